@@ -1,0 +1,8 @@
+"""Errors a user can act on."""
+
+
+class TracekitError(Exception):
+    """Something the user can mend; the message is one line that says how.
+
+    The command line prints the message and exits with 1. Any other exception is a bug and keeps its traceback.
+    """

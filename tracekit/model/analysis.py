@@ -1,0 +1,245 @@
+"""What one trace says. Field names are those of the JSON contract `tracekit.analysis/1`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["info", "warning", "error"]
+
+#: Kernel families, in the order reports list them.
+FAMILIES = (
+    "gemm",
+    "attention",
+    "convolution",
+    "normalization",
+    "pointwise",
+    "reduction",
+    "copy",
+    "triton",
+    "communication",
+    "memcpy",
+    "memset",
+    "other",
+)
+
+#: Causes of idle time, in the order reports list them.
+IDLE_CAUSES = (
+    "sync_wait",
+    "launch_call",
+    "op_dispatch",
+    "guards",
+    "compile",
+    "memory",
+    "gc",
+    "python",
+    "profiler",
+    "device",
+    "unattributed",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    path: str
+    events: int
+    bytes: int
+    skipped: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFinding:
+    """Something a reader of the figures must know about the recording."""
+
+    code: str
+    severity: Severity
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The stretch of time that is analysed. `steps` is 0 unless `kind` is `steps`."""
+
+    kind: Literal["steps", "span", "whole"]
+    steps: int
+    span_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """How one GPU spent the window: busy + idle = span. `name` is None where the trace does not say."""
+
+    id: int
+    name: str | None
+    span_us: float
+    busy_us: float
+    idle_us: float
+    idle_fraction: float
+    streams: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUse:
+    """The figures of the one device, or the sums over devices."""
+
+    span_us: float
+    busy_us: float
+    idle_us: float
+    idle_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyTime:
+    family: str
+    count: int
+    total_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """All kernels (or copies) of one name in the window."""
+
+    name: str
+    family: str
+    count: int
+    total_us: float
+    mean_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSummary:
+    """Kernels in the window; `short_count` are those under 10 us. The families add up to `total_us`, and so do the names.
+
+    `by_name` is largest total first; the JSON's `top` is its beginning.
+    """
+
+    count: int
+    unique: int
+    total_us: float
+    triton_count: int
+    short_count: int
+    by_family: tuple[FamilyTime, ...]
+    by_name: tuple[KernelTime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopySummary:
+    """Memory copies and sets in the window, which are GPU activity but not kernels."""
+
+    memcpy_count: int
+    memset_count: int
+    total_us: float
+    by_name: tuple[KernelTime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSummary:
+    """`count` is host API calls that started at least one kernel; one graph launch starts many."""
+
+    count: int
+    graph_launches: int
+    kernels_in_graphs: int
+    unlinked_kernels: int
+
+
+@dataclass(frozen=True, slots=True)
+class CauseTime:
+    cause: str
+    us: float
+    gaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTime:
+    """A synchronising call after which the GPU ran dry; `where` is the operator or Python line above it, if recorded."""
+
+    call: str
+    count: int
+    idle_after_us: float
+    where: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGap:
+    """A maximal stretch in which one GPU had nothing to run. `start_us` counts from the start of the window.
+
+    `causes` divides the gap exactly. `before` is the activity that ended it and `after` the one that preceded it; None
+    at the edges of the window.
+    """
+
+    device: int
+    start_us: float
+    duration_us: float
+    causes: dict[str, float]
+    after: str | None
+    before: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdleSummary:
+    """Idle time by cause; the causes add up to the idle time of all devices."""
+
+    gap_count: int
+    causes: tuple[CauseTime, ...]
+    syncs: tuple[SyncTime, ...]
+    largest: tuple[IdleGap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySummary:
+    """From the profiler's memory events, where they were recorded."""
+
+    peak_allocated_bytes: int
+    allocation_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepUse:
+    """One measured call. Wall is from the step's start on the host to its end there or on the GPU, whichever is later."""
+
+    index: int
+    wall_us: float
+    busy_us: float
+    idle_us: float
+    kernels: int
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTime:
+    """All events of one operator name. `self_us` leaves out the operators it called."""
+
+    name: str
+    count: int
+    self_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """What a CPU-only recording shows: no launches, no GPU idle. `fused_count` is Inductor's C++ kernels."""
+
+    span_us: float
+    operator_count: int
+    operator_us: float
+    fused_count: int
+    fused_us: float
+    top: tuple[OperatorTime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What one trace says. GPU parts are None for a CPU-only recording, `cpu` is None for a GPU one."""
+
+    trace: TraceFacts
+    health: tuple[HealthFinding, ...]
+    window: Window
+    devices: tuple[DeviceUse, ...]
+    gpu: GpuUse | None
+    kernels: KernelSummary | None
+    copies: CopySummary | None
+    launches: LaunchSummary | None
+    idle: IdleSummary | None
+    memory: MemorySummary | None
+    steps: tuple[StepUse, ...]
+    cpu: CpuUse | None

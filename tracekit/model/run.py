@@ -1,0 +1,121 @@
+"""A run: what was measured, with what, on which machine. This is what `run.json` holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+FormName = Literal["eager", "compiled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user asked for, after defaults were filled in. None: the workload has no such setting."""
+
+    workload: str
+    size: str
+    device: str
+    dtype: str
+    scope: str
+    mode: str
+    fullgraph: bool
+    dynamic: bool | None
+    batch_size: int
+    height: int | None
+    width: int | None
+    steps: int | None
+    prompt: str | None
+    pretrained: str | None
+    seed: int
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The machine and the software. None: not there, or could not be read."""
+
+    python: str
+    platform: str
+    cpu: str | None
+    cpu_threads: int
+    gpu: str | None
+    gpu_memory_bytes: int | None
+    driver: str | None
+    cuda: str | None
+    packages: dict[str, str]
+    git_commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A trace file of the run. `path` is relative to the run folder.
+
+    `light`: kernels and API calls, little distortion. `rich`: operators and shapes too.
+    """
+
+    kind: Literal["light", "rich"]
+    path: str
+    steps: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompileFacts:
+    """What compilation did during warm-up. `graphs` counts compiled frames' graphs, `seconds` is wall time of the calls
+    that compiled. `during_timing` must be 0 for the timing to be of compiled code alone."""
+
+    graphs: int
+    graph_breaks: int
+    seconds: float
+    during_timing: int
+
+
+@dataclass(frozen=True, slots=True)
+class FormResult:
+    """One form (eager or compiled): its unprofiled times, memory and recordings.
+
+    `wall_us` are host times around one synchronised call, in the order they were measured. `device_us` are the same
+    calls between two device events; None without a GPU. `warmup_us` are the calls before. `peak_memory_bytes` is of
+    timed calls alone; None without a GPU.
+    """
+
+    name: FormName
+    warmup_us: tuple[float, ...]
+    wall_us: tuple[float, ...]
+    device_us: tuple[float, ...] | None
+    peak_memory_bytes: int | None
+    compilation: CompileFacts | None
+    recordings: tuple[Recording, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A part of the workload that can be compiled."""
+
+    name: str
+    parameters: int
+    compiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The manifest of one `tracekit profile`. `status` is incomplete while it runs and after an interrupt.
+
+    `order` names the form of each timed call in the order they ran, so that pairs can be told.
+    """
+
+    schema: Literal["tracekit.run/1"]
+    status: Literal["complete", "incomplete"]
+    tracekit: str
+    command: str
+    started: str
+    settings: Settings
+    size_reason: str
+    environment: Environment
+    components: tuple[Component, ...]
+    forms: tuple[FormResult, ...]
+    order: tuple[FormName, ...]
+    notes: tuple[str, ...]
+
+    def form(self, name: FormName) -> FormResult | None:
+        return next((form for form in self.forms if form.name == name), None)

@@ -1,0 +1,60 @@
+"""A trace: what a profiler recorded, as columnar tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Columns of `Trace.activities`, sorted by start: one row per GPU activity. `kind` is kernel, memcpy or memset.
+#: `stream` is None where the trace names none.
+ACTIVITY_COLUMNS = ("kind", "name", "device", "stream", "start_ns", "end_ns", "correlation", "external_id", "bytes")
+
+#: Columns of `Trace.calls`, sorted by start: one row per host API call (CUDA/HIP/XPU runtime or driver).
+CALL_COLUMNS = ("name", "start_ns", "end_ns", "thread", "correlation")
+
+#: Columns of `Trace.host`, sorted by start, longer first: every other host event. `kind` is op, annotation, python or
+#: overhead (the profiler's own). Operators that carry a stream (Inductor's Triton launch events) are host events too.
+HOST_COLUMNS = ("kind", "name", "start_ns", "end_ns", "thread", "external_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A host thread. Identifiers are text because some tools write names where a number is expected."""
+
+    pid: str
+    tid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU as the trace describes it; `name` is None where the trace does not say."""
+
+    id: int
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One recording. Times are integer nanoseconds since the first event, so sums are exact.
+
+    `skipped` counts the events that could not be read, by reason. `threads[i]` is the thread that a table's `thread`
+    column calls `i`. `metadata` is what tracekit wrote into its own recordings, empty for traces made elsewhere.
+    `truncated` says that the file ended before its JSON did. `record_flags` are the profiler settings the file states
+    (`record_shapes`, `with_stack`, `profile_memory`, ...).
+    """
+
+    path: str
+    events: int
+    bytes: int
+    skipped: dict[str, int]
+    truncated: bool
+    activities: pl.DataFrame
+    calls: pl.DataFrame
+    host: pl.DataFrame
+    threads: tuple[Thread, ...]
+    devices: tuple[Device, ...]
+    record_flags: dict[str, bool]
+    metadata: dict[str, object]
