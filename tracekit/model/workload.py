@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracekit.model.run import Component, Settings
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadInfo:
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what
     `--scope` accepts to what it compiles, the default first. `module` is where it is built, imported only to run it.
-    `memory_gib` is what each size needs on the device, weights and activations, at its default settings."""
+    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings."""
 
     name: str
     title: str
@@ -19,3 +26,48 @@ class WorkloadInfo:
     scopes: dict[str, str]
     fullgraph: bool
     extra: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for. None leaves the choice to the workload and the machine."""
+
+    workload: str
+    size: str = "auto"
+    dtype: str | None = None
+    scope: str | None = None
+    mode: str = "default"
+    fullgraph: bool | None = None
+    dynamic: bool | None = None
+    batch_size: int = 1
+    height: int | None = None
+    width: int | None = None
+    steps: int | None = None
+    prompt: str | None = None
+    pretrained: str | None = None
+    seed: int = 0
+    iterations: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTarget:
+    """A callable of the model that the chosen scope compiles: `module` itself, or one `method` of it."""
+
+    component: str
+    module: nn.Module
+    method: str = "forward"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltWorkload:
+    """A workload in memory. `call` is one measured call with fixed inputs; it returns the model's output.
+
+    `targets` is what the settings' scope compiles. `notes` is what a reader of the report must know of the inputs.
+    """
+
+    info: WorkloadInfo
+    settings: Settings
+    call: Callable[[], object]
+    targets: tuple[CompileTarget, ...]
+    components: tuple[Component, ...]
+    notes: tuple[str, ...]

@@ -1,0 +1,69 @@
+"""Watching torch.compile at work: how often, how long, how many graphs. The only file that reads Dynamo's counters.
+
+Callbacks (`torch._dynamo.callback`) and counters (`torch._dynamo.utils.counters`) are private to torch; their names were
+the same from 2.9 to 2.15. Counters are global to the process, so only differences are used.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class CompilationWatch:
+    """What has been compiled since the watch began. `compilations` counts compile events: frames that Dynamo traced and
+    CUDA graphs that were recorded; `seconds` is the time in them."""
+
+    compilations: int = 0
+    seconds: float = 0.0
+    on_event: Callable[[int], None] | None = None
+    _began: float = field(default=0.0, repr=False)
+    _before: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def start(self, _event: Any) -> None:
+        self.compilations += 1
+        self._began = time.perf_counter()
+        if self.on_event:
+            self.on_event(self.compilations)
+
+    def end(self, _event: Any) -> None:
+        self.seconds += time.perf_counter() - self._began
+
+    def since_start(self, counter: str) -> int:
+        """How much one of `read_counters()` has grown since the watch began."""
+        return read_counters()[counter] - self._before[counter]
+
+    def mark(self) -> None:
+        self._before = read_counters()
+
+
+def read_counters() -> dict[str, int]:
+    """The counters tracekit reports, as they stand in this process."""
+    from torch._dynamo.utils import counters
+
+    return {
+        "graphs": int(counters["stats"]["unique_graphs"]),
+        "graph_breaks": sum(counters["graph_break"].values()),
+        "cache_hits": int(counters["inductor"]["fxgraph_cache_hit"]),
+        "cudagraph_skips": int(counters["inductor"]["cudagraph_skips"]),
+    }
+
+
+@contextmanager
+def watch_compilation(on_event: Callable[[int], None] | None = None) -> Iterator[CompilationWatch]:
+    """Watches every compilation of this process until the block ends; `on_event` is told of each as it begins."""
+    from torch._dynamo.callback import callback_handler
+
+    watch = CompilationWatch(on_event=on_event)
+    watch.mark()
+    callback_handler.register_start_callback(watch.start)
+    callback_handler.register_end_callback(watch.end)
+    try:
+        yield watch
+    finally:
+        callback_handler.remove_start_callback(watch.start)
+        callback_handler.remove_end_callback(watch.end)

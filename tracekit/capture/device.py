@@ -1,0 +1,26 @@
+"""The device a run goes to."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+
+def pick_device() -> str:
+    """`cuda` where torch sees a GPU (ROCm calls itself cuda too), else `cpu`."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def free_memory_bytes(device: str) -> int:
+    """Free memory of the device: the GPU's as the driver tells it, or the machine's."""
+    if device == "cpu":
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free, _total = torch.cuda.mem_get_info()
+    return int(free)
+
+
+def synchronize(device: str) -> None:
+    """Waits until the device has nothing left to do; nothing to wait for on a CPU."""
+    if device != "cpu":
+        torch.cuda.synchronize()

@@ -1,0 +1,47 @@
+"""torch's own errors, said in one line with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from tracekit.errors import TracekitError
+from tracekit.model.run import Settings
+
+
+@contextmanager
+def out_of_memory_explained(size: str) -> Iterator[None]:
+    """Turns running out of GPU memory into a TracekitError."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise TracekitError(
+            f"not enough GPU memory at size {size} ({_first_line(error)});"
+            " pass a smaller --size, --batch-size or --height/--width, or close what else uses the GPU"
+        ) from None
+
+
+@contextmanager
+def explained(settings: Settings) -> Iterator[None]:
+    """Turns what torch.compile says it cannot do into a TracekitError; anything else is passed on as it is."""
+    from torch._dynamo import exc
+
+    try:
+        yield
+    except exc.Unsupported as error:
+        raise TracekitError(
+            f"torch.compile could not make one graph of {settings.scope}: {_first_line(error)}."
+            " Pass --no-fullgraph to compile what can be, or another --scope"
+        ) from error
+    except exc.TorchDynamoException as error:
+        cause = error.__cause__ or error
+        raise TracekitError(
+            f"torch.compile failed on {settings.scope}: {_first_line(cause)}. `tracekit doctor` checks the compilers"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".")

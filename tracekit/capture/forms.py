@@ -1,0 +1,75 @@
+"""The two ways a workload is run: eager and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tracekit.capture import failures
+from tracekit.capture.inductor import recording_settings, triton_problem
+from tracekit.capture.switch import Switch
+from tracekit.errors import TracekitError
+from tracekit.model.run import FormName, Settings
+from tracekit.model.workload import BuiltWorkload
+
+CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of a workload. `call` runs it once and returns when its host code does, not the device."""
+
+    name: FormName
+    device: str
+    call: Callable[[], object]
+
+
+def eager_form(workload: BuiltWorkload) -> Form:
+    """The workload as it was built."""
+    return Form("eager", workload.settings.device, workload.call)
+
+
+def compiled_form(workload: BuiltWorkload) -> Form:
+    """The workload with its targets under torch.compile; nothing is compiled until it is first called.
+
+    Raises TracekitError when this machine cannot compile for its GPU.
+    """
+    settings = workload.settings
+    problem = triton_problem() if settings.device != "cpu" else None
+    if problem:
+        raise TracekitError(problem)
+    torch.compiler.reset()
+    switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
+
+    def call() -> object:
+        if settings.mode in CUDA_GRAPH_MODES:
+            # One call is one iteration: CUDA graphs may reuse the memory of the call before.
+            torch.compiler.cudagraph_mark_step_begin()
+        with switched_on(switches), recording_settings(settings.device), failures.explained(settings):
+            return workload.call()
+
+    return Form("compiled", settings.device, call)
+
+
+def compile_options(settings: Settings) -> dict[str, Any]:
+    """The arguments of torch.compile for these settings."""
+    options: dict[str, Any] = {"fullgraph": settings.fullgraph, "dynamic": settings.dynamic}
+    if settings.mode != "default":
+        options["mode"] = settings.mode
+    return options
+
+
+@contextmanager
+def switched_on(switches: tuple[Switch, ...]) -> Iterator[None]:
+    """The targets run compiled inside the block and eager after it, whatever happens."""
+    for switch in switches:
+        switch.on()
+    try:
+        yield
+    finally:
+        for switch in switches:
+            switch.off()

@@ -1,0 +1,80 @@
+"""Recording a form with torch.profiler."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from tracekit.capture.device import synchronize
+from tracekit.capture.forms import Form
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+
+STEP = "tracekit.step#{}"
+
+
+@dataclass(frozen=True)
+class RawRecording:
+    """What the profiler wrote, before it is published. `marks` are the steps' begin and end, Unix time in ns: a
+    recording of CUDA activity alone holds no host spans, so steps are marked by the clock."""
+
+    path: Path
+    marks: tuple[tuple[int, int], ...]
+
+
+def record(form: Form, kind: Literal["light", "rich"], steps: int, path: Path, progress: Progress) -> RawRecording:
+    """Records `steps` calls into `path` (plain Chrome JSON).
+
+    light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
+    too. Never Python stacks: under them compiled code ran four times slower. One call is made and thrown away
+    first, because the profiler's own first call is slow.
+    """
+    progress.phase(f"recording {form.name} ({kind})", total=steps + 1)
+    marks: list[tuple[int, int]] = []
+    with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as warm:
+        _step(form, 0)
+    del warm
+    progress.advance()
+    with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as profiler:
+        synchronize(form.device)
+        for index in range(steps):
+            marks.append(_step(form, index))
+            progress.advance()
+    progress.detail("writing the trace")
+    try:
+        profiler.export_chrome_trace(str(path))
+    except (OSError, RuntimeError) as error:
+        raise TracekitError(f"the profiler could not write {path}: {error}") from None
+    return RawRecording(path, tuple(marks))
+
+
+def _activities(device: str, kind: Literal["light", "rich"]) -> list[ProfilerActivity]:
+    if device == "cpu":
+        return [ProfilerActivity.CPU]
+    if kind == "light":
+        return [ProfilerActivity.CUDA]
+    return [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+
+
+def _step(form: Form, index: int) -> tuple[int, int]:
+    begin_ns = time.time_ns()
+    with record_function(STEP.format(index)):
+        form.call()
+        synchronize(form.device)
+    return begin_ns, time.time_ns()
+
+
+def check_kernels_are_visible(device: str) -> None:
+    """Records one small kernel. Raises TracekitError when the profiler is not allowed to see the GPU's work."""
+    if device == "cpu":
+        return
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        torch.ones(16, device=device).add_(1)
+        synchronize(device)
+    if not any(event.device_time_total > 0 for event in profiler.key_averages()):
+        raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")

@@ -1,0 +1,72 @@
+"""Calling a form until it is quiet: nothing left to compile, record or allocate."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tracekit.capture.compilation import CompilationWatch, watch_compilation
+from tracekit.capture.device import synchronize
+from tracekit.capture.forms import Form
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.run import CompileFacts
+
+#: CUDA graph trees run a graph eagerly, then record it, then replay it: three calls before the first steady one.
+QUIET_CALLS = 2
+MOST_CALLS = 16
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """How a form became quiet: the wall time of each call, and what was compiled (None for the eager form)."""
+
+    wall_us: tuple[float, ...]
+    compilation: CompileFacts | None
+
+
+def warm_up(form: Form, progress: Progress) -> WarmUp:
+    """Calls the form, exactly as it will be measured, until two calls in a row compile nothing.
+
+    Raises TracekitError if it still compiles after sixteen calls.
+    """
+    progress.phase("eager warm-up" if form.name == "eager" else "compiling")
+    walls: list[float] = []
+    compiling_us = 0.0
+    quiet = 0
+    with watch_compilation(lambda n: progress.detail(f"compilation {n}")) as watch:
+        while quiet < QUIET_CALLS:
+            if len(walls) == MOST_CALLS:
+                raise TracekitError(
+                    f"the {form.name} form still compiles after {MOST_CALLS} equal calls ({watch.compilations}"
+                    " compilations); look for values that change from call to call with TORCH_LOGS=recompiles"
+                )
+            before = watch.compilations
+            walls.append(_timed_call(form))
+            if watch.compilations > before:
+                quiet = 0
+                compiling_us += walls[-1]
+            else:
+                quiet += 1
+            progress.detail(f"call {len(walls)} done" + (f", {watch.compilations} compilations" if watch.compilations else ""))
+        facts = _facts(watch, compiling_us) if form.name == "compiled" else None
+    return WarmUp(tuple(walls), facts)
+
+
+def _facts(watch: CompilationWatch, compiling_us: float) -> CompileFacts:
+    if watch.since_start("graphs") == 0:
+        raise TracekitError("torch.compile compiled nothing: is TORCHDYNAMO_DISABLE or TORCH_COMPILE_DISABLE set?")
+    return CompileFacts(
+        graphs=watch.since_start("graphs"),
+        graph_breaks=watch.since_start("graph_breaks"),
+        seconds=compiling_us / 1e6,
+        cache_hits=watch.since_start("cache_hits"),
+        during_timing=0,
+    )
+
+
+def _timed_call(form: Form) -> float:
+    start = time.perf_counter_ns()
+    form.call()
+    synchronize(form.device)
+    return (time.perf_counter_ns() - start) / 1e3

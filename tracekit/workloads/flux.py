@@ -1,0 +1,317 @@
+"""FLUX.1-dev, the whole pipeline: tokenise, encode, denoise, decode.
+
+Architecture figures are those of the published configuration files of black-forest-labs/FLUX.1-dev.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeline, FluxTransformer2DModel
+from torch import nn
+from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
+
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.run import Component, Settings
+from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
+from tracekit.workloads import tokenizers
+from tracekit.workloads.flux_info import FLUX
+from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.weights import random_weights
+
+DEFAULT_PROMPT = "A cat holding a sign that says hello world"
+GUIDANCE_SCALE = 3.5
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """What differs between the sizes; the rest is as published."""
+
+    double_blocks: int
+    single_blocks: int
+    heads: int
+    rope_axes: tuple[int, int, int]
+    t5_layers: int
+    t5_width: int
+    t5_heads: int
+    t5_feed_forward: int
+    clip_layers: int
+    clip_width: int
+    clip_heads: int
+    vae_channels: tuple[int, int, int, int]
+    pixels: int
+    denoising_steps: int
+    text_tokens: int
+
+
+PUBLISHED = Architecture(
+    double_blocks=19,
+    single_blocks=38,
+    heads=24,
+    rope_axes=(16, 56, 56),
+    t5_layers=24,
+    t5_width=4096,
+    t5_heads=64,
+    t5_feed_forward=10240,
+    clip_layers=12,
+    clip_width=768,
+    clip_heads=12,
+    vae_channels=(128, 256, 512, 512),
+    pixels=512,
+    denoising_steps=4,
+    text_tokens=512,
+)
+
+SMALL = Architecture(
+    double_blocks=4,
+    single_blocks=8,
+    heads=24,
+    rope_axes=(16, 56, 56),
+    t5_layers=4,
+    t5_width=4096,
+    t5_heads=64,
+    t5_feed_forward=10240,
+    clip_layers=12,
+    clip_width=768,
+    clip_heads=12,
+    vae_channels=(128, 256, 512, 512),
+    pixels=512,
+    denoising_steps=4,
+    text_tokens=512,
+)
+
+TINY = Architecture(
+    double_blocks=1,
+    single_blocks=2,
+    heads=2,
+    rope_axes=(8, 12, 12),
+    t5_layers=2,
+    t5_width=64,
+    t5_heads=2,
+    t5_feed_forward=128,
+    clip_layers=2,
+    clip_width=64,
+    clip_heads=2,
+    vae_channels=(32, 32, 64, 64),
+    pixels=128,
+    denoising_steps=2,
+    text_tokens=64,
+)
+
+ARCHITECTURES = {"full": PUBLISHED, "small": SMALL, "tiny": TINY}
+
+
+def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """The pipeline on `device`, ready to be called. `size` is already chosen; `request.scope` already checked.
+
+    Raises TracekitError for image sizes the model cannot make and for pretrained weights that cannot be had.
+    """
+    architecture = ARCHITECTURES[size]
+    settings = _settings(request, size, device, architecture)
+    dtype: torch.dtype = getattr(torch, settings.dtype)
+    if request.pretrained:
+        progress.detail(f"loading {request.pretrained}")
+        pipeline = load_pretrained(FluxPipeline, request.pretrained, dtype).to(device)
+        architecture = PUBLISHED
+    else:
+        pipeline = _random_pipeline(architecture, dtype, device, request.seed, progress)
+    pipeline.set_progress_bar_config(disable=True)
+    return BuiltWorkload(
+        info=FLUX,
+        settings=settings,
+        call=_make_call(pipeline, settings, architecture.text_tokens),
+        targets=_targets(pipeline, settings.scope),
+        components=_components(pipeline, settings.scope),
+        notes=_notes(request, settings),
+    )
+
+
+def _settings(request: Request, size: str, device: str, architecture: Architecture) -> Settings:
+    height = request.height or architecture.pixels
+    width = request.width or architecture.pixels
+    if height % 16 or width % 16:
+        # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
+        raise TracekitError(f"flux makes images in multiples of 16 pixels, not {height}x{width}")
+    gpu = device != "cpu"
+    return Settings(
+        workload=FLUX.name,
+        size=size,
+        device=device,
+        dtype=request.dtype or ("bfloat16" if gpu else "float32"),
+        scope=request.scope or next(iter(FLUX.scopes)),
+        mode=request.mode,
+        fullgraph=FLUX.fullgraph if request.fullgraph is None else request.fullgraph,
+        dynamic=request.dynamic,
+        batch_size=request.batch_size,
+        height=height,
+        width=width,
+        steps=request.steps or architecture.denoising_steps,
+        prompt=request.prompt or DEFAULT_PROMPT,
+        pretrained=request.pretrained,
+        seed=request.seed,
+        iterations=request.iterations or (20 if gpu else 10),
+    )
+
+
+def _random_pipeline(
+    architecture: Architecture, dtype: torch.dtype, device: str, seed: int, progress: Progress
+) -> FluxPipeline:
+    with random_weights(dtype, device, seed):
+        progress.detail("transformer")
+        transformer = _transformer(architecture)
+        progress.detail("T5-XXL text encoder")
+        t5 = _t5(architecture)
+        progress.detail("CLIP-L text encoder")
+        clip = _clip(architecture)
+        progress.detail("VAE")
+        vae = _vae(architecture)
+    for module in (transformer, t5, clip, vae):
+        module.requires_grad_(False).eval()
+    return FluxPipeline(
+        scheduler=FlowMatchEulerDiscreteScheduler(
+            shift=3.0, use_dynamic_shifting=True, base_shift=0.5, max_shift=1.15, max_image_seq_len=4096
+        ),
+        vae=vae,
+        text_encoder=clip,
+        tokenizer=tokenizers.clip_tokenizer(),
+        text_encoder_2=t5,
+        tokenizer_2=tokenizers.t5_tokenizer(),
+        transformer=transformer,
+    )
+
+
+def _transformer(architecture: Architecture) -> FluxTransformer2DModel:
+    return FluxTransformer2DModel(
+        num_layers=architecture.double_blocks,
+        num_single_layers=architecture.single_blocks,
+        attention_head_dim=sum(architecture.rope_axes),
+        num_attention_heads=architecture.heads,
+        joint_attention_dim=architecture.t5_width,
+        pooled_projection_dim=architecture.clip_width,
+        guidance_embeds=True,
+        axes_dims_rope=architecture.rope_axes,
+    )
+
+
+def _t5(architecture: Architecture) -> T5EncoderModel:
+    return T5EncoderModel(
+        T5Config(
+            d_model=architecture.t5_width,
+            d_kv=architecture.t5_width // architecture.t5_heads,
+            d_ff=architecture.t5_feed_forward,
+            num_layers=architecture.t5_layers,
+            num_heads=architecture.t5_heads,
+            feed_forward_proj="gated-gelu",
+            vocab_size=32128,
+            tie_word_embeddings=False,
+        )
+    )
+
+
+def _clip(architecture: Architecture) -> CLIPTextModel:
+    return CLIPTextModel(
+        CLIPTextConfig(
+            hidden_size=architecture.clip_width,
+            intermediate_size=4 * architecture.clip_width,
+            num_hidden_layers=architecture.clip_layers,
+            num_attention_heads=architecture.clip_heads,
+            vocab_size=tokenizers.CLIP_VOCABULARY,
+            max_position_embeddings=tokenizers.CLIP_LENGTH,
+            projection_dim=architecture.clip_width,
+            hidden_act="quick_gelu",
+        )
+    )
+
+
+def _vae(architecture: Architecture) -> AutoencoderKL:
+    return AutoencoderKL(
+        block_out_channels=architecture.vae_channels,
+        down_block_types=("DownEncoderBlock2D",) * 4,
+        up_block_types=("UpDecoderBlock2D",) * 4,
+        layers_per_block=2,
+        latent_channels=16,
+        norm_num_groups=32,
+        sample_size=1024,
+        scaling_factor=0.3611,
+        shift_factor=0.1159,
+        use_quant_conv=False,
+        use_post_quant_conv=False,
+    )
+
+
+def _make_call(pipeline: FluxPipeline, settings: Settings, text_tokens: int):  # type: ignore[no-untyped-def]
+    device = torch.device(settings.device)
+
+    def call() -> object:
+        # The same noise in every call of every form.
+        generator = torch.Generator(device).manual_seed(settings.seed)
+        return pipeline(
+            prompt=[settings.prompt] * settings.batch_size,
+            height=settings.height,
+            width=settings.width,
+            num_inference_steps=settings.steps,
+            guidance_scale=GUIDANCE_SCALE,
+            max_sequence_length=text_tokens,
+            generator=generator,
+            output_type="pt",
+            return_dict=False,
+        )[0]
+
+    return call
+
+
+def _parts(pipeline: FluxPipeline) -> dict[str, tuple[nn.Module, ...]]:
+    return {
+        "transformer": (pipeline.transformer,),
+        "vae": (pipeline.vae,),
+        "text-encoders": (pipeline.text_encoder, pipeline.text_encoder_2),
+    }
+
+
+def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
+    whole = {
+        "transformer": (CompileTarget("transformer", pipeline.transformer),),
+        # The pipeline calls vae.decode, never vae itself.
+        "vae": (CompileTarget("vae", pipeline.vae, "decode"),),
+        "text-encoders": (
+            CompileTarget("text_encoder", pipeline.text_encoder),
+            CompileTarget("text_encoder_2", pipeline.text_encoder_2),
+        ),
+    }
+    if scope == "all":
+        return tuple(target for targets in whole.values() for target in targets)
+    if scope == "regional":
+        return _repeated_blocks(pipeline.transformer)
+    return whole[scope]
+
+
+def _repeated_blocks(transformer: FluxTransformer2DModel) -> tuple[CompileTarget, ...]:
+    """The blocks that diffusers' own `compile_repeated_blocks` compiles."""
+    repeated = transformer._repeated_blocks
+    return tuple(
+        CompileTarget(f"transformer.{name}", block)
+        for name, block in transformer.named_modules()
+        if type(block).__name__ in repeated
+    )
+
+
+def _components(pipeline: FluxPipeline, scope: str) -> tuple[Component, ...]:
+    def compiled(name: str) -> bool:
+        return scope in ("all", name) or (scope == "regional" and name == "transformer")
+
+    return tuple(
+        Component(name, sum(p.numel() for module in modules for p in module.parameters()), compiled(name))
+        for name, modules in _parts(pipeline).items()
+    )
+
+
+def _notes(request: Request, settings: Settings) -> tuple[str, ...]:
+    call = (
+        f"One call makes {settings.batch_size} image(s) of {settings.height}x{settings.width} in {settings.steps}"
+        " denoising steps, from prompt to image tensor on the device (no conversion to PIL)."
+    )
+    if request.pretrained:
+        return (call,)
+    return (call, "Weights are random, tokenizers were built here: the image is noise, the work is the model's own.")

@@ -1,0 +1,26 @@
+"""FLUX.1-dev as a line of the list."""
+
+from __future__ import annotations
+
+from tracekit.model.workload import WorkloadInfo
+
+FLUX = WorkloadInfo(
+    name="flux",
+    title="FLUX.1-dev text to image: diffusers.FluxPipeline with both text encoders, transformer and VAE",
+    module="tracekit.workloads.flux",
+    sizes={
+        "full": "the published architecture: 19 + 38 blocks, T5-XXL, 512x512, 4 denoising steps",
+        "small": "full width, 4 + 8 blocks, 4 T5 layers, 512x512, 4 denoising steps",
+        "tiny": "64 wide, 1 + 2 blocks, for a CPU: 128x128, 2 denoising steps",
+    },
+    memory_gib={"full": 38.0, "small": 11.0, "tiny": 0.5},
+    scopes={
+        "transformer": "the denoising network, most of the time",
+        "vae": "the image decoder",
+        "text-encoders": "CLIP-L and T5-XXL",
+        "all": "transformer, vae and text-encoders",
+        "regional": "each repeated transformer block by itself: compiles much sooner",
+    },
+    fullgraph=True,
+    extra="profile",
+)

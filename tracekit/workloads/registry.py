@@ -1,0 +1,54 @@
+"""The list of workloads."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.workloads.flux_info import FLUX
+
+WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX,)
+
+
+def all_workloads() -> tuple[WorkloadInfo, ...]:
+    """Every workload, in the order they are listed."""
+    return WORKLOADS
+
+
+def find(name: str) -> WorkloadInfo:
+    """The workload of that name. Raises TracekitError with the nearest name."""
+    by_name = {workload.name: workload for workload in WORKLOADS}
+    if name in by_name:
+        return by_name[name]
+    near = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(by_name)}"
+    raise TracekitError(f"no workload is called {name!r}: {hint} (`tracekit workloads` lists them)")
+
+
+def load_builder(info: WorkloadInfo) -> Callable[[Request, str, str, Progress], BuiltWorkload]:
+    """The workload's `build(request, size, device, progress)`. Raises TracekitError when its packages are missing."""
+    try:
+        module = importlib.import_module(info.module)
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("tracekit"):
+            raise
+        raise TracekitError(
+            f"{info.name} needs the package {error.name}, which is not installed: "
+            f"pip install 'torch-tracekit[{info.extra}]'"
+        ) from None
+    builder: Callable[[Request, str, str, Progress], BuiltWorkload] = module.build
+    return builder
+
+
+def check_scope(info: WorkloadInfo, scope: str | None) -> str:
+    """The scope to compile: the workload's default when none is asked for. Raises TracekitError listing what there is."""
+    if scope is None:
+        return next(iter(info.scopes))
+    if scope in info.scopes:
+        return scope
+    choices = "; ".join(f"{name} ({what})" for name, what in info.scopes.items())
+    raise TracekitError(f"{info.name} has nothing called {scope!r} to compile. --scope takes: {choices}")

@@ -1,0 +1,46 @@
+"""Which size of a workload fits the machine?"""
+
+from __future__ import annotations
+
+from tracekit.errors import TracekitError
+from tracekit.model.workload import WorkloadInfo
+
+GIB = 2**30
+
+
+def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) -> tuple[str, str]:
+    """The size to build and why, in words for the user.
+
+    `free_bytes` is the free memory of the device the model goes to. Raises TracekitError for a size the workload has
+    not, or one that cannot fit.
+    """
+    if asked == "auto":
+        return _largest_that_fits(info, device, free_bytes)
+    if asked not in info.sizes:
+        raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
+    need = _need_gib(info, asked, device)
+    if need * GIB > free_bytes:
+        raise TracekitError(
+            f"{info.name} at size {asked} needs about {need:.0f} GiB of memory and {free_bytes / GIB:.1f} GiB are free"
+            f" on the {device.upper()}; pass a smaller --size, or --size auto"
+        )
+    return asked, f"size {asked} was asked for"
+
+
+def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int) -> tuple[str, str]:
+    smallest = list(info.sizes)[-1]
+    if device == "cpu":
+        return smallest, f"there is no GPU here, so this is the {smallest} size on the CPU"
+    for size in info.sizes:
+        need = _need_gib(info, size, device)
+        if need * GIB <= free_bytes:
+            return size, f"{size} needs about {need:.0f} GiB and {free_bytes / GIB:.0f} GiB of GPU memory are free"
+    raise TracekitError(
+        f"not enough GPU memory for {info.name}: its {smallest} size needs {_need_gib(info, smallest, device):.0f} GiB,"
+        f" {free_bytes / GIB:.1f} GiB are free; close what else uses the GPU (`nvidia-smi` lists it)"
+    )
+
+
+def _need_gib(info: WorkloadInfo, size: str, device: str) -> float:
+    # On the CPU models run in float32, twice the bytes of bfloat16.
+    return info.memory_gib[size] * (2 if device == "cpu" else 1)
