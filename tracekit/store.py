@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tracekit.errors import TracekitError
-from tracekit.model.run import FormResult, Run
+from tracekit.model.run import FormResult, RecordingKind, Run
 
 MANIFEST = "run.json"
 INCOMPLETE = ".incomplete"
@@ -87,7 +87,7 @@ def load(folder: Path) -> Run:
         raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None
 
 
-def recording_path(folder: Path, form: FormResult, kind: str) -> Path:
+def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:
     """The trace file of a form's light or rich recording."""
     recording = next((each for each in form.recordings if each.kind == kind), None)
     if recording is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -14,6 +13,7 @@ from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
+from tracekit.model.run import RecordingKind
 
 STEP = "tracekit.step#{}"
 
@@ -27,7 +27,7 @@ class RawRecording:
     marks: tuple[tuple[int, int], ...]
 
 
-def record(form: Form, kind: Literal["light", "rich"], steps: int, path: Path, progress: Progress) -> RawRecording:
+def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Progress) -> RawRecording:
     """Records `steps` calls into `path` (plain Chrome JSON).
 
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
@@ -53,7 +53,7 @@ def record(form: Form, kind: Literal["light", "rich"], steps: int, path: Path, p
     return RawRecording(path, tuple(marks))
 
 
-def _activities(device: str, kind: Literal["light", "rich"]) -> list[ProfilerActivity]:
+def _activities(device: str, kind: RecordingKind) -> list[ProfilerActivity]:
     if device == "cpu":
         return [ProfilerActivity.CPU]
     if kind == "light":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 FormName = Literal["eager", "compiled"]
+RecordingKind = Literal["light", "rich"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Recording:
     `light`: kernels and API calls, little distortion. `rich`: operators and shapes too.
     """
 
-    kind: Literal["light", "rich"]
+    kind: RecordingKind
     path: str
     steps: int
     bytes: int

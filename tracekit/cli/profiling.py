@@ -1,0 +1,217 @@
+"""The walk of `tracekit profile` from room to room; imported only when something is run."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from tracekit import __version__, store
+from tracekit.cli.progress import shown
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
+from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+
+LIGHT_STEPS = 3
+RICH_STEPS = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one `tracekit profile` is to do."""
+
+    request: Request
+    forms: tuple[FormName, ...]
+    out: Path | None
+    force: bool
+    json_path: str | None
+    command: str
+
+
+def profile_workload(plan: Plan) -> None:
+    """Measures, writes the run folder, and reports. Raises TracekitError for whatever the user can mend."""
+    from tracekit.cli.results import report_run
+    from tracekit.workloads import registry
+
+    info = registry.find(plan.request.workload)
+    scope = registry.check_scope(info, plan.request.scope)
+    folder = plan.out or Path("traces") / _run_name(plan, scope)
+    console = Console(stderr=True)
+    draft = store.begin(folder, force=plan.force)
+    try:
+        with shown(console) as progress:
+            run = measure(plan, info, replace(plan.request, scope=scope), draft, progress)
+    except KeyboardInterrupt:
+        _say_what_is_left(draft, console)
+        raise
+    except BaseException:
+        _remove_if_empty(draft)
+        raise
+    report_run(store.finish(run, draft), plan)
+
+
+def _run_name(plan: Plan, scope: str) -> str:
+    """`flux-eager`, `flux-compiled`, `flux-compiled-reduce-overhead-regional`: the defaults go unnamed."""
+    parts: list[str] = [plan.request.workload, plan.forms[-1]]
+    if "compiled" in plan.forms:
+        parts += [plan.request.mode] if plan.request.mode != "default" else []
+        parts += [scope] if plan.request.scope else []
+    return "-".join(parts)
+
+
+def _say_what_is_left(draft: Path, console: Console) -> None:
+    if store.is_run(draft):
+        console.print(f"stopped; what was measured until now is in {draft}", markup=False)
+    else:
+        _remove_if_empty(draft)
+
+
+def _remove_if_empty(draft: Path) -> None:
+    if draft.exists() and not any(draft.iterdir()):
+        draft.rmdir()
+
+
+def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
+    """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
+    with quiet_libraries():
+        workload, reason = _build(info, request, progress)
+        run = _first_manifest(plan, workload, reason)
+        store.save(run, draft)
+        return _run_forms(plan, workload, run, draft, progress)
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Libraries' own chatter and progress bars stay off the terminal, unless the user has set them otherwise."""
+    for name, value in {
+        "TRANSFORMERS_VERBOSITY": "error",
+        "DIFFUSERS_VERBOSITY": "error",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "KINETO_LOG_LEVEL": "5",
+    }.items():
+        os.environ.setdefault(name, value)
+    yield
+
+
+def _build(info: WorkloadInfo, request: Request, progress: Progress) -> tuple[BuiltWorkload, str]:
+    from tracekit.workloads.registry import load_builder
+    from tracekit.workloads.sizes import choose_size
+
+    progress.phase("loading torch and the model's libraries")
+    builder = load_builder(info)
+    from tracekit.capture import device as devices
+    from tracekit.capture import failures, recording
+
+    device = devices.pick_device()
+    size, reason = choose_size(info, request.size, device, devices.free_memory_bytes(device))
+    if request.pretrained:
+        size, reason = next(iter(info.sizes)), f"the weights of {request.pretrained}"
+    recording.check_kernels_are_visible(device)
+    progress.phase(f"building {info.name} ({size})")
+    with failures.out_of_memory_explained(size):
+        return builder(request, size, device, progress), reason
+
+
+def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
+    from tracekit.capture.environment import read_environment
+
+    return Run(
+        schema="tracekit.run/1",
+        status="incomplete",
+        tracekit=__version__,
+        command=plan.command,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        settings=workload.settings,
+        size_reason=reason,
+        environment=read_environment(workload.settings.device),
+        components=workload.components,
+        forms=(),
+        order=(),
+        notes=workload.notes,
+    )
+
+
+def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
+    from tracekit.capture import failures, forms, timing, warmup
+
+    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
+    made = tuple(makers[name](workload) for name in plan.forms)
+    timings = timing.Timings()
+    with failures.out_of_memory_explained(workload.settings.size):
+        try:
+            for form in made:
+                warm = warmup.warm_up(form, progress)
+                run = replace(run, forms=(*run.forms, _unmeasured(form.name, warm)))
+                store.save(run, draft)
+            timing.time_forms(made, workload.settings.iterations, workload.settings.seed, timings, progress)
+        finally:
+            # Also on Ctrl-C: the calls that were timed are kept.
+            run = _with_timings(run, timings)
+            store.save(run, draft)
+        for form in made:
+            run = _with_recordings(run, form.name, _record(form, run, draft, progress))
+            store.save(run, draft)
+    return run
+
+
+def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:
+    return FormResult(
+        name=name,
+        warmup_us=warm.wall_us,
+        wall_us=(),
+        device_us=None,
+        peak_memory_bytes=None,
+        compilation=warm.compilation,
+        recordings=(),
+    )
+
+
+def _with_timings(run: Run, timings: timing.Timings) -> Run:
+    def timed(form: FormResult) -> FormResult:
+        device_us = timings.device_us.get(form.name)
+        compilation = form.compilation
+        if compilation:
+            compilation = replace(compilation, during_timing=timings.compilations.get(form.name, 0))
+        return replace(
+            form,
+            wall_us=tuple(timings.wall_us.get(form.name, ())),
+            device_us=tuple(device_us) if device_us is not None else None,
+            peak_memory_bytes=timings.peak_bytes.get(form.name),
+            compilation=compilation,
+        )
+
+    return replace(run, forms=tuple(timed(form) for form in run.forms), order=tuple(timings.order))
+
+
+def _with_recordings(run: Run, name: FormName, recordings: Iterable[Recording]) -> Run:
+    found = tuple(recordings)
+    return replace(
+        run, forms=tuple(replace(form, recordings=found) if form.name == name else form for form in run.forms)
+    )
+
+
+def _record(form: forms.Form, run: Run, draft: Path, progress: Progress) -> Iterator[Recording]:
+    from tracekit.capture import recording
+    from tracekit.tracefile.publish import publish
+
+    plans: tuple[tuple[RecordingKind, int], ...] = (("light", LIGHT_STEPS), ("rich", RICH_STEPS))
+    for kind, steps in plans:
+        raw = recording.record(form, kind, steps, draft / f".{form.name}-{kind}.json", progress)
+        name = f"{form.name}-{kind}.json.gz"
+        about = {
+            "tracekit": run.tracekit,
+            "workload": run.settings.workload,
+            "form": form.name,
+            "recording": kind,
+            "device": run.settings.device,
+            "mode": run.settings.mode if form.name == "compiled" else None,
+        }
+        size = publish(raw.path, draft / name, metadata=about, marks=raw.marks)
+        yield Recording(kind=kind, path=name, steps=steps, bytes=size)

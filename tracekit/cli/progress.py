@@ -1,0 +1,114 @@
+"""Progress on the terminal: a live line where there is a terminal, plain lines where there is none (CI, a pipe)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.progress import TaskID
+
+from tracekit.model.progress import Progress
+
+#: Without a terminal, how often a line says that a phase still goes on.
+HEARTBEAT_SECONDS = 15.0
+
+
+class LiveProgress:
+    """One bar a phase; its clock runs on while torch is busy, so nobody wonders."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._task: TaskID | None = None
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        self.close()
+        self._task = self._bars.add_task(name, total=total, detail="")
+
+    def detail(self, text: str) -> None:
+        if self._task is not None:
+            self._bars.update(self._task, detail=text)
+
+    def advance(self) -> None:
+        if self._task is not None:
+            self._bars.advance(self._task)
+
+    def close(self) -> None:
+        """The phase is over: its bar is full and its clock stands."""
+        if self._task is None:
+            return
+        total = self._bars.tasks[-1].total or 1
+        self._bars.update(self._task, total=total, completed=total)
+
+
+class PlainProgress:
+    """A line a phase, and a sign of life every so often while it lasts."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._name = self._detail = ""
+        self._began = time.monotonic()
+        self._over = threading.Event()
+        self._heart = threading.Thread(target=self._beat, daemon=True, name="tracekit-progress")
+        self._heart.start()
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        self.close()
+        self._detail, self._began, self._name = "", time.monotonic(), name
+        self._say(f"{name} ...")
+
+    def detail(self, text: str) -> None:
+        self._detail = text
+
+    def advance(self) -> None: ...
+
+    def close(self) -> None:
+        """The phase is over: how long it took."""
+        if self._name:
+            self._say(f"{self._name}: {self._seconds():.1f} s")
+        self._name = ""
+
+    def stop(self) -> None:
+        self._over.set()
+        self._heart.join()
+
+    def _beat(self) -> None:
+        while not self._over.wait(HEARTBEAT_SECONDS):
+            if self._name:
+                detail = f", {self._detail}" if self._detail else ""
+                self._say(f"  {self._name}: {self._seconds():.0f} s so far{detail}")
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False)
+
+
+@contextmanager
+def shown(console: Console) -> Iterator[Progress]:
+    """Progress for as long as the block runs."""
+    if not console.is_terminal:
+        plain = PlainProgress(console)
+        try:
+            yield plain
+            plain.close()
+        finally:
+            plain.stop()
+        return
+    columns = (
+        SpinnerColumn(finished_text="[green]✓[/]"),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("[dim]{task.fields[detail]}[/]"),
+    )
+    with Bars(*columns, console=console, refresh_per_second=8) as bars:
+        live = LiveProgress(bars)
+        yield live
+        live.close()
