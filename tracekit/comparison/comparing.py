@@ -1,0 +1,36 @@
+"""The walk from two sides to a comparison, one question after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracekit.comparison.deltas import measure_deltas
+from tracekit.comparison.fairness import find_unfairness
+from tracekit.comparison.findings import find_all
+from tracekit.comparison.groups import group_kernels, measure_coverage
+from tracekit.comparison.verdict import judge
+from tracekit.comparison.waterfall import build_waterfall
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.run import FormName
+
+
+def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
+    """What changed from A (before) to B (after).
+
+    `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
+    timed together.
+    """
+    verdict, timing_warnings = judge(a, b, order)
+    groups = group_kernels(a, b)
+    comparison = Comparison(
+        a=a,
+        b=b,
+        verdict=verdict,
+        deltas=measure_deltas(a, b),
+        waterfall=build_waterfall(a, b, groups),
+        groups=groups,
+        coverage=measure_coverage(groups) if groups else None,
+        findings=(),
+        warnings=(*timing_warnings, *find_unfairness(a, b)),
+    )
+    return replace(comparison, findings=find_all(comparison))

@@ -1,0 +1,31 @@
+"""How many kernels, launches and microseconds more or fewer B has than A, per step."""
+
+from __future__ import annotations
+
+from tracekit.comparison import per_step
+from tracekit.model.comparison import Deltas, Side
+
+
+def measure_deltas(a: Side, b: Side) -> Deltas:
+    """Idle is the unprofiled wall's where both sides have one, else the recording's: what the waterfall uses too."""
+    idle = _delta(per_step.true_idle_us(a), per_step.true_idle_us(b))
+    if idle is None:
+        idle = _delta(per_step.recorded_idle_us(a), per_step.recorded_idle_us(b))
+    return Deltas(
+        kernels=_delta(_kernels(a), _kernels(b)),
+        launches=_delta(_launches(a), _launches(b)),
+        busy_us=_delta(per_step.busy_us(a), per_step.busy_us(b)),
+        idle_us=idle,
+    )
+
+
+def _delta(a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else b - a
+
+
+def _kernels(side: Side) -> float | None:
+    return side.analysis.kernels.count / side.steps if side.analysis.kernels else None
+
+
+def _launches(side: Side) -> float | None:
+    return side.analysis.launches.count / side.steps if side.analysis.launches else None

@@ -1,0 +1,100 @@
+"""What besides the compilation differs between the sides, or keeps them from being compared?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.model.comparison import Side
+from tracekit.model.run import Environment, Settings
+
+#: What makes two runs different work, and how it is called. The mode, scope and the like are what is being compared.
+WORK = {
+    "workload": "workload",
+    "size": "model size",
+    "pretrained": "weights",
+    "device": "device",
+    "dtype": "dtype",
+    "batch_size": "batch size",
+    "height": "height",
+    "width": "width",
+    "steps": "denoising steps",
+}
+
+MACHINE = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA version", "cpu": "CPU", "python": "Python"}
+
+CPU_RUN = (
+    "This is a CPU run. It shows operators, Inductor's C++ kernels and wall times; it cannot show GPU kernels, "
+    "launches, idle time or their causes, and says nothing about how a GPU would fare."
+)
+
+
+def find_unfairness(a: Side, b: Side) -> tuple[str, ...]:
+    """One sentence for each thing a reader must know before believing the figures; empty when there is none."""
+    return (*_missing_gpu(a, b), *_other_work(a, b), *_other_machine(a, b), *_other_windows(a, b), *_unsound(a, b))
+
+
+def _missing_gpu(a: Side, b: Side) -> Iterator[str]:
+    if a.analysis.gpu is None and b.analysis.gpu is None:
+        yield CPU_RUN
+        return
+    for side in (a, b):
+        if side.analysis.gpu is None:
+            yield f"{side.label} has no GPU activity: kernels, idle time and waterfall cannot be compared."
+        elif len(side.analysis.devices) > 1:
+            yield f"{side.label} ran on {len(side.analysis.devices)} GPUs: figures are sums, and no waterfall is drawn."
+
+
+def _differences(a: Settings | Environment, b: Settings | Environment, fields: dict[str, str]) -> Iterator[str]:
+    for field, word in fields.items():
+        one, other = getattr(a, field), getattr(b, field)
+        if one != other:
+            yield f"The sides differ in {word}: A has {_shown(one)}, B has {_shown(other)}."
+
+
+def _shown(value: object) -> str:
+    return "none recorded" if value is None else str(value)
+
+
+def _other_work(a: Side, b: Side) -> Iterator[str]:
+    if a.settings and b.settings:
+        yield from _differences(a.settings, b.settings, WORK)
+
+
+def _other_machine(a: Side, b: Side) -> Iterator[str]:
+    if a.environment and b.environment:
+        yield from _differences(a.environment, b.environment, MACHINE)
+        yield from _other_packages(a.environment.packages, b.environment.packages)
+        return
+    names = [sorted({device.name for device in side.analysis.devices if device.name}) for side in (a, b)]
+    if names[0] and names[1] and names[0] != names[1]:
+        yield f"The sides differ in GPU: A has {', '.join(names[0])}, B has {', '.join(names[1])}."
+
+
+def _other_packages(a: dict[str, str], b: dict[str, str]) -> Iterator[str]:
+    for name in sorted({*a, *b}):
+        if a.get(name) != b.get(name):
+            yield f"The sides differ in {name}: A has {_shown(a.get(name))}, B has {_shown(b.get(name))}."
+
+
+def _other_windows(a: Side, b: Side) -> Iterator[str]:
+    one, other = a.analysis.window, b.analysis.window
+    if one.kind != other.kind:
+        yield (
+            f"A was read over {_window(one.kind)} and B over {_window(other.kind)}: figures per step do not mean the "
+            "same on both sides; pass --window to read both alike."
+        )
+    elif one.kind == "whole":
+        yield "No steps are marked in the traces: figures are of the whole recordings, which must hold the same work."
+    elif one.steps != other.steps:
+        yield f"A was recorded over {one.steps} steps, B over {other.steps}; figures are per step."
+
+
+def _window(kind: str) -> str:
+    return {"steps": "its marked steps", "span": "one span", "whole": "the whole recording"}[kind]
+
+
+def _unsound(a: Side, b: Side) -> Iterator[str]:
+    for side in (a, b):
+        for finding in side.analysis.health:
+            if finding.severity == "error":
+                yield f"{side.label}: {finding.message}"

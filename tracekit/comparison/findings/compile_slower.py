@@ -1,0 +1,26 @@
+"""Is the compiled form slower than the eager one?"""
+
+from __future__ import annotations
+
+from tracekit.model.comparison import Comparison, Finding
+
+
+def find_compile_slower(comparison: Comparison) -> Finding | None:
+    """Found only when the verdict says so and B is known to be the compiled form. The saving is that of going back."""
+    verdict, form = comparison.verdict, comparison.b.form
+    if verdict.result != "slower" or not (form and form.name == "compiled"):
+        return None
+    if verdict.a_wall_us is None or verdict.b_wall_us is None:
+        raise AssertionError("a verdict of slower comes with both walls")
+    saving_us = verdict.b_wall_us - verdict.a_wall_us
+    return Finding(
+        code="compile_slower",
+        severity="warning",
+        title="Compiling made this slower",
+        evidence=(
+            f"A call takes {verdict.b_wall_us / 1e3:.3f} ms compiled and {verdict.a_wall_us / 1e3:.3f} ms eager, "
+            "unprofiled medians."
+        ),
+        saving_us=saving_us,
+        advice="Leave torch.compile off for this model, batch and mode.",
+    )

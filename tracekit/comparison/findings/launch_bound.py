@@ -1,0 +1,46 @@
+"""Does the GPU wait for the host to launch work?"""
+
+from __future__ import annotations
+
+from tracekit.comparison import per_step
+from tracekit.comparison.commands import profile_command
+from tracekit.comparison.waterfall import idle_by_cause
+from tracekit.model.comparison import Comparison, Finding, Side
+
+#: An idle share above this is launch-bound, if the host's own work is the leading cause.
+IDLE_SHARE = 0.4
+HOST_CAUSES = ("op_dispatch", "launch_call", "guards", "python")
+
+
+def find_launch_bound(comparison: Comparison) -> Finding | None:
+    """Found when B, compiled without CUDA graphs, leaves the GPU idle over 40 % of the call, mostly for the host's work.
+
+    The saving is all the idle time that the host's work explains: what CUDA graphs can save at most.
+    """
+    side = comparison.b
+    wall, idle = per_step.median_wall_us(side), per_step.true_idle_us(side)
+    if wall is None or idle is None or idle <= IDLE_SHARE * wall or _uses_graphs(side) or not _is_compiled(side):
+        return None
+    causes = idle_by_cause(side, "unprofiled")
+    host = sum(causes.get(cause, 0.0) for cause in HOST_CAUSES)
+    if host <= idle / 2:
+        return None
+    return Finding(
+        code="launch_bound",
+        severity="warning",
+        title="The GPU waits for the host",
+        evidence=(
+            f"{idle / wall:.0%} of the unprofiled call ({idle / 1e3:.3f} of {wall / 1e3:.3f} ms) the GPU is idle; "
+            f"dispatch, launch calls, guards and Python explain {host / idle:.0%} of that. No CUDA graph was launched."
+        ),
+        saving_us=host,
+        advice=profile_command(side.settings, mode="reduce-overhead") if side.settings else None,
+    )
+
+
+def _uses_graphs(side: Side) -> bool:
+    return side.analysis.launches is not None and side.analysis.launches.graph_launches > 0
+
+
+def _is_compiled(side: Side) -> bool:
+    return side.form is not None and side.form.name == "compiled"

@@ -1,0 +1,35 @@
+"""Was a fused attention kernel lost in compilation?"""
+
+from __future__ import annotations
+
+from tracekit.comparison import per_step
+from tracekit.model.comparison import Comparison, Finding
+
+#: B keeps less than this share of A's attention time.
+LOST = 0.1
+
+
+def find_lost_attention(comparison: Comparison) -> Finding | None:
+    """Found when A's attention kernels are gone from B and B spends more on matrix products.
+
+    The saving is the extra time of the matrix products over what attention took, without the softmax beside them; None
+    when there is none.
+    """
+    a, b = comparison.a, comparison.b
+    attention, kept = per_step.family_us(a, "attention"), per_step.family_us(b, "attention")
+    gemm_us = per_step.family_us(b, "gemm") - per_step.family_us(a, "gemm")
+    if not attention or kept >= LOST * attention or gemm_us <= 0:
+        return None
+    extra_us = gemm_us - (attention - kept)
+    return Finding(
+        code="lost_attention",
+        severity="warning",
+        title="The fused attention kernel is lost",
+        evidence=(
+            f"Attention kernels took {attention / 1e3:.3f} ms per step in {a.label} and take {kept / 1e3:.3f} ms in "
+            f"{b.label}, where matrix products take {gemm_us / 1e3:.3f} ms more: attention is likely computed as "
+            "matrix products and a softmax."
+        ),
+        saving_us=extra_us if extra_us > 0 else None,
+        advice=None,
+    )

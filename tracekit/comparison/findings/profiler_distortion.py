@@ -1,0 +1,40 @@
+"""Did recording slow a side down so much that its trace misleads?"""
+
+from __future__ import annotations
+
+from tracekit.comparison import per_step
+from tracekit.model.comparison import Comparison, Finding, Side
+
+#: A recorded step this much slower than an unprofiled call is worth a line.
+WORTH_SAYING = 1.1
+
+
+def find_profiler_distortion(comparison: Comparison) -> Finding | None:
+    """Found when a recorded step took over 10 % longer than the unprofiled call."""
+    slowed = {
+        side.label: slowdown
+        for side in (comparison.a, comparison.b)
+        if (slowdown := _slowdown(side)) is not None and slowdown > WORTH_SAYING
+    }
+    if not slowed:
+        return None
+    return Finding(
+        code="profiler_distortion",
+        severity="info",
+        title="Recording slowed the calls it recorded",
+        evidence=(
+            "; ".join(
+                f"a recorded step of {label} took {slowdown:.2f}x an unprofiled call"
+                for label, slowdown in slowed.items()
+            )
+            + ". Wall times here are unprofiled ones; the recordings give GPU busy time, which hardly changes, and how "
+            "idle time divides into causes."
+        ),
+        saving_us=None,
+        advice=None,
+    )
+
+
+def _slowdown(side: Side) -> float | None:
+    recorded, wall = per_step.recorded_wall_us(side), per_step.median_wall_us(side)
+    return recorded / wall if recorded is not None and wall else None
