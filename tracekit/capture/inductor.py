@@ -16,7 +16,7 @@ def recording_settings(device: str) -> AbstractContextManager[Any]:
     """
     if device != "cpu":
         return nullcontext()
-    import torch._inductor.config as config
+    from torch._inductor import config
 
     if not hasattr(config.cpp, "enable_kernel_profile"):
         return nullcontext()

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
+from tracekit.capture.quiet import profiler_noise_left_out
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
@@ -36,15 +38,15 @@ def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Pr
     """
     progress.phase(f"recording {form.name} ({kind})", total=steps + 1)
     marks: list[tuple[int, int]] = []
-    with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as warm:
-        _step(form, 0)
-    del warm
-    progress.advance()
-    with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as profiler:
-        synchronize(form.device)
-        for index in range(steps):
-            marks.append(_step(form, index))
-            progress.advance()
+    with profiler_noise_left_out():
+        with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich"):
+            _step(form, 0)
+        progress.advance()
+        with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as profiler:
+            synchronize(form.device)
+            for index in range(steps):
+                marks.append(_step(form, index))
+                progress.advance()
     progress.detail("writing the trace")
     try:
         profiler.export_chrome_trace(str(path))
@@ -73,8 +75,8 @@ def check_kernels_are_visible(device: str) -> None:
     """Records one small kernel. Raises TracekitError when the profiler is not allowed to see the GPU's work."""
     if device == "cpu":
         return
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+    with profiler_noise_left_out(), profile(activities=[ProfilerActivity.CUDA]) as profiler:
         torch.ones(16, device=device).add_(1)
         synchronize(device)
-    if not any(event.device_time_total > 0 for event in profiler.key_averages()):
+    if not any(event.device_type == DeviceType.CUDA for event in profiler.events() or ()):
         raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")

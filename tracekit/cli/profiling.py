@@ -5,18 +5,22 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from tracekit import __version__, store
 from tracekit.cli.progress import shown
-from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.workloads.registry import Builder, check_scope, find, load_builder
+from tracekit.workloads.sizes import choose_size
+
+if TYPE_CHECKING:
+    from tracekit.capture import forms, timing, warmup
 
 LIGHT_STEPS = 3
 RICH_STEPS = 1
@@ -37,10 +41,9 @@ class Plan:
 def profile_workload(plan: Plan) -> None:
     """Measures, writes the run folder, and reports. Raises TracekitError for whatever the user can mend."""
     from tracekit.cli.results import report_run
-    from tracekit.workloads import registry
 
-    info = registry.find(plan.request.workload)
-    scope = registry.check_scope(info, plan.request.scope)
+    info = find(plan.request.workload)
+    scope = check_scope(info, plan.request.scope)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
     console = Console(stderr=True)
     draft = store.begin(folder, force=plan.force)
@@ -79,33 +82,32 @@ def _remove_if_empty(draft: Path) -> None:
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
-    with quiet_libraries():
-        workload, reason = _build(info, request, progress)
+    hush_libraries()
+    progress.phase("loading torch and the model's libraries")
+    builder = load_builder(info)
+    from tracekit.capture.quiet import warnings_collected
+
+    warned: list[str] = []
+    with warnings_collected(warned):
+        workload, reason = _build(builder, info, request, progress)
         run = _first_manifest(plan, workload, reason)
         store.save(run, draft)
-        return _run_forms(plan, workload, run, draft, progress)
+        run = _run_forms(plan, workload, run, draft, progress)
+    return replace(run, notes=(*run.notes, *(f"Warning while it ran: {line}" for line in warned)))
 
 
-@contextmanager
-def quiet_libraries() -> Iterator[None]:
+def hush_libraries() -> None:
     """Libraries' own chatter and progress bars stay off the terminal, unless the user has set them otherwise."""
     for name, value in {
         "TRANSFORMERS_VERBOSITY": "error",
         "DIFFUSERS_VERBOSITY": "error",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "TOKENIZERS_PARALLELISM": "false",
-        "KINETO_LOG_LEVEL": "5",
     }.items():
         os.environ.setdefault(name, value)
-    yield
 
 
-def _build(info: WorkloadInfo, request: Request, progress: Progress) -> tuple[BuiltWorkload, str]:
-    from tracekit.workloads.registry import load_builder
-    from tracekit.workloads.sizes import choose_size
-
-    progress.phase("loading torch and the model's libraries")
-    builder = load_builder(info)
+def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Progress) -> tuple[BuiltWorkload, str]:
     from tracekit.capture import device as devices
     from tracekit.capture import failures, recording
 

@@ -5,6 +5,7 @@ Architecture figures are those of the published configuration files of black-for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -241,7 +242,7 @@ def _vae(architecture: Architecture) -> AutoencoderKL:
     )
 
 
-def _make_call(pipeline: FluxPipeline, settings: Settings, text_tokens: int):  # type: ignore[no-untyped-def]
+def _make_call(pipeline: FluxPipeline, settings: Settings, text_tokens: int) -> Callable[[], object]:
     device = torch.device(settings.device)
 
     def call() -> object:

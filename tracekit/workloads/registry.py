@@ -11,6 +11,9 @@ from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.flux_info import FLUX
 
+#: `build(request, size, device, progress)`, in a workload's own file.
+Builder = Callable[[Request, str, str, Progress], BuiltWorkload]
+
 WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX,)
 
 
@@ -29,8 +32,8 @@ def find(name: str) -> WorkloadInfo:
     raise TracekitError(f"no workload is called {name!r}: {hint} (`tracekit workloads` lists them)")
 
 
-def load_builder(info: WorkloadInfo) -> Callable[[Request, str, str, Progress], BuiltWorkload]:
-    """The workload's `build(request, size, device, progress)`. Raises TracekitError when its packages are missing."""
+def load_builder(info: WorkloadInfo) -> Builder:
+    """The workload's `build`. Raises TracekitError when its packages are missing."""
     try:
         module = importlib.import_module(info.module)
     except ModuleNotFoundError as error:
@@ -40,7 +43,7 @@ def load_builder(info: WorkloadInfo) -> Callable[[Request, str, str, Progress], 
             f"{info.name} needs the package {error.name}, which is not installed: "
             f"pip install 'torch-tracekit[{info.extra}]'"
         ) from None
-    builder: Callable[[Request, str, str, Progress], BuiltWorkload] = module.build
+    builder: Builder = module.build
     return builder
 
 

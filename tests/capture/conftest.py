@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tracekit.model.run import Settings  # noqa: E402
+from tracekit.model.workload import BuiltWorkload, CompileTarget  # noqa: E402
+from tracekit.workloads.flux_info import FLUX  # noqa: E402
+
+
+class Block(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.gelu(self.inner(x)) + x
+
+    def decode(self, x: Any) -> Any:
+        return self.inner(x).tanh() * 2
+
+
+def make_settings(**changes: Any) -> Settings:
+    values: dict[str, Any] = {
+        "workload": "block",
+        "size": "tiny",
+        "device": "cpu",
+        "dtype": "float32",
+        "scope": "block",
+        "mode": "default",
+        "fullgraph": True,
+        "dynamic": None,
+        "batch_size": 1,
+        "height": None,
+        "width": None,
+        "steps": None,
+        "prompt": None,
+        "pretrained": None,
+        "seed": 0,
+        "iterations": 3,
+    }
+    return Settings(**(values | changes))
+
+
+def make_workload(call: Any, targets: tuple[CompileTarget, ...], **settings: Any) -> BuiltWorkload:
+    return BuiltWorkload(FLUX, make_settings(**settings), call, targets, (), ())
+
+
+@pytest.fixture
+def block() -> Block:
+    torch.manual_seed(0)
+    return Block().eval()
+
+
+@pytest.fixture
+def workload(block: Block) -> BuiltWorkload:
+    x = torch.randn(4, 8)
+
+    def call() -> object:
+        with torch.no_grad():
+            return block(x)
+
+    return make_workload(call, (CompileTarget("block", block),))

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from tracekit.capture.compilation import watch_compilation
+from tracekit.capture.forms import compiled_form, eager_form
+from tracekit.capture.timing import Timings, time_forms
+from tracekit.capture.warmup import MOST_CALLS, warm_up
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Silent
+from tracekit.model.workload import BuiltWorkload, CompileTarget
+
+from .conftest import make_workload
+
+
+def test_an_eager_form_is_quiet_after_two_calls(workload: BuiltWorkload) -> None:
+    warm = warm_up(eager_form(workload), Silent())
+    assert len(warm.wall_us) == 2
+    assert warm.compilation is None
+
+
+def test_a_compiled_form_is_called_until_two_calls_compile_nothing(workload: BuiltWorkload) -> None:
+    form = compiled_form(workload)
+    warm = warm_up(form, Silent())
+    assert warm.compilation is not None
+    assert (warm.compilation.graphs, warm.compilation.graph_breaks) == (1, 0)
+    assert len(warm.wall_us) == 3
+    assert warm.compilation.seconds == pytest.approx(warm.wall_us[0] / 1e6)
+    with watch_compilation() as watch:
+        form.call()
+    assert watch.compilations == 0
+
+
+def test_graph_breaks_are_counted_and_allowed_without_fullgraph(block: Any) -> None:
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        y = block(x)
+        torch._dynamo.graph_break()
+        return y * 2
+
+    module = torch.nn.Module()
+    module.forward = broken  # type: ignore[method-assign]
+    x = torch.randn(4, 8)
+    targets = (CompileTarget("broken", module),)
+    warm = warm_up(compiled_form(make_workload(lambda: module(x), targets, fullgraph=False)), Silent())
+    assert warm.compilation is not None
+    assert warm.compilation.graph_breaks == 1
+    assert warm.compilation.graphs == 2
+    with pytest.raises(TracekitError, match="--no-fullgraph"):
+        warm_up(compiled_form(make_workload(lambda: module(x), targets, fullgraph=True)), Silent())
+
+
+def test_a_form_that_never_stops_compiling_is_given_up_with_a_reason(block: Any) -> None:
+    sizes = iter(range(2, 1000))
+
+    def call() -> object:
+        return block(torch.randn(next(sizes), 8))
+
+    workload = make_workload(call, (CompileTarget("block", block),), dynamic=False)
+    with torch._dynamo.config.patch(recompile_limit=100), pytest.raises(TracekitError, match=f"{MOST_CALLS} equal calls"):
+        warm_up(compiled_form(workload), Silent())
+
+
+def test_compiling_nothing_is_an_error_not_a_result(workload: BuiltWorkload) -> None:
+    with torch._dynamo.config.patch(disable=True), pytest.raises(TracekitError, match="compiled nothing"):
+        warm_up(compiled_form(workload), Silent())
+
+
+def test_each_round_times_every_form_once_in_an_order_of_its_own(workload: BuiltWorkload) -> None:
+    forms = (eager_form(workload), compiled_form(workload))
+    for form in forms:
+        warm_up(form, Silent())
+    timings = Timings()
+    time_forms(forms, 8, 0, timings, Silent())
+    rounds = [tuple(timings.order[i : i + 2]) for i in range(0, 16, 2)]
+    assert {frozenset(each) for each in rounds} == {frozenset(("eager", "compiled"))}
+    assert len(set(rounds)) == 2, "the order must not always be the same"
+    assert {name: len(walls) for name, walls in timings.wall_us.items()} == {"eager": 8, "compiled": 8}
+    assert timings.compilations == {"eager": 0, "compiled": 0}
+    assert timings.device_us == {}
+
+
+def test_compiling_inside_a_timed_call_is_counted(workload: BuiltWorkload) -> None:
+    timings = Timings()
+    time_forms((compiled_form(workload),), 2, 0, timings, Silent())
+    assert timings.compilations == {"compiled": 1}
+
+
+def test_an_interrupt_keeps_the_calls_that_were_timed(workload: BuiltWorkload) -> None:
+    calls = iter(range(5))
+
+    def call() -> object:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return None
+
+    timings = Timings()
+    with pytest.raises(KeyboardInterrupt):
+        time_forms((eager_form(make_workload(call, ())),), 5, 0, timings, Silent())
+    assert len(timings.wall_us["eager"]) == 3

@@ -1,0 +1,89 @@
+"""The real FluxPipeline at tiny size, and the published architecture without its weights."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("diffusers")
+
+from tracekit.errors import TracekitError  # noqa: E402
+from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
+from tracekit.workloads import flux  # noqa: E402
+
+
+def build(**asked: object) -> BuiltWorkload:
+    return flux.build(Request("flux", **asked), "tiny", "cpu", Silent())  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> BuiltWorkload:
+    return build()
+
+
+def test_one_call_goes_from_prompt_to_image(tiny: BuiltWorkload) -> None:
+    image = tiny.call()
+    assert isinstance(image, torch.Tensor)
+    assert image.shape == (1, 3, 128, 128)
+    assert torch.isfinite(image).all()
+
+
+def test_equal_calls_give_equal_images(tiny: BuiltWorkload) -> None:
+    assert torch.equal(tiny.call(), tiny.call())  # type: ignore[arg-type]
+
+
+def test_the_prompt_reaches_the_image() -> None:
+    cat, dog = build(prompt="a cat").call(), build(prompt="a dog").call()
+    assert not torch.equal(cat, dog)  # type: ignore[arg-type]
+
+
+def test_batch_and_image_size_are_those_asked_for() -> None:
+    image = build(batch_size=2, height=64, width=96, steps=1).call()
+    assert image.shape == (2, 3, 64, 96)  # type: ignore[attr-defined]
+
+
+def test_an_image_size_that_diffusers_would_round_is_refused() -> None:
+    with pytest.raises(TracekitError, match="multiples of 16"):
+        build(height=100)
+
+
+@pytest.mark.parametrize(
+    ("scope", "components"),
+    [
+        ("transformer", ["transformer"]),
+        ("vae", ["vae"]),
+        ("text-encoders", ["text_encoder", "text_encoder_2"]),
+        ("all", ["transformer", "vae", "text_encoder", "text_encoder_2"]),
+        (
+            "regional",
+            [
+                "transformer.transformer_blocks.0",
+                "transformer.single_transformer_blocks.0",
+                "transformer.single_transformer_blocks.1",
+            ],
+        ),
+    ],
+)
+def test_each_scope_names_what_it_compiles(scope: str, components: list[str]) -> None:
+    assert [target.component for target in build(scope=scope).targets] == components
+
+
+def test_the_published_size_has_the_published_parameter_counts() -> None:
+    with torch.device("meta"):
+        sizes = {
+            "transformer": flux._transformer(flux.PUBLISHED),
+            "t5": flux._t5(flux.PUBLISHED),
+            "clip": flux._clip(flux.PUBLISHED),
+            "vae": flux._vae(flux.PUBLISHED),
+        }
+    counts = {name: sum(p.numel() for p in module.parameters()) for name, module in sizes.items()}
+    # FLUX.1-dev's own safetensors: 11.90 B, 4.76 B, 123.06 M and 83.82 M parameters.
+    assert counts == {"transformer": 11_901_408_320, "t5": 4_762_310_656, "clip": 123_060_480, "vae": 83_819_683}
+
+
+def test_random_weights_are_the_same_for_the_same_seed() -> None:
+    first, again, other = (build(seed=seed).targets[0].module.state_dict() for seed in (1, 1, 2))
+    name = "x_embedder.weight"
+    assert torch.equal(first[name], again[name])
+    assert not torch.equal(first[name], other[name])

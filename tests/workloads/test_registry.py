@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tracekit.errors import TracekitError
+from tracekit.workloads import registry
+from tracekit.workloads.flux_info import FLUX
+
+
+def test_a_misspelt_workload_is_met_with_the_nearest_name() -> None:
+    with pytest.raises(TracekitError, match="did you mean flux"):
+        registry.find("flx")
+
+
+def test_an_unknown_workload_is_met_with_the_list() -> None:
+    with pytest.raises(TracekitError, match="there is flux"):
+        registry.find("qqqqqq")
+
+
+def test_a_component_that_flux_has_not_lists_what_can_be_compiled() -> None:
+    with pytest.raises(TracekitError) as caught:
+        registry.check_scope(FLUX, "unet")
+    message = str(caught.value)
+    assert "nothing called 'unet'" in message
+    assert all(scope in message for scope in ("transformer", "vae", "text-encoders", "all", "regional"))
+    assert "\n" not in message
+
+
+def test_the_default_scope_is_the_first() -> None:
+    assert registry.check_scope(FLUX, None) == "transformer"
+
+
+def test_a_missing_package_names_the_extra_to_install() -> None:
+    broken = replace(FLUX, module="a_package_that_is_not_there.flux")
+    with pytest.raises(TracekitError, match=r"pip install 'torch-tracekit\[profile\]'"):
+        registry.load_builder(broken)
+
+
+def test_listing_imports_no_torch() -> None:
+    code = "import sys, tracekit.workloads.registry as r; r.all_workloads(); print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
