@@ -63,9 +63,18 @@ def test_a_form_that_never_stops_compiling_is_given_up_with_a_reason(block: Any)
         warm_up(compiled_form(workload), Silent())
 
 
-def test_compiling_nothing_is_an_error_not_a_result(workload: BuiltWorkload) -> None:
-    with torch._dynamo.config.patch(disable=True), pytest.raises(TracekitError, match="compiled nothing"):
-        warm_up(compiled_form(workload), Silent())
+def test_a_switched_off_compiler_is_an_error_not_a_result(workload: BuiltWorkload) -> None:
+    with torch._dynamo.config.patch(disable=True), pytest.raises(TracekitError, match="unset TORCH_COMPILE_DISABLE"):
+        compiled_form(workload)
+
+
+def test_compiling_nothing_is_an_error_not_a_result(block: Any) -> None:
+    module = torch.nn.Module()
+    module.forward = torch.compiler.disable(block.forward)  # type: ignore[method-assign]
+    x = torch.randn(4, 8)
+    form = compiled_form(make_workload(lambda: module(x), (CompileTarget("block", module),), fullgraph=False))
+    with pytest.raises(TracekitError, match="compiled nothing"):
+        warm_up(form, Silent())
 
 
 def test_each_round_times_every_form_once_in_an_order_of_its_own(workload: BuiltWorkload) -> None:

@@ -53,6 +53,13 @@ def read_counters() -> dict[str, int]:
     }
 
 
+def is_switched_off() -> bool:
+    """Whether TORCH_COMPILE_DISABLE or TORCHDYNAMO_DISABLE makes torch.compile run everything eager, in silence."""
+    from torch._dynamo import config
+
+    return bool(getattr(config, "disable", False))
+
+
 @contextmanager
 def watch_compilation(on_event: Callable[[int], None] | None = None) -> Iterator[CompilationWatch]:
     """Watches every compilation of this process until the block ends; `on_event` is told of each as it begins."""

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from tracekit.capture import failures
+from tracekit.capture.compilation import is_switched_off
 from tracekit.capture.inductor import recording_settings, triton_problem
 from tracekit.capture.switch import Switch
 from tracekit.errors import TracekitError
@@ -42,6 +43,8 @@ def compiled_form(workload: BuiltWorkload) -> Form:
     problem = triton_problem() if settings.device != "cpu" else None
     if problem:
         raise TracekitError(problem)
+    if is_switched_off():
+        raise TracekitError("torch.compile is switched off here: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE")
     torch.compiler.reset()
     switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
 

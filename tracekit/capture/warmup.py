@@ -55,7 +55,7 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
 
 def _facts(watch: CompilationWatch, compiling_us: float) -> CompileFacts:
     if watch.since_start("graphs") == 0:
-        raise TracekitError("torch.compile compiled nothing: is TORCHDYNAMO_DISABLE or TORCH_COMPILE_DISABLE set?")
+        raise TracekitError("torch.compile compiled nothing here; TORCH_LOGS=dynamo says which frames it passed over")
     return CompileFacts(
         graphs=watch.since_start("graphs"),
         graph_breaks=watch.since_start("graph_breaks"),
