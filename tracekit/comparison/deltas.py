@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from tracekit.comparison import per_step
 from tracekit.model.comparison import Deltas, Side
 
 
 def measure_deltas(a: Side, b: Side) -> Deltas:
     """Idle is the unprofiled wall's where both sides have one, else the recording's: what the waterfall uses too."""
-    idle = _delta(per_step.true_idle_us(a), per_step.true_idle_us(b))
+    idle = _delta(a.unprofiled_idle_us, b.unprofiled_idle_us)
     if idle is None:
-        idle = _delta(per_step.recorded_idle_us(a), per_step.recorded_idle_us(b))
+        idle = _delta(a.recorded_idle_us, b.recorded_idle_us)
     return Deltas(
         kernels=_delta(_kernels(a), _kernels(b)),
         launches=_delta(_launches(a), _launches(b)),
-        busy_us=_delta(per_step.busy_us(a), per_step.busy_us(b)),
+        busy_us=_delta(a.busy_us, b.busy_us),
         idle_us=idle,
     )
 

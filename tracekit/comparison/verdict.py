@@ -62,7 +62,7 @@ def _timed_calls(
 
 def _recompiled(a: Side, b: Side) -> tuple[str, ...]:
     return tuple(
-        f"{side.label} compiled {side.form.compilation.during_timing} times while it was timed: the verdict is withheld."
+        f"{side.label} compiled {side.form.compilation.during_timing} times while timed: the verdict is withheld."
         for side in (a, b)
         if side.form and side.form.compilation and side.form.compilation.during_timing
     )

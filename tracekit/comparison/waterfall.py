@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
-from tracekit.comparison import per_step
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.comparison import KernelGroup, Side, Waterfall, WaterfallPart
+from tracekit.model.comparison import Basis, KernelGroup, Side, Waterfall, WaterfallPart
 
 #: At most this many kernel groups have a part of their own, and only those that change the wall by this share.
 MOST_GROUPS = 8
 SMALLEST_SHARE = 0.005
 
 OTHER_KERNELS = "other kernels"
+#: Kernels of the same name and count differ by clocks and caches only, so together they make one part.
+SAME_KERNELS = "unchanged kernels"
 OVERLAP = "overlap correction"
 
 
@@ -27,12 +27,8 @@ def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfal
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
         return None
-    a_wall, b_wall = per_step.median_wall_us(a), per_step.median_wall_us(b)
-    basis: Literal["unprofiled", "trace"] = "trace"
-    if a_wall is not None and b_wall is not None:
-        basis, a_us, b_us = "unprofiled", a_wall, b_wall
-    else:
-        a_us, b_us = _present(per_step.span_us(a)), _present(per_step.span_us(b))
+    basis: Basis = "trace" if a.wall_us is None or b.wall_us is None else "unprofiled"
+    a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
     parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b, basis))
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
@@ -47,35 +43,25 @@ def _present(value: float | None) -> float:
 def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> tuple[WaterfallPart, ...]:
     """The change of busy time, group by group. Kernels that ran side by side count once in busy time and twice in the
     groups, which the overlap correction mends."""
-    by_change = sorted(groups, key=lambda group: -abs(group.delta_us))
-    shown = [group for group in by_change[:MOST_GROUPS] if abs(group.delta_us) >= SMALLEST_SHARE * a_us]
-    parts = [WaterfallPart("gpu", group.label, group.delta_us) for group in shown]
-    rest = [group.delta_us for group in by_change if group not in shown]
-    if rest:
-        parts.append(WaterfallPart("gpu", OTHER_KERNELS, math.fsum(rest)))
-    busy = _present(per_step.busy_us(b)) - _present(per_step.busy_us(a))
+    changed = sorted((group for group in groups if group.kind != "unchanged"), key=lambda group: -abs(group.delta_us))
+    large = sum(abs(group.delta_us) >= SMALLEST_SHARE * a_us for group in changed[:MOST_GROUPS])
+    parts = [WaterfallPart("gpu", group.label, group.delta_us) for group in changed[:large]]
+    rest = {
+        OTHER_KERNELS: changed[large:],
+        SAME_KERNELS: [group for group in groups if group.kind == "unchanged"],
+    }
+    parts += [
+        WaterfallPart("gpu", label, math.fsum(group.delta_us for group in some)) for label, some in rest.items() if some
+    ]
+    busy = _present(b.busy_us) - _present(a.busy_us)
     overlap = busy - math.fsum(group.delta_us for group in groups)
     return (*parts, WaterfallPart("gpu", OVERLAP, overlap))
 
 
-def _idle_parts(a: Side, b: Side, basis: str) -> tuple[WaterfallPart, ...]:
-    a_causes, b_causes = idle_by_cause(a, basis), idle_by_cause(b, basis)
+def _idle_parts(a: Side, b: Side, basis: Basis) -> tuple[WaterfallPart, ...]:
+    a_causes, b_causes = a.idle_by_cause(basis), b.idle_by_cause(basis)
     return tuple(
         WaterfallPart("idle", cause, b_causes.get(cause, 0.0) - a_causes.get(cause, 0.0))
         for cause in IDLE_CAUSES
         if cause in a_causes or cause in b_causes
     )
-
-
-def idle_by_cause(side: Side, basis: str) -> dict[str, float]:
-    """Idle time per step by cause, in microseconds; on the unprofiled basis the causes add up to the true idle time."""
-    idle = side.analysis.idle
-    recorded = {each.cause: each.us / side.steps for each in idle.causes if each.us} if idle else {}
-    if basis == "trace":
-        return recorded
-    whole = _present(per_step.true_idle_us(side))
-    recorded.pop("profiler", None)
-    total = math.fsum(recorded.values())
-    if not total:
-        return {"unattributed": whole} if whole else {}
-    return {cause: us / total * whole for cause, us in recorded.items()}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +12,8 @@ from tracekit.model.analysis import Analysis, Severity
 from tracekit.model.run import Environment, FormResult, Settings
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
+#: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
+Basis = Literal["unprofiled", "trace"]
 MatchedBy = Literal["provenance", "anchors", "names", "unmatched"]
 
 
@@ -31,13 +35,74 @@ class Side:
     def steps(self) -> int:
         return max(self.analysis.window.steps, 1)
 
+    @property
+    def wall_us(self) -> float | None:
+        """The median unprofiled call; None when the side was never timed."""
+        return statistics.median(self.form.wall_us) if self.form and self.form.wall_us else None
+
+    @property
+    def recorded_wall_us(self) -> float | None:
+        """The mean step while it was recorded; None when the recording marks none."""
+        steps = self.analysis.steps
+        return sum(step.wall_us for step in steps) / len(steps) if steps else None
+
+    @property
+    def span_us(self) -> float | None:
+        """The recorded window, of all devices together, per step."""
+        return self.analysis.gpu.span_us / self.steps if self.analysis.gpu else None
+
+    @property
+    def busy_us(self) -> float | None:
+        """GPU busy time per step, of all devices together."""
+        return self.analysis.gpu.busy_us / self.steps if self.analysis.gpu else None
+
+    @property
+    def recorded_idle_us(self) -> float | None:
+        """GPU idle time per step as the recording shows it, which profiling has lengthened."""
+        return self.analysis.gpu.idle_us / self.steps if self.analysis.gpu else None
+
+    @property
+    def unprofiled_idle_us(self) -> float | None:
+        """What the GPU did not work in of the unprofiled call; None without a wall time, or with several GPUs."""
+        if self.wall_us is None or self.busy_us is None or len(self.analysis.devices) != 1:
+            return None
+        return max(self.wall_us - self.busy_us, 0.0)
+
+    def idle_us(self, basis: Basis) -> float | None:
+        return self.unprofiled_idle_us if basis == "unprofiled" else self.recorded_idle_us
+
+    def idle_by_cause(self, basis: Basis) -> dict[str, float]:
+        """Idle time per step by cause, in microseconds.
+
+        On the trace basis as recorded. On the unprofiled basis the unprofiled idle time, divided as the recording
+        divides its own, less the profiler's share; `unattributed` takes what the recording does not divide. Causes
+        without time are left out.
+        """
+        idle = self.analysis.idle
+        recorded = {each.cause: each.us / self.steps for each in idle.causes if each.us} if idle else {}
+        if basis == "trace":
+            return recorded
+        whole = self.unprofiled_idle_us
+        recorded.pop("profiler", None)
+        total = math.fsum(recorded.values())
+        if not whole:
+            return {}
+        return {cause: us / total * whole for cause, us in recorded.items()} if total else {"unattributed": whole}
+
+    def family_us(self, family: str) -> float:
+        """GPU time per step of one kernel family; 0 when the side has no GPU figures."""
+        kernels = self.analysis.kernels
+        return (
+            sum(each.total_us for each in kernels.by_family if each.family == family) / self.steps if kernels else 0.0
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Which side is faster, from unprofiled times only. `speedup` is A's wall over B's; `ci95` its 95 % interval.
 
     `noise_floor` is how far a form differs from itself when measured twice in this run (0.01 = 1 %). All but `result`
-    are None when the sides were not timed together.
+    are None when a side was not timed; the interval and the floor are None too when it was timed too few times.
     """
 
     result: Literal["faster", "slower", "inconclusive", "not_timed"]
@@ -50,7 +115,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Deltas:
-    """B minus A, per step; None where a side could not be measured."""
+    """B minus A, per step; None where a side could not be measured.
+
+    Idle time is of the unprofiled calls where both sides have them (`Side.unprofiled_idle_us`), else as recorded.
+    """
 
     kernels: float | None
     launches: float | None
@@ -69,7 +137,7 @@ class WaterfallPart:
 class Waterfall:
     """a_us + the parts + residual_us = b_us. `basis` says whether the ends are unprofiled wall times or the trace's."""
 
-    basis: Literal["unprofiled", "trace"]
+    basis: Basis
     a_us: float
     b_us: float
     parts: tuple[WaterfallPart, ...]

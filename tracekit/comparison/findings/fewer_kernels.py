@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tracekit.comparison import per_step
 from tracekit.model.comparison import Comparison, Finding
 
 #: Fewer than this share of A's kernels is worth a line.
@@ -15,7 +14,7 @@ def find_fewer_kernels(comparison: Comparison) -> Finding | None:
     if not (a.analysis.kernels and b.analysis.kernels):
         return None
     a_count, b_count = a.analysis.kernels.count / a.steps, b.analysis.kernels.count / b.steps
-    a_busy, b_busy = per_step.busy_us(a), per_step.busy_us(b)
+    a_busy, b_busy = a.busy_us, b.busy_us
     if b_count >= MARKED * a_count or a_busy is None or b_busy is None:
         return None
     return Finding(

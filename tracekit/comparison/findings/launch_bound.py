@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.comparison import per_step
 from tracekit.comparison.commands import profile_command
-from tracekit.comparison.waterfall import idle_by_cause
 from tracekit.model.comparison import Comparison, Finding, Side
 
 #: An idle share above this is launch-bound, if the host's own work is the leading cause.
@@ -13,15 +11,15 @@ HOST_CAUSES = ("op_dispatch", "launch_call", "guards", "python")
 
 
 def find_launch_bound(comparison: Comparison) -> Finding | None:
-    """Found when B, compiled without CUDA graphs, leaves the GPU idle over 40 % of the call, mostly for the host's work.
+    """Found when B, compiled without CUDA graphs, leaves the GPU idle over 40 % of the call, mostly for the host.
 
     The saving is all the idle time that the host's work explains: what CUDA graphs can save at most.
     """
     side = comparison.b
-    wall, idle = per_step.median_wall_us(side), per_step.true_idle_us(side)
+    wall, idle = side.wall_us, side.unprofiled_idle_us
     if wall is None or idle is None or idle <= IDLE_SHARE * wall or _uses_graphs(side) or not _is_compiled(side):
         return None
-    causes = idle_by_cause(side, "unprofiled")
+    causes = side.idle_by_cause("unprofiled")
     host = sum(causes.get(cause, 0.0) for cause in HOST_CAUSES)
     if host <= idle / 2:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tracekit.comparison import per_step
 from tracekit.model.comparison import Comparison, Finding
 
 #: B keeps less than this share of A's attention time.
@@ -16,8 +15,8 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     when there is none.
     """
     a, b = comparison.a, comparison.b
-    attention, kept = per_step.family_us(a, "attention"), per_step.family_us(b, "attention")
-    gemm_us = per_step.family_us(b, "gemm") - per_step.family_us(a, "gemm")
+    attention, kept = a.family_us("attention"), b.family_us("attention")
+    gemm_us = b.family_us("gemm") - a.family_us("gemm")
     if not attention or kept >= LOST * attention or gemm_us <= 0:
         return None
     extra_us = gemm_us - (attention - kept)

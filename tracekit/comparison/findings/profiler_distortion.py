@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tracekit.comparison import per_step
 from tracekit.model.comparison import Comparison, Finding, Side
 
 #: A recorded step this much slower than an unprofiled call is worth a line.
@@ -36,5 +35,5 @@ def find_profiler_distortion(comparison: Comparison) -> Finding | None:
 
 
 def _slowdown(side: Side) -> float | None:
-    recorded, wall = per_step.recorded_wall_us(side), per_step.median_wall_us(side)
+    recorded, wall = side.recorded_wall_us, side.wall_us
     return recorded / wall if recorded is not None and wall else None
