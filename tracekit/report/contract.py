@@ -1,0 +1,40 @@
+"""The JSON contract: `tracekit.analysis/1` and `tracekit.comparison/1`. Changes are additive only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tracekit.model.analysis import Analysis
+from tracekit.model.comparison import Comparison, Side
+
+
+def analysis_json(analysis: Analysis, *, top: int = 20) -> str:
+    """One trace's analysis; `top` is how many names of kernels and copies are listed, largest total time first."""
+    return _text({"schema": "tracekit.analysis/1", **_analysis(analysis, top)})
+
+
+def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
+    """A comparison; each side holds its analysis."""
+    fields = msgspec.to_builtins(comparison)
+    fields["a"], fields["b"] = _side(comparison.a, top), _side(comparison.b, top)
+    return _text({"schema": "tracekit.comparison/1", **fields})
+
+
+def _side(side: Side, top: int) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(side)
+    return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top)}
+
+
+def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(analysis)
+    for listed in (fields["kernels"], fields["copies"]):
+        if listed is not None:
+            listed["top"] = listed.pop("by_name")[:top]
+    return fields
+
+
+def _text(fields: dict[str, Any]) -> str:
+    # msgspec writes NaN and infinities as null: what is no number was not measured.
+    return msgspec.json.format(msgspec.json.encode(fields), indent=1).decode() + "\n"

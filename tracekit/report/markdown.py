@@ -1,0 +1,116 @@
+"""The markdown twin of the page, small enough for a pull request's comment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.run import Run
+from tracekit.report.method import how_measured
+from tracekit.report.names import clipped, printable
+from tracekit.report.numbers import duration
+from tracekit.report.sections.groups import group_table
+from tracekit.report.sections.idle import cause_table, gap_table, sync_table
+from tracekit.report.sections.kernels import family_table, top_kernels_table
+from tracekit.report.sections.operators import operator_table
+from tracekit.report.sections.overview import overview_table
+from tracekit.report.sections.recording import health_table, recording_table
+from tracekit.report.sections.setting import component_table, environment_table, settings_table
+from tracekit.report.sections.waterfall import waterfall_table
+from tracekit.report.table import Cell, Name, Table
+from tracekit.report.words import subject, verdict_evidence, verdict_sentence
+
+#: What GitHub takes in one comment.
+LONGEST = 65_536
+
+#: Longer names are cut in markdown; the page has them whole.
+LONGEST_NAME = 120
+
+ACTIVE = re.compile(r"([\\`*_{}\[\]<>()#+!|~@$&])")
+
+
+def comparison_markdown(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
+    """The comparison in GitHub's markdown, at most 65,535 characters; `command` is the one that reproduces it.
+
+    Sections that do not fit are left out from the end, and the text says so.
+    """
+    text = ""
+    for section in _sections(comparison, run, command):
+        if len(text) + len(section) > LONGEST - 200:
+            return text + "\n\nThe rest is left out for its length; the HTML page has all of it.\n"
+        text += section
+    return text
+
+
+def _sections(comparison: Comparison, run: Run | None, command: str | None) -> Iterator[str]:
+    yield f"# {escaped(verdict_sentence(comparison))}\n\n{escaped(subject(comparison.b))}\n\n"
+    evidence = verdict_evidence(comparison)
+    yield f"{escaped(evidence)}\n\n" if evidence else ""
+    for heading, texts in (("Before you rely on this", comparison.warnings), ("About this run", _about(run))):
+        yield f"## {heading}\n\n" + "".join(f"- {escaped(text)}\n" for text in texts) + "\n" if texts else ""
+    if comparison.findings:
+        yield "## Findings\n\n" + "".join(map(_finding, comparison.findings)) + "\n"
+    for table in _tables(comparison, run):
+        yield markdown_table(table) if table is not None else ""
+    method = how_measured(comparison, run)
+    yield "## How this was measured\n\n" + "".join(f"- **{term}.** {escaped(text)}\n" for term, text in method) + "\n"
+    yield f"## Reproduce\n\n{_fenced(command)}\n" if command else ""
+
+
+def _about(run: Run | None) -> tuple[str, ...]:
+    return (f"Size chosen: {run.size_reason}.", *run.notes) if run else ()
+
+
+def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
+    sides = ((comparison.a, "A"), (comparison.b, "B"))
+    yield overview_table(comparison)
+    yield waterfall_table(comparison)
+    yield family_table(comparison)
+    yield group_table(comparison, limit=12)
+    yield cause_table(comparison)
+    for side, letter in sides:
+        yield top_kernels_table(side, letter, limit=10)
+        yield operator_table(side, letter, limit=10)
+        yield gap_table(side, letter, limit=5)
+        yield sync_table(side, letter, limit=5)
+    yield health_table(comparison)
+    yield recording_table(comparison)
+    yield component_table(run) if run else None
+    yield settings_table(comparison)
+    yield environment_table(comparison)
+
+
+def markdown_table(table: Table) -> str:
+    header = " | ".join(escaped(column.label) or " " for column in table.columns)
+    rule = "|".join("--:" if column.numeric else "---" for column in table.columns)
+    rows = "".join("| " + " | ".join(map(_cell, row)) + " |\n" for row in table.rows)
+    note = f"\n{escaped(table.note)}\n" if table.note else ""
+    return f"### {escaped(table.caption)}\n\n| {header} |\n|{rule}|\n{rows}{note}\n"
+
+
+def _finding(finding: Finding) -> str:
+    saving = f" Saving: up to {duration(finding.saving_us)} per step." if finding.saving_us is not None else ""
+    advice = f" Try: {_code(finding.advice)}" if finding.advice else ""
+    text = f"{finding.severity}: {finding.title}"
+    return f"- **{escaped(text)}** {escaped(finding.evidence + saving)}{advice}\n"
+
+
+def _cell(cell: Cell) -> str:
+    return _code(cell.short) if isinstance(cell, Name) else escaped(cell)
+
+
+def escaped(text: str) -> str:
+    """The text with nothing in it that markdown or HTML would act on, on one line."""
+    return ACTIVE.sub(r"\\\1", printable(text))
+
+
+def _code(text: str) -> str:
+    """A code span that holds any text, in a table too: backticks cannot be escaped within one, so they are replaced."""
+    harmless = clipped(printable(text), LONGEST_NAME).replace("`", "'").replace("|", "\N{BROKEN BAR}")
+    return f"`{harmless}`"
+
+
+def _fenced(text: str) -> str:
+    harmless = printable(text).replace("```", "'''")
+    return f"```sh\n{harmless}\n```\n"

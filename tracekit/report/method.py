@@ -1,0 +1,71 @@
+"""How each number came about, in words for a reader who does not know tracekit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.model.comparison import Comparison
+from tracekit.model.run import Run
+
+WALL = "Each call from its start on the host until the device had finished, without the profiler."
+
+ALTERNATION = (
+    "The two forms ran in alternation in one process, in an order drawn anew for every round, after warm-up calls with "
+    "the same inputs."
+)
+
+SPEED_UP = (
+    "The ratio of the two medians, with its 95 % bootstrap interval (2,000 resamples). The interval holds for this "
+    "process; another start of the program can differ by more. The noise floor compares odd with even calls of the "
+    "same form; a difference smaller than that is not called one."
+)
+
+BUSY = (
+    "From separate recordings with torch.profiler: the time in which at least one kernel, copy or memory set ran, over "
+    "all streams. Recording hardly changes it, while it lengthens what happens on the host."
+)
+
+IDLE_UNPROFILED = (
+    "Unprofiled wall time less GPU busy time. Its causes are those of the idle time in the recording, in the same "
+    "proportions: what the host thread that launched the next kernel was doing meanwhile."
+)
+
+IDLE_RECORDED = (
+    "As recorded. Its causes are what the host thread that launched the next kernel was doing meanwhile. Recording "
+    "lengthens idle time, so the true one is shorter."
+)
+
+KERNELS = (
+    "Kernels are GPU functions; memory copies and sets are counted apart. A launch is a host call that started at "
+    "least one kernel; one CUDA-graph launch starts many."
+)
+
+GROUPS = (
+    "Kernels of the same name and number on both sides are one group each. The others are gathered by family, which "
+    "does not prove that they do the same work."
+)
+
+OPERATORS = "From a separate recording with torch.profiler. Own time leaves out the operators called within."
+
+STEP = "One measured call of the model, or the whole recording where no steps are marked. All figures are per step."
+
+
+def how_measured(comparison: Comparison, run: Run | None) -> tuple[tuple[str, str], ...]:
+    """Each kind of figure that the report shows, and how it came about."""
+    return tuple(_explained(comparison, run))
+
+
+def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, str]]:
+    if comparison.verdict.result != "not_timed":
+        yield "Wall time", f"{WALL} {ALTERNATION}" if run and run.order else WALL
+    if comparison.verdict.ci95:
+        yield "Speed-up", SPEED_UP
+    if comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None:
+        yield "Operators", OPERATORS
+    else:
+        yield "GPU busy time", BUSY
+        unprofiled = comparison.waterfall is not None and comparison.waterfall.basis == "unprofiled"
+        yield "Idle time", IDLE_UNPROFILED if unprofiled else IDLE_RECORDED
+        yield "Kernels and launches", KERNELS
+        yield "Kernel groups", GROUPS
+    yield "Step", STEP

@@ -1,0 +1,45 @@
+"""Kernel names as people read them: the C++ ceremony elided, control characters made harmless."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+#: The part of a template argument that says what an element-wise kernel computes.
+OPERATION = re.compile(r"\b(\w*Functor_\w+|\w+Functor|\w+_kernel_cuda|\w+KernelImpl\w*)\b")
+
+FIRST_TYPE = re.compile(r"(?:\w+::)*([A-Za-z_]\w+)")
+
+#: Wrappers around the operation, which say nothing of it.
+WRAPPERS = {"BinaryFunctor", "UnaryFunctor", "AUnaryFunctor", "BUnaryFunctor"}
+
+
+def printable(text: str) -> str:
+    """The text on one line, without characters that steer a terminal or turn the writing direction."""
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(each) in ("Cc", "Cf", "Cs") else each for each in text
+    )
+
+
+def clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def short_kernel_name(name: str, limit: int = 64) -> str:
+    """`void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, ...>(int, ...)` is
+    `vectorized_elementwise_kernel<CUDAFunctor_add>`. Names that are no C++ signatures are only clipped."""
+    name = printable(name)
+    # Long names are long for their arguments; what matters comes early.
+    head = name[:2000].removeprefix("void ").replace("(anonymous namespace)::", "")
+    base, bracket, arguments = head.partition("<")
+    if "::" not in base and not (bracket and name.startswith("void ")):
+        return clipped(name, limit)
+    base = base.partition("(")[0].rpartition("::")[2] or base
+    return clipped(f"{base}<{_telling_argument(arguments)}>" if bracket else base, limit)
+
+
+def _telling_argument(arguments: str) -> str:
+    """The operation if a template argument names one, else the first argument if it is a type."""
+    operation = next((word for word in OPERATION.findall(arguments) if word not in WRAPPERS), None)
+    first = FIRST_TYPE.match(arguments)
+    return operation or (first.group(1) if first else "…")

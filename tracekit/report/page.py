@@ -1,0 +1,171 @@
+"""The comparison as one HTML page that needs no network: charts, tables, and how each figure came about."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import cache
+from importlib import resources
+
+import jinja2
+from markupsafe import Markup
+
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.run import Run
+from tracekit.report.charts import Chart, comparison_charts
+from tracekit.report.method import how_measured
+from tracekit.report.numbers import change_with_share, count, duration, percent, times
+from tracekit.report.sections.groups import group_label, group_table, member_table
+from tracekit.report.sections.idle import cause_table, gap_table, sync_table
+from tracekit.report.sections.kernels import family_table, top_kernels_table
+from tracekit.report.sections.operators import operator_table
+from tracekit.report.sections.overview import overview_table, shared_basis
+from tracekit.report.sections.recording import health_table, recording_table
+from tracekit.report.sections.setting import component_table, environment_table, settings_table
+from tracekit.report.sections.waterfall import waterfall_table
+from tracekit.report.table import Name, Table
+from tracekit.report.words import KINDS, RESULTS, subject, verdict_evidence, verdict_sentence
+
+PLOTLY = "plotly-finance.min.js.gz"
+
+#: Groups whose kernels are listed; the others are unchanged or small.
+MOST_MEMBER_TABLES = 8
+
+
+def comparison_page(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
+    """One offline HTML file; `command` is the one that reproduces it.
+
+    The page forbids itself all network access and every script but its own.
+    """
+    charts = comparison_charts(comparison)
+    script, data = _asset("page.js"), _script_safe(charts)
+    template = _environment().get_template("page.html.j2")
+    page = template.render(
+        comparison=comparison,
+        run=run,
+        command=command,
+        charts=charts,
+        policy=_policy(script, charts),
+        style=Markup(_asset("page.css")),
+        script=Markup(script),
+        chart_data=Markup(data),
+        plotly=Markup(_plotly_packed()) if charts else None,
+        verdict=verdict_sentence(comparison),
+        evidence=verdict_evidence(comparison),
+        result=RESULTS[comparison.verdict.result],
+        subject=subject(comparison.b),
+        key_figures=_key_figures(comparison),
+        tables=_tables(comparison, run),
+        members=_member_tables(comparison),
+        kinds={kind: KINDS[kind] for kind in dict.fromkeys(group.kind for group in comparison.groups)},
+        method=how_measured(comparison, run),
+        on_cpu=comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None,
+    )
+    return page.lstrip()
+
+
+def _key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
+    """Three figures to remember: what they are, their change, and from what to what."""
+    a, b, verdict, basis = comparison.a, comparison.b, comparison.verdict, shared_basis(comparison)
+    a_idle, b_idle = a.idle_us(basis), b.idle_us(basis)
+    figures = []
+    if verdict.speedup is not None:
+        spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
+        figures.append(("Speed-up", times(verdict.speedup), spread))
+    for label, one, other in (("Wall time", a.wall_us, b.wall_us), ("GPU busy", a.busy_us, b.busy_us)):
+        if one is not None and other is not None:
+            figures.append((label, change_with_share(other - one, one), f"{duration(one)} → {duration(other)}"))
+    if a_idle is not None and b_idle is not None:
+        ends = f"{duration(a_idle)} → {duration(b_idle)}"
+        figures.append(("GPU idle", change_with_share(b_idle - a_idle, a_idle), ends))
+    if a.analysis.kernels and b.analysis.kernels:
+        one, other = a.analysis.kernels.count / a.steps, b.analysis.kernels.count / b.steps
+        change = percent(other / one - 1, 0).replace("-", "\N{MINUS SIGN}") if one else count(other)
+        figures.append(("Kernels", change if change.startswith("\N{MINUS SIGN}") else f"+{change}", _arrow(one, other)))
+    return tuple(figures)
+
+
+def _arrow(a: float, b: float) -> str:
+    return f"{count(a)} → {count(b)}"
+
+
+def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[Table, ...] | None]:
+    sides: tuple[tuple[Side, str], ...] = ((comparison.a, "A"), (comparison.b, "B"))
+    return {
+        "overview": overview_table(comparison),
+        "waterfall": waterfall_table(comparison),
+        "families": family_table(comparison),
+        "groups": group_table(comparison),
+        "top": _those(top_kernels_table(*side) for side in sides),
+        "causes": cause_table(comparison),
+        "gaps": _those(gap_table(*side) for side in sides),
+        "syncs": _those(sync_table(*side) for side in sides),
+        "operators": _those(operator_table(*side) for side in sides),
+        "recording": recording_table(comparison),
+        "health": health_table(comparison),
+        "components": component_table(run) if run else None,
+        "settings": settings_table(comparison),
+        "environment": environment_table(comparison),
+    }
+
+
+def _those(tables: Iterable[Table | None]) -> tuple[Table, ...]:
+    return tuple(table for table in tables if table is not None)
+
+
+def _member_tables(comparison: Comparison) -> tuple[tuple[str, Table], ...]:
+    changed = [group for group in comparison.groups if group.kind != "unchanged"]
+    return tuple((group_label(group), member_table(group)) for group in changed[:MOST_MEMBER_TABLES])
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tracekit.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["duration"] = duration
+    environment.tests["name"] = lambda cell: isinstance(cell, Name)
+    return environment
+
+
+@cache
+def _asset(name: str) -> str:
+    return (resources.files("tracekit.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _plotly_packed() -> str:
+    """Plotly's script, packed, in base64: a third of its size."""
+    return base64.b64encode((resources.files("tracekit.report") / "assets" / PLOTLY).read_bytes()).decode()
+
+
+@cache
+def _plotly_hash() -> str:
+    return _hash(gzip.decompress((resources.files("tracekit.report") / "assets" / PLOTLY).read_bytes()))
+
+
+def _policy(script: str, charts: dict[str, Chart]) -> str:
+    """Only the page's own script and plotly may run, and nothing may be fetched."""
+    scripts = [_hash(script.encode()), *([_plotly_hash()] if charts else [])]
+    return (
+        f"default-src 'none'; script-src {' '.join(scripts)}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(script: bytes) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+
+
+def _script_safe(charts: dict[str, Chart]) -> str:
+    """JSON that can stand in a script element: no text in it can end the element."""
+    text = json.dumps([asdict(chart) for chart in charts.values()], allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,1 @@
+"""The tables of a report, one subject a file; every renderer shows these."""

@@ -1,0 +1,110 @@
+"""When the GPU had nothing to run, and why."""
+
+from __future__ import annotations
+
+from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.comparison import Comparison, Side
+from tracekit.report.names import clipped, printable
+from tracekit.report.numbers import MISSING, count, duration, duration_change, percent
+from tracekit.report.sections.kernels import kernel_name
+from tracekit.report.sections.overview import shared_basis
+from tracekit.report.table import Column, Table
+from tracekit.report.words import CAUSES, cause_words
+
+
+def causes_present(comparison: Comparison) -> tuple[str, ...]:
+    basis = shared_basis(comparison)
+    present = {*comparison.a.idle_by_cause(basis), *comparison.b.idle_by_cause(basis)}
+    return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
+
+
+def cause_table(comparison: Comparison) -> Table | None:
+    """Idle time by cause on both sides; None when a side has no GPU figures."""
+    if comparison.a.analysis.idle is None or comparison.b.analysis.idle is None:
+        return None
+    basis = shared_basis(comparison)
+    a, b = comparison.a.idle_by_cause(basis), comparison.b.idle_by_cause(basis)
+    rows = [
+        (cause_words(cause), *_change(a.get(cause, 0.0), b.get(cause, 0.0)), CAUSES.get(cause, ("", ""))[1])
+        for cause in causes_present(comparison)
+    ]
+    rows.append(("all idle time", *_change(sum(a.values()), sum(b.values())), ""))
+    scaled = "The unprofiled idle time, divided as the recording divides its own; the profiler's share is left out."
+    return Table(
+        caption="Idle time by cause, per step",
+        columns=(
+            Column("Cause", numeric=False),
+            *map(Column, ("A", "B", "Change")),
+            Column("What it means", numeric=False),
+        ),
+        rows=tuple(rows),
+        note=scaled if basis == "unprofiled" else "As recorded, which profiling lengthens.",
+    )
+
+
+def _change(a_us: float, b_us: float) -> tuple[str, str, str]:
+    return duration(a_us), duration(b_us), duration_change(b_us - a_us)
+
+
+def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
+    """The longest idle gaps; None when there are none."""
+    idle = side.analysis.idle
+    if idle is None or not idle.largest:
+        return None
+    rows = tuple(
+        (
+            duration(gap.start_us),
+            duration(gap.duration_us),
+            _leading_cause(gap.causes),
+            kernel_name(gap.after, 40) if gap.after else "start of the window",
+            kernel_name(gap.before, 40) if gap.before else "end of the window",
+        )
+        for gap in idle.largest[:limit]
+    )
+    return Table(
+        caption=f"Longest idle gaps of {letter}: {side.label}",
+        columns=(
+            Column("Starts at"),
+            Column("Lasts"),
+            Column("Mostly", numeric=False),
+            Column("After", numeric=False),
+            Column("Before", numeric=False),
+        ),
+        rows=rows,
+        note=f"{len(rows)} of {idle.gap_count:,} gaps, as recorded.",
+    )
+
+
+def _leading_cause(causes: dict[str, float]) -> str:
+    total = sum(causes.values())
+    if not total:
+        return MISSING
+    cause = max(causes, key=lambda each: causes[each])
+    return f"{cause_words(cause)} ({percent(causes[cause] / total, 0)})"
+
+
+def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
+    """Synchronising calls after which the GPU ran dry; None when there are none."""
+    idle = side.analysis.idle
+    if idle is None or not idle.syncs:
+        return None
+    rows = tuple(
+        (
+            printable(sync.call),
+            count(sync.count / side.steps),
+            duration(sync.idle_after_us / side.steps),
+            clipped(printable(sync.where), 80) if sync.where else "not recorded",
+        )
+        for sync in idle.syncs[:limit]
+    )
+    return Table(
+        caption=f"Synchronising calls of {letter}: {side.label}, per step",
+        columns=(
+            Column("Call", numeric=False),
+            Column("Count"),
+            Column("Idle behind it"),
+            Column("Where", numeric=False),
+        ),
+        rows=rows,
+        note="Idle time as recorded.",
+    )

@@ -1,0 +1,30 @@
+"""What a CPU run shows: operators, and the C++ kernels that Inductor made of them."""
+
+from __future__ import annotations
+
+from tracekit.model.comparison import Side
+from tracekit.report.names import clipped, printable
+from tracekit.report.numbers import count, duration, percent
+from tracekit.report.table import Column, Name, Table
+
+
+def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
+    """The operators with the most time of their own; None for a GPU run."""
+    cpu = side.analysis.cpu
+    if cpu is None:
+        return None
+    rows = tuple(
+        (
+            Name(full=printable(each.name), short=clipped(printable(each.name), 64)),
+            count(each.count / side.steps),
+            duration(each.self_us / side.steps),
+            percent(each.self_us / cpu.operator_us if cpu.operator_us else None),
+        )
+        for each in cpu.top[:limit]
+    )
+    return Table(
+        caption=f"Operators of {letter}: {side.label}, per step",
+        columns=(Column("Operator", numeric=False), *map(Column, ("Count", "Own time", "Share"))),
+        rows=rows,
+        note="Own time leaves out the operators called within.",
+    )

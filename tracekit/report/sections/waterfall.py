@@ -1,0 +1,33 @@
+"""Where the time went, part by part."""
+
+from __future__ import annotations
+
+from tracekit.model.comparison import Comparison, WaterfallPart
+from tracekit.report.names import short_kernel_name
+from tracekit.report.numbers import duration, duration_change
+from tracekit.report.table import Column, Table
+from tracekit.report.words import cause_words
+
+
+def part_label(part: WaterfallPart, limit: int = 64) -> str:
+    return f"idle: {cause_words(part.label)}" if part.kind == "idle" else f"GPU: {short_kernel_name(part.label, limit)}"
+
+
+def waterfall_table(comparison: Comparison) -> Table | None:
+    """From A's time to B's; None when the sides have no waterfall."""
+    waterfall = comparison.waterfall
+    if waterfall is None:
+        return None
+    ends = "unprofiled wall time" if waterfall.basis == "unprofiled" else "recorded window"
+    level, rows = waterfall.a_us, [(f"A: {comparison.a.label}, {ends}", "", duration(waterfall.a_us))]
+    for part in waterfall.parts:
+        level += part.delta_us
+        rows.append((part_label(part), duration_change(part.delta_us), duration(level)))
+    rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us)))
+    rows.append((f"B: {comparison.b.label}, {ends}", "", duration(waterfall.b_us)))
+    return Table(
+        caption="From A to B, per step",
+        columns=(Column("Part", numeric=False), Column("Change"), Column("Time so far")),
+        rows=tuple(rows),
+        note="The changes add up: A, every part and the residual make B.",
+    )

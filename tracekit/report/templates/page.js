@@ -1,0 +1,58 @@
+"use strict";
+// Draws the charts. Without this script, or where it fails, the tables below hold every value.
+(async () => {
+  const charts = JSON.parse(document.getElementById("chart-data").textContent);
+  const packed = document.getElementById("plotly-packed");
+  if (!charts.length || !packed || !("DecompressionStream" in window)) return;
+
+  const bytes = Uint8Array.from(atob(packed.textContent.trim()), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(stream).text();
+  document.head.append(script);
+  packed.remove();
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  // Figures name colours by their part ("gain"); the style sheet knows them for light and dark.
+  const coloured = (value, key) => {
+    if (key === "color" && typeof value === "string") return colour(value) || value;
+    if (Array.isArray(value)) return value.map((each) => coloured(each));
+    if (value && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, coloured(each, name)]));
+    }
+    return value;
+  };
+
+  const layoutOf = (chart) => {
+    const ink = colour("ink"), rule = colour("rule");
+    const axis = { gridcolor: rule, zerolinecolor: rule, fixedrange: true, automargin: true };
+    return {
+      ...chart.layout,
+      height: chart.height,
+      margin: { l: 8, r: 12, t: 8, b: 40 },
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
+      hoverlabel: { font: { color: ink }, bgcolor: colour("raised"), bordercolor: rule },
+      showlegend: chart.data.length > 1,
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "bottom" },
+      bargap: 0.35,
+      bargroupgap: 0.08,
+      xaxis: { ...axis, ...chart.layout.xaxis },
+      yaxis: { ...axis, ...chart.layout.yaxis, autorange: "reversed", showgrid: false, zeroline: false, ticks: "" },
+    };
+  };
+
+  const draw = (chart) => {
+    const place = document.getElementById(chart.id);
+    place.closest("figure").hidden = false;
+    return Plotly.react(place, coloured(chart.data), layoutOf(chart), { displayModeBar: false, responsive: true });
+  };
+  const drawAll = () => Promise.all(charts.map(draw));
+
+  await drawAll();
+  document.documentElement.dataset.charts = "drawn";
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  matchMedia("print").addEventListener("change", drawAll);
+})();

@@ -1,0 +1,216 @@
+"""Summaries for the terminal. Names come from traces, so nothing is read as markup."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from tracekit.model.analysis import Analysis, CpuUse, HealthFinding
+from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.run import FormResult
+from tracekit.report.names import clipped, printable, short_kernel_name
+from tracekit.report.numbers import count, duration, duration_change, percent, size
+from tracekit.report.sections.groups import group_label
+from tracekit.report.sections.overview import overview_table
+from tracekit.report.sections.waterfall import part_label
+from tracekit.report.table import Cell, Column, Name, Table
+from tracekit.report.words import cause_words, subject, verdict_evidence, verdict_sentence
+
+RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow", "not_timed": "bold"}
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
+
+#: Widths in characters, for 80 columns: the waterfall's bars, kernel names, and commands before they are continued.
+BAR = 14
+NAME = 40
+COMMAND_WIDTH = 72
+
+
+def analysis_summary(analysis: Analysis, form: FormResult | None = None) -> RenderableType:
+    """One trace at a glance; `form` adds what was measured without the profiler."""
+    side = Side(label="trace", path=analysis.trace.path, analysis=analysis, form=form, settings=None, environment=None)
+    parts: list[RenderableType] = [*_health(analysis.health), _figures(side)]
+    if analysis.kernels is not None and analysis.kernels.by_name:
+        parts += [Text(), _kernels(side)]
+    if analysis.idle is not None and analysis.idle.causes:
+        parts += [Text(), _idle(side)]
+    if analysis.cpu is not None:
+        parts += [Text(), _operators(side, analysis.cpu)]
+    return Group(*parts)
+
+
+def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> RenderableType:
+    """The verdict, the figures side by side, where the time went, what to do, and the commands to type next."""
+    evidence = verdict_evidence(comparison)
+    parts: list[RenderableType] = [Text(printable(subject(comparison.b)), style="dim"), Text()]
+    parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
+    parts += [Text(evidence)] if evidence else []
+    parts += [Text(), _rendered(overview_table(comparison))]
+    parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
+    parts += [Text(), _groups(comparison)] if comparison.groups else []
+    parts += [part for finding in comparison.findings for part in _finding(finding)]
+    parts += [Text(), *_warnings(comparison)] if comparison.warnings else []
+    parts += _health([*comparison.a.analysis.health, *comparison.b.analysis.health])
+    parts += [Text(), *_next(next_commands)] if next_commands else []
+    return Group(*parts)
+
+
+def _rendered(table: Table) -> RenderableType:
+    drawn = _empty(table.caption, table.columns)
+    for row in table.rows:
+        drawn.add_row(*(_cell(cell) for cell in row))
+    return Group(drawn, Text(table.note, style="dim")) if table.note else drawn
+
+
+def _empty(caption: str, columns: Sequence[Column]) -> RichTable:
+    drawn = RichTable(
+        title=Text(caption, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
+    )
+    for column in columns:
+        drawn.add_column(
+            Text(clipped(printable(column.label), 24)),
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+        )
+    return drawn
+
+
+def _cell(cell: Cell) -> Text:
+    return Text(printable(cell.short if isinstance(cell, Name) else cell))
+
+
+def _figures(side: Side) -> RenderableType:
+    drawn = _empty(_window(side), (Column("Per step", numeric=False), Column("")))
+    for label, value in _figure_rows(side):
+        drawn.add_row(Text(label), Text(value))
+    return drawn
+
+
+def _window(side: Side) -> str:
+    window = side.analysis.window
+    kind = {"steps": f"{window.steps} steps", "span": "one span", "whole": "the whole recording"}[window.kind]
+    return f"{clipped(printable(side.path), 40)}: {kind}, {duration(window.span_us)}"
+
+
+def _figure_rows(side: Side) -> Iterator[tuple[str, str]]:
+    analysis = side.analysis
+    if side.wall_us is not None:
+        yield "Wall time, unprofiled median", duration(side.wall_us)
+    if side.form and side.form.peak_memory_bytes is not None:
+        yield "Peak memory", size(side.form.peak_memory_bytes)
+    if side.recorded_wall_us is not None:
+        yield "Wall time while recorded", duration(side.recorded_wall_us)
+    if analysis.gpu:
+        yield "GPU busy", duration(side.busy_us)
+        yield "GPU idle, as recorded", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
+    if analysis.kernels:
+        yield "Kernels", count(analysis.kernels.count / side.steps)
+        yield "Kernels under 10 µs", count(analysis.kernels.short_count / side.steps)
+    if analysis.launches:
+        yield "Launches", count(analysis.launches.count / side.steps)
+        yield "Graph launches among them", count(analysis.launches.graph_launches / side.steps)
+    if analysis.copies:
+        copies = analysis.copies
+        yield (
+            "Memory copies, sets",
+            f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}",
+        )
+    for device in analysis.devices if len(analysis.devices) > 1 else ():
+        yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
+
+
+def _kernels(side: Side, limit: int = 10) -> RenderableType:
+    kernels = side.analysis.kernels
+    if kernels is None:
+        return Text()
+    columns = (Column("Kernel", numeric=False), Column("Family", numeric=False), Column("Count"), Column("Total"))
+    drawn = _empty(f"Largest {min(limit, len(kernels.by_name))} of {kernels.unique:,} kernels, per step", columns)
+    for each in kernels.by_name[:limit]:
+        name, number, us = short_kernel_name(each.name, NAME), each.count / side.steps, each.total_us / side.steps
+        drawn.add_row(Text(name), Text(each.family), Text(count(number)), Text(duration(us)))
+    return drawn
+
+
+def _idle(side: Side) -> RenderableType:
+    drawn = _empty("Idle time by cause, as recorded, per step", (Column("Cause", numeric=False), Column("Idle")))
+    for cause, us in sorted(side.idle_by_cause("trace").items(), key=lambda item: -item[1]):
+        drawn.add_row(Text(cause_words(cause)), Text(duration(us)))
+    return drawn
+
+
+def _operators(side: Side, cpu: CpuUse, limit: int = 10) -> RenderableType:
+    columns = (Column("Operator", numeric=False), Column("Count"), Column("Own time"))
+    drawn = _empty("CPU recording: operators with the most time of their own, per step", columns)
+    for each in cpu.top[:limit]:
+        name = clipped(printable(each.name), 48)
+        drawn.add_row(Text(name), Text(count(each.count / side.steps)), Text(duration(each.self_us / side.steps)))
+    return Group(drawn, Text("A CPU recording shows no kernel launches and no GPU idle time.", style="dim"))
+
+
+def _waterfall(comparison: Comparison) -> RenderableType:
+    waterfall = comparison.waterfall
+    if waterfall is None:
+        return Text()
+    basis = "unprofiled wall time" if waterfall.basis == "unprofiled" else "recorded window"
+    columns = (Column("Part", numeric=False), Column("Change"), Column("", numeric=False))
+    drawn = _empty(f"Where the difference comes from ({basis}, per step)", columns)
+    drawn.add_row(Text(f"A: {clipped(printable(comparison.a.label), 40)}"), Text(duration(waterfall.a_us)), Text())
+    changes = [(part_label(part), part.delta_us) for part in waterfall.parts]
+    changes.append(("residual, not explained", waterfall.residual_us))
+    longest = max(abs(us) for _, us in changes)
+    for label, us in changes:
+        drawn.add_row(Text(label), Text(duration_change(us)), _bar(us, longest))
+    drawn.add_row(Text(f"B: {clipped(printable(comparison.b.label), 40)}"), Text(duration(waterfall.b_us)), Text())
+    return drawn
+
+
+def _bar(us: float, longest: float) -> Text:
+    length = round(abs(us) / longest * BAR) if longest else 0
+    return Text("█" * length, style="green" if us < 0 else "red")
+
+
+def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
+    columns = (Column("Kernels", numeric=False), Column("Became", numeric=False), Column("Count"), Column("Change"))
+    drawn = _empty("Kernel groups with the largest change, per step", columns)
+    for group in comparison.groups[:limit]:
+        numbers = [count(sum(member.count for member in members)) for members in (group.a, group.b)]
+        label = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
+        drawn.add_row(Text(label), Text(group.kind), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
+    return drawn
+
+
+def _finding(finding: Finding) -> Iterator[RenderableType]:
+    saving = f" (up to {duration(finding.saving_us)} per step)" if finding.saving_us is not None else ""
+    yield Text()
+    yield Text.assemble((f"{finding.severity}: ", SEVERITY_STYLES[finding.severity]), printable(finding.title) + saving)
+    yield Text("  " + printable(finding.evidence))
+    if finding.advice:
+        yield _command(finding.advice)
+
+
+def _warnings(comparison: Comparison) -> Iterator[Text]:
+    for warning in comparison.warnings:
+        yield Text.assemble(("note: ", "yellow"), printable(warning))
+
+
+def _health(findings: Sequence[HealthFinding]) -> list[Text]:
+    said = dict.fromkeys((finding.severity, printable(finding.message)) for finding in findings)
+    return [
+        Text.assemble((f"{severity}: ", SEVERITY_STYLES[severity]), clipped(message, 300)) for severity, message in said
+    ]
+
+
+def _next(commands: Sequence[str]) -> Iterator[Text]:
+    yield Text("Next:", style="bold")
+    for command in commands:
+        yield _command(command)
+
+
+def _command(text: str) -> Text:
+    """Long commands are continued with backslashes, so that they can be copied."""
+    lines = textwrap.wrap(printable(text), COMMAND_WIDTH, break_long_words=False, break_on_hyphens=False)
+    return Text("  " + " \\\n    ".join(lines), style="cyan")

@@ -1,0 +1,95 @@
+"""The sentences and terms that all reports share."""
+
+from __future__ import annotations
+
+from tracekit.model.comparison import Comparison, Side
+from tracekit.report.numbers import count, duration, percent, times
+
+#: What an idle cause is called, and what it means.
+CAUSES = {
+    "sync_wait": ("waiting in a synchronisation", "the host waited for the GPU, which then had nothing queued"),
+    "launch_call": ("launch calls", "the host was inside the driver's launch call"),
+    "op_dispatch": ("operator dispatch", "the host was choosing and preparing the next operator"),
+    "guards": ("guards", "torch.compile was checking that compiled code still fits its inputs"),
+    "compile": ("compiling", "Dynamo, Inductor or Triton was compiling inside the window"),
+    "memory": ("memory management", "the host was allocating or freeing memory"),
+    "gc": ("garbage collection", "Python was collecting garbage"),
+    "python": ("Python and unrecorded host work", "no recorded event: the interpreter, or code that records none"),
+    "profiler": ("the profiler itself", "recording took this time; unprofiled calls do not have it"),
+    "device": ("device latency", "the launch had already returned: start-up latency or order among streams"),
+    "unattributed": ("unattributed", "the recording does not say"),
+}
+
+KINDS = {
+    "unchanged": "the same kernel, as often, on both sides",
+    "fused": "several kernels became fewer",
+    "substituted": "done by other kernels",
+    "defused": "one library kernel became several",
+    "eliminated": "gone from B",
+    "added": "new in B",
+    "unmatched": "could not be matched",
+}
+
+RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive", "not_timed": "Not timed"}
+
+
+def cause_words(cause: str) -> str:
+    return CAUSES[cause][0] if cause in CAUSES else cause
+
+
+def verdict_sentence(comparison: Comparison) -> str:
+    """The answer, in one sentence."""
+    sentence = _answer(comparison)
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _answer(comparison: Comparison) -> str:
+    verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
+    if verdict.result == "not_timed" or verdict.speedup is None:
+        return f"Which of {a} and {b} is faster was not measured: there are only traces, and recording distorts time."
+    if verdict.result == "faster":
+        return f"{b} is {times(verdict.speedup)} as fast as {a}."
+    if verdict.result == "slower":
+        return f"{b} is slower than {a}: a call takes {times(1 / verdict.speedup)} the time."
+    return f"No difference in speed between {a} and {b} could be established."
+
+
+def verdict_evidence(comparison: Comparison) -> str | None:
+    """What the verdict rests on; None when nothing was timed."""
+    verdict = comparison.verdict
+    if verdict.speedup is None:
+        return None
+    text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call, {times(verdict.speedup)}"
+    if verdict.ci95:
+        text += f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})"
+    text += f"; medians of {_calls(comparison.a)} and {_calls(comparison.b)} unprofiled calls"
+    if verdict.noise_floor is not None:
+        text += f"; a form differs from itself by up to {percent(verdict.noise_floor, 2)} here"
+    return text + "."
+
+
+def _calls(side: Side) -> str:
+    return count(len(side.form.wall_us)) if side.form else "0"
+
+
+def machine(side: Side) -> str:
+    """The GPU's name, or that this is a CPU run, or that the trace does not say."""
+    if side.analysis.gpu is None and side.analysis.cpu is not None:
+        cpu = side.environment.cpu if side.environment else None
+        return f"CPU run ({cpu})" if cpu else "CPU run"
+    if side.environment and side.environment.gpu:
+        return side.environment.gpu
+    names = sorted({device.name for device in side.analysis.devices if device.name})
+    return ", ".join(names) if names else "GPU not named in the trace"
+
+
+def subject(side: Side) -> str:
+    """What was run, on what: the first line of every report."""
+    settings = side.settings
+    if settings is None:
+        return machine(side)
+    parts = [settings.workload, f"{settings.size} size", machine(side), settings.dtype, f"batch {settings.batch_size}"]
+    parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
+    parts += [f"{settings.steps} denoising steps"] if settings.steps else []
+    weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
+    return " · ".join([*parts, weights])
