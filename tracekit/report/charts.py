@@ -50,7 +50,10 @@ def _waterfall(comparison: Comparison) -> Chart | None:
     if waterfall is None:
         return None
     parts = [(part_label(part), part.delta_us) for part in waterfall.parts]
-    bars = [*((label, us) for label, us in parts if us), ("residual, not explained", waterfall.residual_us)]
+    bars = [
+        *((label, us) for label, us in parts if duration_change(us) != "0"),
+        ("residual, not explained", waterfall.residual_us),
+    ]
     labels = [comparison.a.label, *(label for label, _ in bars), comparison.b.label]
     values = [waterfall.a_us, *(us for _, us in bars), waterfall.b_us]
     texts = [duration(waterfall.a_us), *(duration_change(us) for _, us in bars), duration(waterfall.b_us)]

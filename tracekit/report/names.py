@@ -8,7 +8,8 @@ import unicodedata
 #: The part of a template argument that says what an element-wise kernel computes.
 OPERATION = re.compile(r"\b(\w*Functor_\w+|\w+Functor|\w+_kernel_cuda|\w+KernelImpl\w*)\b")
 
-FIRST_TYPE = re.compile(r"(?:\w+::)*([A-Za-z_]\w+)")
+#: The first template argument that is no number.
+FIRST_TYPE = re.compile(r"(?:\d\w*,\s*)*(?:\w+::)*([A-Za-z_]\w+)")
 
 #: Wrappers around the operation, which say nothing of it.
 WRAPPERS = {"BinaryFunctor", "UnaryFunctor", "AUnaryFunctor", "BUnaryFunctor"}
@@ -42,4 +43,6 @@ def _telling_argument(arguments: str) -> str:
     """The operation if a template argument names one, else the first argument if it is a type."""
     operation = next((word for word in OPERATION.findall(arguments) if word not in WRAPPERS), None)
     first = FIRST_TYPE.match(arguments)
-    return operation or (first.group(1) if first else "…")
+    if operation or first is None or first.group(1).startswith("gpu_kernel_impl"):
+        return operation or "…"
+    return first.group(1)

@@ -10,6 +10,8 @@ def duration(us: float | None) -> str:
     """`3.20 µs`, `140.4 ms`, `2.31 s`: the unit by size."""
     if us is None:
         return MISSING
+    if us == 0:
+        return "0"
     value, unit = _scaled(us)
     return f"{_figures(value)} {unit}".replace("-", MINUS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import gzip
 import hashlib
 import json
@@ -132,8 +133,14 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["duration"] = duration
+    environment.filters["moment"] = _moment
     environment.tests["name"] = lambda cell: isinstance(cell, Name)
     return environment
+
+
+def _moment(started: str) -> str:
+    """`2026-11-21 07:00 UTC` of an ISO time."""
+    return datetime.datetime.fromisoformat(started).astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 @cache

@@ -23,7 +23,7 @@ def find_profiler_distortion(comparison: Comparison) -> Finding | None:
         title="Recording slowed the calls it recorded",
         evidence=(
             "; ".join(
-                f"a recorded step of {label} took {slowdown:.2f}x an unprofiled call"
+                f"{label}: a recorded step took {slowdown:.2f} times as long as an unprofiled call"
                 for label, slowdown in slowed.items()
             )
             + ". Wall times here are unprofiled ones; the recordings give GPU busy time, which hardly changes, and how "

@@ -9,7 +9,7 @@ from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
 
 
-def group_table(comparison: Comparison, limit: int = 20) -> Table | None:
+def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
     """The groups with the largest change, the rest in one line; None for a CPU run."""
     if not comparison.groups:
         return None
@@ -36,7 +36,7 @@ def _note(comparison: Comparison) -> str:
 
 def _row(group: KernelGroup) -> tuple[str | Name, ...]:
     return (
-        Name(full=printable(group.label), short=group_label(group)),
+        kernel_name(group.label) if group.kind == "unchanged" else group_label(group),
         group.kind,
         count(_count(group.a)),
         count(_count(group.b)),

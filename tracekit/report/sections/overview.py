@@ -27,7 +27,7 @@ def overview_table(comparison: Comparison) -> Table:
     on_cpu = a.analysis.gpu is None and b.analysis.gpu is None
     rows = (*_time_rows(a, b), *(_cpu_rows(a, b) if on_cpu else _gpu_rows(comparison)), *_run_rows(a, b))
     return Table(
-        caption="Side by side, per step",
+        caption="Figures per step",
         columns=(Column("Figure", numeric=False), Column(f"A: {a.label}"), Column(f"B: {b.label}"), Column("Change")),
         rows=rows,
         note=_note(comparison),

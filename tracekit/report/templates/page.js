@@ -40,7 +40,7 @@
       bargap: 0.35,
       bargroupgap: 0.08,
       xaxis: { ...axis, ...chart.layout.xaxis },
-      yaxis: { ...axis, ...chart.layout.yaxis, autorange: "reversed", showgrid: false, zeroline: false, ticks: "" },
+      yaxis: { ...axis, ...chart.layout.yaxis, autorange: "reversed", showgrid: false, zeroline: false, ticks: "outside", ticklen: 6, tickcolor: "rgba(0,0,0,0)" },
     };
   };
 
