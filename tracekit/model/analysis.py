@@ -59,7 +59,10 @@ class HealthFinding:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The stretch of time that is analysed. `steps` is 0 unless `kind` is `steps`."""
+    """The stretch of time that is analysed. `steps` counts its steps or named spans; 0 when it is the whole trace.
+
+    `span_us` is the length of the stretch: for several devices the longest one's.
+    """
 
     kind: Literal["steps", "span", "whole"]
     steps: int
@@ -152,7 +155,11 @@ class CauseTime:
 
 @dataclass(frozen=True, slots=True)
 class SyncTime:
-    """A synchronising call after which the GPU ran dry; `where` is the operator or Python line above it, if recorded."""
+    """Synchronising calls of one name in the window.
+
+    `idle_after_us` is the length of the idle gaps that began while such a call waited: the GPU ran dry under it.
+    `where` is the operator or Python line that most of those were called from, if recorded.
+    """
 
     call: str
     count: int
@@ -196,14 +203,17 @@ class MemorySummary:
 
 @dataclass(frozen=True, slots=True)
 class StepUse:
-    """One measured call. Wall is from the step's start on the host to its end there or on the GPU, whichever is later."""
+    """One measured call. Wall is from the step's start on the host to its end there or on the GPU, whichever is later.
+
+    Busy and idle are sums over devices. All but the wall are None for a CPU-only recording.
+    """
 
     index: int
     wall_us: float
-    busy_us: float
-    idle_us: float
-    kernels: int
-    launches: int
+    busy_us: float | None
+    idle_us: float | None
+    kernels: int | None
+    launches: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ class Trace:
     `skipped` counts the events that could not be read, by reason. `threads[i]` is the thread that a table's `thread`
     column calls `i`. `metadata` is what tracekit wrote into its own recordings, empty for traces made elsewhere.
     `truncated` says that the file ended before its JSON did. `record_flags` are the profiler settings the file states
-    (`record_shapes`, `with_stack`, `profile_memory`, ...).
+    (`record_shapes`, `with_stack`, `profile_memory`, ...). `allocations` counts the profiler's GPU memory events, and
+    `peak_allocated_bytes` is the largest total they state; None where there are none.
     """
 
     path: str
@@ -56,5 +57,7 @@ class Trace:
     host: pl.DataFrame
     threads: tuple[Thread, ...]
     devices: tuple[Device, ...]
+    allocations: int
+    peak_allocated_bytes: int | None
     record_flags: dict[str, bool]
     metadata: dict[str, object]

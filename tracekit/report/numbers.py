@@ -25,7 +25,7 @@ def duration_change(us: float | None) -> str:
 
 def change_with_share(us: float | None, before_us: float | None) -> str:
     """`−32.0 ms (−23 %)`; without the share where there is nothing to compare to."""
-    if us is None or not before_us:
+    if us is None or not before_us or duration_change(us) == "0":
         return duration_change(us)
     share = us / before_us * 100
     return f"{duration_change(us)} ({_signed(share, f'{share:.0f} %')})".replace("-", MINUS)

@@ -60,16 +60,14 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
 
 
 def _rendered(table: Table) -> RenderableType:
-    drawn = _empty(table.caption, table.columns)
+    drawn = _empty(table.columns)
     for row in table.rows:
         drawn.add_row(*(_cell(cell) for cell in row))
-    return Group(drawn, Text(table.note, style="dim")) if table.note else drawn
+    return _captioned(table.caption, drawn, table.note)
 
 
-def _empty(caption: str, columns: Sequence[Column]) -> RichTable:
-    drawn = RichTable(
-        title=Text(caption, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
-    )
+def _empty(columns: Sequence[Column]) -> RichTable:
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
         drawn.add_column(
             Text(clipped(printable(column.label), 24)),
@@ -79,15 +77,20 @@ def _empty(caption: str, columns: Sequence[Column]) -> RichTable:
     return drawn
 
 
+def _captioned(caption: str, drawn: RichTable, note: str = "") -> RenderableType:
+    parts: list[RenderableType] = [Text(caption, style="bold"), drawn]
+    return Group(*parts, Text(note, style="dim")) if note else Group(*parts)
+
+
 def _cell(cell: Cell) -> Text:
     return Text(printable(cell.short if isinstance(cell, Name) else cell))
 
 
 def _figures(side: Side) -> RenderableType:
-    drawn = _empty(_window(side), (Column("Per step", numeric=False), Column("")))
+    drawn = _empty((Column("Per step", numeric=False), Column("")))
     for label, value in _figure_rows(side):
         drawn.add_row(Text(label), Text(value))
-    return drawn
+    return _captioned(_window(side), drawn)
 
 
 def _window(side: Side) -> str:
@@ -128,27 +131,28 @@ def _kernels(side: Side, limit: int = 10) -> RenderableType:
     if kernels is None:
         return Text()
     columns = (Column("Kernel", numeric=False), Column("Family", numeric=False), Column("Count"), Column("Total"))
-    drawn = _empty(f"Largest {min(limit, len(kernels.by_name))} of {kernels.unique:,} kernels, per step", columns)
+    drawn = _empty(columns)
     for each in kernels.by_name[:limit]:
         name, number, us = short_kernel_name(each.name, NAME), each.count / side.steps, each.total_us / side.steps
         drawn.add_row(Text(name), Text(each.family), Text(count(number)), Text(duration(us)))
-    return drawn
+    return _captioned(f"Largest {min(limit, len(kernels.by_name))} of {kernels.unique:,} kernels, per step", drawn)
 
 
 def _idle(side: Side) -> RenderableType:
-    drawn = _empty("Idle time by cause, as recorded, per step", (Column("Cause", numeric=False), Column("Idle")))
+    drawn = _empty((Column("Cause", numeric=False), Column("Idle")))
     for cause, us in sorted(side.idle_by_cause("trace").items(), key=lambda item: -item[1]):
         drawn.add_row(Text(cause_words(cause)), Text(duration(us)))
-    return drawn
+    return _captioned("Idle time by cause, as recorded, per step", drawn)
 
 
 def _operators(side: Side, cpu: CpuUse, limit: int = 10) -> RenderableType:
     columns = (Column("Operator", numeric=False), Column("Count"), Column("Own time"))
-    drawn = _empty("CPU recording: operators with the most time of their own, per step", columns)
+    drawn = _empty(columns)
     for each in cpu.top[:limit]:
         name = clipped(printable(each.name), 48)
         drawn.add_row(Text(name), Text(count(each.count / side.steps)), Text(duration(each.self_us / side.steps)))
-    return Group(drawn, Text("A CPU recording shows no kernel launches and no GPU idle time.", style="dim"))
+    note = "A CPU recording shows no kernel launches and no GPU idle time."
+    return _captioned("CPU recording: operators with the most time of their own, per step", drawn, note)
 
 
 def _waterfall(comparison: Comparison) -> RenderableType:
@@ -157,7 +161,7 @@ def _waterfall(comparison: Comparison) -> RenderableType:
         return Text()
     basis = "unprofiled wall time" if waterfall.basis == "unprofiled" else "recorded window"
     columns = (Column("Part", numeric=False), Column("Change"), Column("", numeric=False))
-    drawn = _empty(f"Where the difference comes from ({basis}, per step)", columns)
+    drawn = _empty(columns)
     drawn.add_row(Text(f"A: {clipped(printable(comparison.a.label), 40)}"), Text(duration(waterfall.a_us)), Text())
     changes = [(part_label(part), part.delta_us) for part in waterfall.parts]
     changes.append(("residual, not explained", waterfall.residual_us))
@@ -165,7 +169,7 @@ def _waterfall(comparison: Comparison) -> RenderableType:
     for label, us in changes:
         drawn.add_row(Text(label), Text(duration_change(us)), _bar(us, longest))
     drawn.add_row(Text(f"B: {clipped(printable(comparison.b.label), 40)}"), Text(duration(waterfall.b_us)), Text())
-    return drawn
+    return _captioned(f"Where the difference comes from ({basis}, per step)", drawn)
 
 
 def _bar(us: float, longest: float) -> Text:
@@ -175,12 +179,12 @@ def _bar(us: float, longest: float) -> Text:
 
 def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
     columns = (Column("Kernels", numeric=False), Column("Became", numeric=False), Column("Count"), Column("Change"))
-    drawn = _empty("Kernel groups with the largest change, per step", columns)
+    drawn = _empty(columns)
     for group in comparison.groups[:limit]:
         numbers = [count(sum(member.count for member in members)) for members in (group.a, group.b)]
         label = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
         drawn.add_row(Text(label), Text(group.kind), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
-    return drawn
+    return _captioned("Kernel groups with the largest change, per step", drawn)
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.run import Settings
 
 
 def find_compile_slower(comparison: Comparison) -> Finding | None:
@@ -19,8 +21,15 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
         title="Compiling made this slower",
         evidence=(
             f"A call takes {verdict.b_wall_us / 1e3:.3f} ms compiled and {verdict.a_wall_us / 1e3:.3f} ms eager, "
-            "unprofiled medians."
+            "unprofiled medians. Leave torch.compile off for this model, batch and mode."
         ),
         saving_us=saving_us,
-        advice="Leave torch.compile off for this model, batch and mode.",
+        advice=_other_mode(comparison.b.settings),
     )
+
+
+def _other_mode(settings: Settings | None) -> str | None:
+    """The mode most likely to help where the default does not; on a CPU there is none."""
+    if settings is None or settings.device == "cpu" or settings.mode != "default":
+        return None
+    return profile_command(settings, mode="reduce-overhead")

@@ -3,6 +3,7 @@
 (async () => {
   const charts = JSON.parse(document.getElementById("chart-data").textContent);
   const packed = document.getElementById("plotly-packed");
+  document.documentElement.dataset.charts = "none";
   if (!charts.length || !packed || !("DecompressionStream" in window)) return;
 
   const bytes = Uint8Array.from(atob(packed.textContent.trim()), (letter) => letter.charCodeAt(0));
@@ -24,7 +25,8 @@
     return value;
   };
 
-  const layoutOf = (chart) => {
+  const layoutOf = (chart, width) => {
+    const narrow = width < 480;
     const ink = colour("ink"), rule = colour("rule");
     const axis = { gridcolor: rule, zerolinecolor: rule, fixedrange: true, automargin: true };
     return {
@@ -33,21 +35,27 @@
       margin: { l: 8, r: 12, t: 8, b: 40 },
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
+      font: { family: getComputedStyle(document.body).fontFamily, size: narrow ? 11 : 12, color: ink },
       hoverlabel: { font: { color: ink }, bgcolor: colour("raised"), bordercolor: rule },
       showlegend: chart.data.length > 1,
       legend: { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "bottom" },
       bargap: 0.35,
       bargroupgap: 0.08,
-      xaxis: { ...axis, ...chart.layout.xaxis },
+      xaxis: { ...axis, ...chart.layout.xaxis, ...widened(chart, narrow) },
       yaxis: { ...axis, ...chart.layout.yaxis, autorange: "reversed", showgrid: false, zeroline: false, ticks: "outside", ticklen: 6, tickcolor: "rgba(0,0,0,0)" },
     };
+  };
+
+  // Values stand outside their bars, and need more of a narrow chart's width.
+  const widened = (chart, narrow) => {
+    const range = chart.layout.xaxis.range;
+    return range && narrow ? { range: [range[0], range[1] * 1.3], nticks: 4 } : {};
   };
 
   const draw = (chart) => {
     const place = document.getElementById(chart.id);
     place.closest("figure").hidden = false;
-    return Plotly.react(place, coloured(chart.data), layoutOf(chart), { displayModeBar: false, responsive: true });
+    return Plotly.react(place, coloured(chart.data), layoutOf(chart, place.clientWidth), { displayModeBar: false, responsive: true });
   };
   const drawAll = () => Promise.all(charts.map(draw));
 

@@ -1,0 +1,61 @@
+"""What `tracekit profile` shows of a finished run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from tracekit import store
+
+if TYPE_CHECKING:
+    from tracekit.cli.profiling import Plan
+    from tracekit.model.run import FormResult, Run
+
+
+def report_run(folder: Path, plan: Plan) -> None:
+    """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON."""
+    run = store.load(folder)
+    # With `--json -` standard output is the JSON's alone.
+    console = Console(stderr=plan.json_path == "-")
+    text = _report_comparison(folder, run, console) if len(run.forms) == 2 else _report_form(folder, run, console)
+    if plan.json_path == "-":
+        click.echo(text, nl=False)
+    elif plan.json_path:
+        store.write_text(Path(plan.json_path), text)
+
+
+def _report_comparison(folder: Path, run: Run, console: Console) -> str:
+    from tracekit.cli.sides import load_side, write_report
+    from tracekit.comparison import compare
+    from tracekit.report.contract import comparison_json
+    from tracekit.report.terminal import comparison_summary
+
+    comparison = compare(load_side(folder, form="eager"), load_side(folder, form="compiled"), run.order)
+    written = write_report(comparison, run, run.command, Path("reports"), folder.name)
+    commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
+    console.print(comparison_summary(comparison, commands))
+    for path in (folder, *written):
+        console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+    return comparison_json(comparison)
+
+
+def _report_form(folder: Path, run: Run, console: Console) -> str:
+    from tracekit.cli.sides import load_side
+    from tracekit.report.contract import analysis_json
+    from tracekit.report.terminal import analysis_summary
+
+    form = run.forms[0]
+    side = load_side(folder, form=form.name)
+    console.print(analysis_summary(side.analysis, form))
+    console.print(f"written: {folder}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"next: {_next_command(run, form)}", markup=False, highlight=False, soft_wrap=True)
+    return analysis_json(side.analysis)
+
+
+def _next_command(run: Run, form: FormResult) -> str:
+    if form.name == "eager":
+        return f"tracekit profile {run.settings.workload} --compiled"
+    return f"tracekit profile {run.settings.workload} --compiled --mode {run.settings.mode} --force"

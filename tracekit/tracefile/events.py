@@ -1,0 +1,64 @@
+"""The parts of a Chrome trace event that tracekit uses, typed so that the decoder builds nothing else.
+
+Field names are those of Kineto's JSON (libkineto/src/output_json.cpp).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+Number = int | float
+Identifier = int | float | str
+
+
+class Arguments(msgspec.Struct, gc=False):
+    """An event's `args`, of every kind of event together."""
+
+    device: Identifier | None = None
+    stream: Identifier | None = None
+    correlation: Identifier | None = None
+    bytes: Number | None = None
+    external_id: Identifier | None = msgspec.field(name="External id", default=None)
+    name: object = None
+    device_type: Number | None = msgspec.field(name="Device Type", default=None)
+    total_allocated: Number | None = msgspec.field(name="Total Allocated", default=None)
+
+
+class Event(msgspec.Struct, gc=False):
+    """One element of `traceEvents`. Times are microseconds."""
+
+    ph: str = ""
+    cat: str | None = None
+    name: str | None = None
+    pid: Identifier | None = None
+    tid: Identifier | None = None
+    ts: Number | None = None
+    dur: Number | None = None
+    args: Arguments | None = None
+
+
+class DeviceProperties(msgspec.Struct, gc=False):
+    id: int
+    name: str | None = None
+
+
+class Header(msgspec.Struct, gc=False):
+    """What a trace says of itself, beside its events."""
+
+    deviceProperties: tuple[DeviceProperties, ...] = ()  # noqa: N815 (the file's own spelling)
+    tracekit: dict[str, object] = {}
+    record_shapes: Number | bool = 0
+    with_stack: Number | bool = 0
+    profile_memory: Number | bool = 0
+    with_flops: Number | bool = 0
+    with_modules: Number | bool = 0
+
+    def flags(self) -> dict[str, bool]:
+        names = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
+        return {name: bool(getattr(self, name)) for name in names}
+
+
+class Document(Header, gc=False):
+    """A whole trace file in the object form."""
+
+    traceEvents: list[Event] = msgspec.field(default=msgspec.UNSET)  # type: ignore[assignment] # noqa: N815
