@@ -7,28 +7,28 @@ from tracekit.model.comparison import Comparison, Finding, Side
 #: A recorded step this much slower than an unprofiled call is worth a line.
 WORTH_SAYING = 1.1
 
+TAKEN_ON_GPU = (
+    "Wall times here are unprofiled ones; the recordings give GPU busy time, which hardly changes, and how idle time "
+    "divides into causes."
+)
+TAKEN_ON_CPU = "Wall times here are unprofiled ones; operator times are as recorded, and longer than the true ones."
+
 
 def find_profiler_distortion(comparison: Comparison) -> Finding | None:
     """Found when a recorded step took over 10 % longer than the unprofiled call."""
-    slowed = {
-        side.label: slowdown
+    slowed = [
+        f"{side.label}: a recorded step took {slowdown:.2f} times as long as an unprofiled call"
         for side in (comparison.a, comparison.b)
         if (slowdown := _slowdown(side)) is not None and slowdown > WORTH_SAYING
-    }
+    ]
     if not slowed:
         return None
+    on_gpu = comparison.a.analysis.gpu is not None or comparison.b.analysis.gpu is not None
     return Finding(
         code="profiler_distortion",
         severity="info",
         title="Recording slowed the calls it recorded",
-        evidence=(
-            "; ".join(
-                f"{label}: a recorded step took {slowdown:.2f} times as long as an unprofiled call"
-                for label, slowdown in slowed.items()
-            )
-            + ". Wall times here are unprofiled ones; the recordings give GPU busy time, which hardly changes, and how "
-            "idle time divides into causes."
-        ),
+        evidence=f"{'; '.join(slowed)}. {TAKEN_ON_GPU if on_gpu else TAKEN_ON_CPU}",
         saving_us=None,
         advice=None,
     )

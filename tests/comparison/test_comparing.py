@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tracekit.comparison import compare
+
+from ..sides import COMPILED, STEADY, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
+
+
+def test_group_changes_add_up_to_the_change_of_busy_time():
+    comparison = compare(*make_pair(scaled(1.5), scaled(1.0)), ("eager", "compiled") * 10)
+    assert comparison.deltas.busy_us == pytest.approx(math.fsum(group.delta_us for group in comparison.groups))
+    assert comparison.waterfall is not None
+    overlap = next(part for part in comparison.waterfall.parts if part.label == "overlap correction")
+    assert overlap.delta_us == pytest.approx(0, abs=1e-9)
+
+
+def test_deltas_are_per_step_and_idle_is_unprofiled():
+    comparison = compare(*make_pair(scaled(1.5), scaled(1.0)), ("eager", "compiled") * 10)
+    deltas = comparison.deltas
+    assert (deltas.kernels, deltas.launches) == (22 - 37, 22 - 37)
+    assert deltas.idle_us == pytest.approx((1000.25 - 709) - (1500.375 - 863))
+
+
+def test_bare_traces_take_idle_time_as_recorded():
+    b = make_side("b", make_analysis(COMPILED, idle_us=300))
+    assert compare(make_side("a"), b).deltas.idle_us == pytest.approx((300 - 800) / 2)
+
+
+def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
+    a = make_side("eager", make_cpu_analysis(), make_form("eager", scaled(20)))
+    b = make_side("compiled", make_cpu_analysis(fused=12), make_form("compiled", scaled(15)))
+    comparison = compare(a, b, ("eager", "compiled") * 10)
+    assert comparison.verdict.result == "faster"
+    assert comparison.groups == () and comparison.waterfall is None and comparison.coverage is None
+    deltas = comparison.deltas
+    assert (deltas.kernels, deltas.launches, deltas.busy_us, deltas.idle_us) == (None,) * 4
+    assert [finding.code for finding in comparison.findings] == ["profiler_distortion"]
+    assert "GPU" not in comparison.findings[0].evidence
+
+
+def test_a_side_compared_with_itself_changes_nothing():
+    side = make_side("eager", form=make_form("eager", STEADY))
+    comparison = compare(side, side)
+    assert comparison.verdict.result == "inconclusive"
+    assert {group.kind for group in comparison.groups} == {"unchanged"}
+    assert all(group.delta_us == 0 for group in comparison.groups)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.model.analysis import Analysis
+from tracekit.model.comparison import Finding, Side
+from tracekit.model.run import FormName, FormResult
+
+from ..sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
+
+ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
+LOST = {"gemm_128x64": ("gemm", 20, 1010.0), "bmm_f32": ("gemm", 8, 500.0), "triton_a": ("triton", 10, 110.0)}
+
+
+def found(a: Side, b: Side) -> dict[str, Finding]:
+    return {finding.code: finding for finding in compare(a, b, ORDER).findings}
+
+
+def eager(wall_us: tuple[float, ...] = STEADY) -> Side:
+    return make_side("eager", make_analysis(EAGER), make_form("eager", wall_us))
+
+
+def compiled(analysis: Analysis, form: FormResult) -> Side:
+    return make_side("compiled", analysis, form)
+
+
+def test_a_healthy_comparison_asks_for_nothing():
+    a, b = make_pair(scaled(1.5), scaled(0.9))
+    assert {finding.severity for finding in found(a, b).values()} <= {"info"}
+
+
+def test_attention_lost_to_products_is_found_with_its_cost():
+    finding = found(eager(), compiled(make_analysis(LOST), make_form("compiled", STEADY)))["lost_attention"]
+    assert finding.saving_us == pytest.approx((1510 - 1000) / 2 - 200 / 2)
+    assert "0.100 ms per step in eager" in finding.evidence
+
+
+def test_attention_that_was_never_there_is_not_lost():
+    without = {name: each for name, each in EAGER.items() if each[0] != "attention"}
+    a = make_side("eager", make_analysis(without), make_form("eager", STEADY))
+    assert "lost_attention" not in found(a, compiled(make_analysis(LOST), make_form("compiled", STEADY)))
+
+
+def test_a_gpu_that_waits_for_launches_is_told_to_use_graphs():
+    finding = found(eager(), compiled(make_analysis(COMPILED), make_form("compiled", scaled(2))))["launch_bound"]
+    assert finding.saving_us == pytest.approx(2000.5 - 709)
+    assert finding.advice is not None and finding.advice.startswith(
+        "tracekit profile flux --compiled --mode reduce-overhead"
+    )
+
+
+def test_a_gpu_that_waits_for_synchronisation_is_not_launch_bound():
+    waiting = make_analysis(COMPILED, causes={"sync_wait": 0.9, "op_dispatch": 0.1})
+    assert "launch_bound" not in found(eager(), compiled(waiting, make_form("compiled", scaled(2))))
+
+
+def test_graphs_are_not_advised_where_they_are_used():
+    graphs = make_analysis(COMPILED, graph_launches=2)
+    assert "launch_bound" not in found(eager(), compiled(graphs, make_form("compiled", scaled(2))))
+
+
+def test_a_slower_compiled_form_is_told_with_its_cost():
+    finding = found(eager(), compiled(make_analysis(COMPILED), make_form("compiled", scaled(1.5))))["compile_slower"]
+    assert finding.saving_us == pytest.approx(500.125)
+    assert "Leave torch.compile off" in finding.evidence
+    assert finding.advice is not None and "--mode reduce-overhead" in finding.advice
+
+
+def test_no_other_mode_is_advised_on_a_cpu():
+    b = compiled(make_analysis(COMPILED), make_form("compiled", scaled(1.5)))
+    finding = found(eager(), replace(b, settings=make_settings(device="cpu")))["compile_slower"]
+    assert finding.advice is None
+
+
+def test_recompilation_while_timed_is_told_with_the_command_that_explains_it():
+    b = compiled(make_analysis(COMPILED), make_form("compiled", STEADY, during_timing=3))
+    finding = found(eager(), b)["recompiled_during_timing"]
+    assert finding.advice is not None and finding.advice.startswith("TORCH_LOGS=recompiles tracekit profile flux")
+
+
+def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time():
+    finding = found(eager(), compiled(make_analysis(COMPILED), make_form("compiled", STEADY)))["fewer_kernels"]
+    assert "37 kernels became 22" in finding.evidence and "0.863 ms to 0.709 ms" in finding.evidence
+
+
+def test_a_recording_that_slowed_its_calls_is_told():
+    finding = found(eager(), compiled(make_analysis(COMPILED, idle_us=4000), make_form("compiled", STEADY)))
+    assert "compiled: a recorded step took 2.71 times" in finding["profiler_distortion"].evidence

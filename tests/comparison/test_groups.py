@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.comparison.groups import group_kernels, measure_coverage
+from tracekit.model.analysis import FAMILIES
+from tracekit.model.comparison import KernelGroup
+
+from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_side
+
+
+def grouped(a: Kernels, b: Kernels, *, a_steps: int = 2, b_steps: int = 2) -> dict[str, KernelGroup]:
+    one, other = make_analysis(a, steps=a_steps), make_analysis(b, steps=b_steps)
+    groups = group_kernels(make_side("a", one), make_side("b", other))
+    return {group.label: group for group in groups}
+
+
+def kinds(a: Kernels, b: Kernels) -> dict[str, str]:
+    return {label: group.kind for label, group in grouped(a, b).items()}
+
+
+def test_kernels_of_one_name_and_number_are_unchanged():
+    group = grouped(EAGER, COMPILED)["gemm_128x64"]
+    assert (group.kind, group.how, group.delta_count, group.delta_us) == ("unchanged", "names", 0, 5)
+
+
+def test_figures_are_per_step_so_recordings_of_different_length_compare():
+    doubled = {name: (family, 2 * count, 2 * us) for name, (family, count, us) in EAGER.items()}
+    groups = grouped(EAGER, doubled, a_steps=2, b_steps=4)
+    assert {group.kind for group in groups.values()} == {"unchanged"}
+    assert all(math.isclose(group.delta_us, 0, abs_tol=1e-9) for group in groups.values())
+
+
+def test_fewer_element_wise_kernels_are_fused():
+    group = grouped(EAGER, COMPILED)["element-wise and reduction kernels (matched by family only)"]
+    assert group.kind == "fused"
+    assert (group.delta_count, group.delta_us) == (10 - 25, 100 - 260)
+
+
+def test_as_many_element_wise_kernels_stay_unmatched():
+    more = {"triton_a": ("triton", 100, 300.0), "gemm_128x64": ("gemm", 20, 1000.0)}
+    group = grouped(EAGER, more)["element-wise and reduction kernels (no match by names)"]
+    assert (group.kind, group.how) == ("unmatched", "unmatched")
+
+
+def test_another_product_kernel_is_a_substitution():
+    found = kinds({"cutlass": ("gemm", 4, 40.0)}, {"nvjet": ("gemm", 4, 30.0)})
+    assert found == {"matrix products (matched by family only)": "substituted"}
+
+
+def test_attention_that_is_gone_is_eliminated_and_says_so():
+    found = kinds({"flash": ("attention", 4, 40.0)}, {"bmm": ("gemm", 8, 60.0)})
+    assert found == {"attention (in A only)": "eliminated", "matrix products (in B only)": "added"}
+
+
+def test_copies_and_sets_are_groups_of_their_own():
+    found = kinds({"Memset (Device)": ("memset", 8, 8.0), "k": ("pointwise", 2, 2.0)}, {"k": ("pointwise", 2, 2.0)})
+    assert found["memory sets (in A only)"] == "eliminated"
+
+
+def test_a_cpu_run_has_no_groups():
+    assert group_kernels(make_side("a", make_cpu_analysis()), make_side("b", make_cpu_analysis())) == ()
+
+
+def test_coverage_leaves_out_what_is_unmatched():
+    a, b = make_side("a", make_analysis(EAGER)), make_side("b", make_analysis({"triton_a": ("triton", 100, 300.0)}))
+    coverage = measure_coverage(group_kernels(a, b))
+    assert coverage.b_time_matched == 0
+    assert coverage.a_time_matched == pytest.approx((1000 + 200 + 6) / 1726)
+
+
+NAMES = st.sampled_from([f"kernel_{i}" for i in range(8)])
+TIMES = st.tuples(st.sampled_from(FAMILIES), st.integers(1, 50), st.floats(0.01, 1e5))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(NAMES, TIMES, min_size=1),
+    st.dictionaries(NAMES, TIMES, min_size=1),
+    st.integers(1, 4),
+    st.integers(1, 4),
+)
+def test_every_activity_is_in_exactly_one_group_and_the_changes_add_up(a, b, a_steps, b_steps):
+    groups = grouped(a, b, a_steps=a_steps, b_steps=b_steps).values()
+    assert sorted(member.name for group in groups for member in group.a) == sorted(a)
+    assert sorted(member.name for group in groups for member in group.b) == sorted(b)
+    change = sum(us for _, _, us in b.values()) / b_steps - sum(us for _, _, us in a.values()) / a_steps
+    assert math.fsum(group.delta_us for group in groups) == pytest.approx(change, abs=1e-6)
