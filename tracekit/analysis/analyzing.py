@@ -1,0 +1,88 @@
+"""The walk from a trace to its analysis, one question after the other."""
+
+from __future__ import annotations
+
+from tracekit.analysis import cpu as cpu_only
+from tracekit.analysis import devices, idle, kernels, launches, steps
+from tracekit.analysis.health import check_health
+from tracekit.analysis.window import Scope, find_named_or_steps, find_scope
+from tracekit.errors import TracekitError
+from tracekit.model.analysis import Analysis, MemorySummary, StepUse, TraceFacts, Window
+from tracekit.model.trace import Trace
+
+
+def analyze(trace: Trace, *, window: str = "auto", cpu: bool = False) -> Analysis:
+    """Every question asked of one trace.
+
+    `window` is `auto` (steps if any are marked, else whole), `steps`, `whole`, or the name or regular expression of a
+    host span. A trace without GPU activity is analysed for its operators if tracekit recorded it on a CPU or `cpu` is
+    set. Raises TracekitError when it is neither, or when nothing matches `window`.
+    """
+    if trace.activities.height:
+        return _analyze_gpu(trace, find_scope(trace, window))
+    if cpu or trace.metadata.get("device") == "cpu":
+        return _analyze_cpu(trace, window)
+    raise TracekitError(_why_no_gpu(trace))
+
+
+def _why_no_gpu(trace: Trace) -> str:
+    if trace.calls.height:
+        return (
+            f"{trace.path} has no GPU activity though the host called the GPU: the profiler was not allowed to see"
+            " kernels (CUPTI permission); `tracekit doctor` says what to change"
+        )
+    return (
+        f"{trace.path} has no GPU activity: record it with ProfilerActivity.CUDA,"
+        " or pass --cpu to look at its host operators alone"
+    )
+
+
+def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
+    if not scope.activities.height:
+        raise TracekitError(f"no GPU activity of {trace.path} belongs to the window; pass --window whole or another span")
+    used = devices.measure_devices(trace, scope)
+    return Analysis(
+        trace=_facts(trace),
+        health=check_health(trace, scope),
+        window=Window(scope.kind, len(scope.spans), max(device.span_us for device in used)),
+        devices=used,
+        gpu=devices.sum_devices(used),
+        kernels=kernels.summarize_kernels(scope),
+        copies=kernels.summarize_copies(scope),
+        launches=launches.count_launches(scope),
+        idle=idle.explain_idle(trace, scope),
+        memory=_memory(trace),
+        steps=steps.measure_steps(trace, scope),
+        cpu=None,
+    )
+
+
+def _analyze_cpu(trace: Trace, window: str) -> Analysis:
+    kind, spans = find_named_or_steps(trace, window)
+    use = cpu_only.measure_cpu(trace, spans)
+    return Analysis(
+        trace=_facts(trace),
+        health=check_health(trace, None),
+        window=Window(kind, len(spans), use.span_us),
+        devices=(),
+        gpu=None,
+        kernels=None,
+        copies=None,
+        launches=None,
+        idle=None,
+        memory=None,
+        steps=tuple(
+            StepUse(span.index, (span.end_ns - span.start_ns) / 1e3, None, None, None, None) for span in spans
+        ),
+        cpu=use,
+    )
+
+
+def _facts(trace: Trace) -> TraceFacts:
+    return TraceFacts(trace.path, trace.events, trace.bytes, trace.skipped)
+
+
+def _memory(trace: Trace) -> MemorySummary | None:
+    if trace.peak_allocated_bytes is None:
+        return None
+    return MemorySummary(trace.peak_allocated_bytes, trace.allocations)

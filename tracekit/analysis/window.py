@@ -1,0 +1,152 @@
+"""Which stretch of the trace is looked at, and what belongs to it?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tracekit.analysis import interval
+from tracekit.analysis.interval import Intervals
+from tracekit.errors import TracekitError
+from tracekit.model.trace import Trace
+
+#: Spans that mark steps, the first kind that is there counts: tracekit's own, then torch.profiler's schedule.
+STEP_MARKS = (r"tracekit\.step#(\d+)", r"ProfilerStep#(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A step, or a span the user named: one host event."""
+
+    index: int
+    thread: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The part of a trace that is analysed.
+
+    `activities` are those that belong, with two columns more: `call`, the row of `calls` that launched it (None: not
+    recorded), and `step`, the position in `spans`. `calls` is the trace's table with its row number. `windows` is the
+    analysed time of each device and `step_windows[device][i]` that of step i (nanoseconds).
+    """
+
+    kind: Literal["steps", "span", "whole"]
+    spans: tuple[Span, ...]
+    activities: pl.DataFrame
+    calls: pl.DataFrame
+    windows: dict[int, Intervals]
+    step_windows: dict[int, Intervals]
+
+
+def find_scope(trace: Trace, window: str) -> Scope:
+    """What `window` names: `auto` (steps if any are marked, else whole), `steps`, `whole`, or the name or regular
+    expression of a host span. Raises TracekitError when nothing in the trace matches."""
+    calls = trace.calls.with_row_index("call")
+    activities = _with_launches(trace.activities, calls)
+    kind, spans = find_named_or_steps(trace, window)
+    if kind == "whole":
+        bounds = {device: _extent(activities.filter(pl.col("device") == device)) for device in _devices(activities)}
+        return Scope("whole", (), activities.with_columns(step=pl.lit(0)), calls, bounds, {})
+    activities = _with_steps(activities, calls, spans)
+    by_device = {device: _step_windows(activities, device, spans) for device in _devices(activities)}
+    windows = {device: interval.union(each[:, 0], each[:, 1]) for device, each in by_device.items()}
+    return Scope(kind, spans, activities, calls, windows, by_device)
+
+
+def _with_launches(activities: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Joined on the correlation id, which is exact. The first call of an id is its launch."""
+    first = calls.filter(pl.col("correlation").is_not_null()).unique("correlation", keep="first", maintain_order=True)
+    return activities.join(first.select("correlation", "call"), on="correlation", how="left", maintain_order="left")
+
+
+def find_named_or_steps(trace: Trace, window: str) -> tuple[Literal["steps", "span", "whole"], tuple[Span, ...]]:
+    """The spans that `window` names, and what they are. Raises TracekitError when nothing in the trace matches."""
+    if window == "whole":
+        return "whole", ()
+    if window in ("auto", "steps"):
+        spans = find_steps(trace)
+        if not spans and window == "steps":
+            raise TracekitError(f"{trace.path} marks no steps; pass --window whole, or the name of a span in it")
+        return ("steps", spans) if spans else ("whole", ())
+    return "span", _find_named(trace, window)
+
+
+def find_steps(trace: Trace) -> tuple[Span, ...]:
+    """The marked steps in order of time; empty when none are marked."""
+    for mark in STEP_MARKS:
+        spans = _outermost(trace.host.filter((pl.col("kind") == "annotation") & pl.col("name").str.contains(f"^{mark}$")))
+        if spans.height:
+            numbers = spans["name"].str.extract(r"#(\d+)$").cast(pl.Int64)
+            return _as_spans(spans, numbers.to_list())
+    return ()
+
+
+def _find_named(trace: Trace, name: str) -> tuple[Span, ...]:
+    host = trace.host.filter(pl.col("kind").is_in(["annotation", "op", "python"]))
+    named = host.filter(pl.col("name") == name)
+    if not named.height:
+        try:
+            pattern = re.compile(name)
+        except re.error as error:
+            raise TracekitError(f"--window {name!r} is neither a span's name nor a regular expression ({error})") from None
+        matching = [each for each in host["name"].unique() if pattern.fullmatch(each)]
+        named = host.filter(pl.col("name").is_in(matching))
+    if not named.height:
+        there = host.filter(pl.col("kind") == "annotation")["name"].unique(maintain_order=True).head(8).to_list()
+        listed = f"it has {', '.join(there)}" if there else "it has no annotations"
+        raise TracekitError(f"no span of {trace.path} is called {name!r}: {listed}; or pass --window whole")
+    spans = _outermost(named)
+    return _as_spans(spans, list(range(spans.height)))
+
+
+def _outermost(spans: pl.DataFrame) -> pl.DataFrame:
+    """Without those that begin inside an earlier one of their thread."""
+    reach = pl.col("end_ns").cum_max().shift(1).over("thread")
+    return spans.filter((pl.col("start_ns") >= reach) | reach.is_null())
+
+
+def _as_spans(spans: pl.DataFrame, indexes: list[int]) -> tuple[Span, ...]:
+    rows = zip(indexes, spans["thread"], spans["start_ns"], spans["end_ns"], strict=True)
+    return tuple(Span(*row) for row in rows)
+
+
+def _with_steps(activities: pl.DataFrame, calls: pl.DataFrame, spans: tuple[Span, ...]) -> pl.DataFrame:
+    """Only the activities that belong to a step: its host span contains the start of their launch, or, where that is
+    not recorded, their own."""
+    launched = calls.select("call", launch_ns="start_ns")
+    joined = activities.join(launched, on="call", how="left", maintain_order="left")
+    moments = joined.select(pl.coalesce("launch_ns", "start_ns")).to_series().to_numpy()
+    starts = np.array([span.start_ns for span in spans], dtype=np.int64)
+    ends = np.array([span.end_ns for span in spans], dtype=np.int64)
+    step = np.searchsorted(starts, moments, side="right") - 1
+    inside = (step >= 0) & (moments < ends[step])
+    return joined.drop("launch_ns").with_columns(step=pl.Series(step)).filter(pl.Series(inside))
+
+
+def _step_windows(activities: pl.DataFrame, device: int, spans: tuple[Span, ...]) -> Intervals:
+    """From the start of a step's host span to its end, or to the end of its last activity where that is later."""
+    own = activities.filter(pl.col("device") == device)
+    last: dict[int, int] = dict(own.group_by("step").agg(pl.col("end_ns").max()).iter_rows())
+    bounds = [(span.start_ns, max(span.end_ns, last.get(i, span.end_ns))) for i, span in enumerate(spans)]
+    return np.array(bounds, dtype=np.int64).reshape(-1, 2)
+
+
+def _extent(activities: pl.DataFrame) -> Intervals:
+    return np.array([[activities["start_ns"].min(), activities["end_ns"].max()]], dtype=np.int64)
+
+
+def _devices(activities: pl.DataFrame) -> list[int]:
+    return sorted(activities["device"].unique())
+
+
+def columns(table: pl.DataFrame, *names: str) -> tuple[NDArray[np.int64], ...]:
+    """Integer columns as arrays; missing values become -1."""
+    return tuple(table[name].cast(pl.Int64).fill_null(-1).to_numpy() for name in names)
