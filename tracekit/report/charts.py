@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracekit.model.comparison import Comparison
+from tracekit.report.names import printable
 from tracekit.report.numbers import duration, duration_change
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
@@ -128,7 +129,7 @@ def _paired(id_: str, title: str, values: dict[str, tuple[float, float]], compar
             "orientation": "h",
             "name": _label(f"{letter}: {side.label}"),
             "y": list(range(len(labels))),
-            "customdata": [html.escape(label, quote=False) for label in labels],
+            "customdata": [html.escape(printable(label), quote=False) for label in labels],
             "x": [pair[index] for pair in values.values()],
             "marker": {"color": f"side-{letter.lower()}"},
             "hovertemplate": f"%{{customdata}}: %{{x:,.3~f}} {unit}<extra>{letter}</extra>",
@@ -156,5 +157,5 @@ def _axis(labels: list[str]) -> dict[str, Any]:
 
 def _label(text: str) -> str:
     """Wrapped for the axis. Plotly reads labels as simple HTML, so what the text holds of it is escaped."""
-    lines = textwrap.wrap(text, LABEL_WIDTH, max_lines=2, placeholder="…") or [""]
+    lines = textwrap.wrap(printable(text), LABEL_WIDTH, max_lines=2, placeholder="…") or [""]
     return "<br>".join(html.escape(line, quote=False) for line in lines)

@@ -58,8 +58,10 @@ def points_change(fraction: float | None) -> str:
 
 
 def times(ratio: float | None) -> str:
-    """`1.30x`."""
-    return MISSING if ratio is None else f"{ratio:.2f}\N{MULTIPLICATION SIGN}"
+    """`1.30x`; a third decimal where the second would hide the difference, `1.005x`."""
+    if ratio is None:
+        return MISSING
+    return f"{ratio:.{3 if abs(ratio - 1) < 0.05 else 2}f}\N{MULTIPLICATION SIGN}"
 
 
 def size(bytes_: float | None) -> str:

@@ -19,6 +19,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import Run
 from tracekit.report.charts import Chart, comparison_charts
 from tracekit.report.method import how_measured
+from tracekit.report.names import printable
 from tracekit.report.numbers import change_with_share, count, duration, percent, times
 from tracekit.report.sections.groups import group_label, group_table, member_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
@@ -129,6 +130,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("tracekit.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -141,6 +143,11 @@ def _environment() -> jinja2.Environment:
 def _moment(started: str) -> str:
     """`2026-11-21 07:00 UTC` of an ISO time."""
     return datetime.datetime.fromisoformat(started).astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _shown(value: object) -> object:
+    """Text from traces without control characters; what is markup already is the page's own."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache

@@ -3,8 +3,10 @@
 (async () => {
   const charts = JSON.parse(document.getElementById("chart-data").textContent);
   const packed = document.getElementById("plotly-packed");
-  document.documentElement.dataset.charts = "none";
+  const state = document.documentElement.dataset;
+  state.charts = "none";
   if (!charts.length || !packed || !("DecompressionStream" in window)) return;
+  state.charts = "drawing";
 
   const bytes = Uint8Array.from(atob(packed.textContent.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -60,7 +62,7 @@
   const drawAll = () => Promise.all(charts.map(draw));
 
   await drawAll();
-  document.documentElement.dataset.charts = "drawn";
+  state.charts = "drawn";
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   matchMedia("print").addEventListener("change", drawAll);
 })();

@@ -1,0 +1,77 @@
+"""A real browser without network, for the pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What happened when a page was opened: `complaints` are console errors, warnings and uncaught exceptions,
+    `requests` every address asked for besides the page's own, `charts` the ids of those that were drawn."""
+
+    complaints: tuple[str, ...]
+    requests: tuple[str, ...]
+    charts: tuple[str, ...]
+    text: str
+    title: str
+    overflow_px: int
+
+
+def find_chromium() -> str:
+    """The browser's program; skips the test without one, fails it if TRACEKIT_REQUIRE_BROWSER=1."""
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        program, missing = None, "playwright is not installed"
+    else:
+        program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+        missing = f"no browser found ({', '.join(PROGRAMS)})"
+    if program is not None:
+        return program
+    if os.environ.get("TRACEKIT_REQUIRE_BROWSER") == "1":
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
+def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True) -> Visit:
+    """Opens a page from its file and waits until its charts are drawn, or found to be none."""
+    program = find_chromium()
+    from playwright.sync_api import sync_playwright
+
+    complaints: list[str] = []
+    requests: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=scripts,
+        )
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda asked: requests.append(asked.url))
+        page.goto(path.resolve().as_uri())
+        if scripts:
+            page.wait_for_selector("html[data-charts]:not([data-charts=drawing])", timeout=60_000)
+        visit = Visit(
+            complaints=tuple(complaints),
+            requests=tuple(url for url in requests if url != path.resolve().as_uri() and not url.startswith("data:")),
+            charts=tuple(
+                each.get_attribute("id") or "" for each in page.query_selector_all("figure > .js-plotly-plot")
+            ),
+            text=page.inner_text("body"),
+            title=page.title(),
+            overflow_px=page.evaluate("document.documentElement.scrollWidth - innerWidth") if scripts else 0,
+        )
+        browser.close()
+    return visit

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from tracekit.comparison import compare
+from tracekit.model.analysis import HealthFinding
+from tracekit.model.comparison import Comparison
+
+from ..sides import (
+    COMPILED,
+    EAGER,
+    Kernels,
+    make_analysis,
+    make_cpu_analysis,
+    make_form,
+    make_pair,
+    make_side,
+    scaled,
+)
+
+#: Names that would do harm if anything read them as markup.
+HOSTILE_NAMES = (
+    "<script>alert(1)</script>",
+    "</script><script>document.title='taken'</script>",
+    "<img src=x onerror=\"document.title='taken'\">",
+    "[bold red]not red[/bold red] [/]",
+    "'\"` | `; & | \\| **loud** <!-- -->",
+    "kernel_🚀_\u202egnp.exe",
+    "\x1b[31mred\x1b[0m\rover\nline",
+    "{{ 7 * 7 }}{% raw %}",
+    "void f<" + "std::array<char*, 3ul>, " * 420 + "int>(int)",
+)
+
+
+class MarkdownFile(SingleFileSnapshotExtension):
+    _file_extension = "md"
+    _write_mode = WriteMode.TEXT
+    file_extension = "md"
+
+
+class TextFile(SingleFileSnapshotExtension):
+    _file_extension = "txt"
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+
+@pytest.fixture
+def markdown_file(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(MarkdownFile)
+
+
+@pytest.fixture
+def text_file(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(TextFile)
+
+
+def timed_comparison() -> Comparison:
+    """Eager and compiled Flux of one run: 1.50 times as fast."""
+    return compare(*make_pair(scaled(1.5), scaled(1.0)), ("eager", "compiled") * 10)
+
+
+def bare_comparison() -> Comparison:
+    """Two trace files of which nothing else is known."""
+    note = HealthFinding("truncated", "warning", "the file ends in the middle of an event", 1)
+    a = make_side("a.json.gz", make_analysis(EAGER, window="whole", health=[note]))
+    return compare(a, make_side("b.json.gz", make_analysis(COMPILED, window="whole", idle_us=300)))
+
+
+def cpu_comparison() -> Comparison:
+    a = make_side("eager", make_cpu_analysis(), make_form("eager", scaled(20)))
+    b = make_side("compiled", make_cpu_analysis(fused=12), make_form("compiled", scaled(19.9)))
+    return compare(a, b, ("eager", "compiled") * 10)
+
+
+def hostile_comparison() -> Comparison:
+    """Names, labels and messages that try to break out of whatever shows them."""
+    a: Kernels = {name: ("pointwise", 4, 400.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
+    b: Kernels = {name: ("pointwise", 4 if i % 2 else 2, 100.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
+    notes = [HealthFinding("x", "error", name, 1) for name in HOSTILE_NAMES]
+    one = make_side(HOSTILE_NAMES[1], make_analysis(a, health=notes))
+    return compare(one, make_side(HOSTILE_NAMES[3], make_analysis(b, idle_us=10)))

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from tracekit.model.analysis import GpuUse
+from tracekit.report.contract import analysis_json, comparison_json
+
+from ..sides import make_analysis, make_cpu_analysis
+from .conftest import (
+    bare_comparison,
+    cpu_comparison,
+    hostile_comparison,
+    timed_comparison,
+)
+
+ANALYSIS_KEYS = "schema trace health window devices gpu kernels copies launches idle memory steps cpu".split()
+
+
+def test_an_analysis_has_the_keys_of_its_contract_in_order():
+    told = json.loads(analysis_json(make_analysis()))
+    assert list(told) == ANALYSIS_KEYS
+    assert told["schema"] == "tracekit.analysis/1"
+    assert list(told["trace"]) == ["path", "events", "bytes", "skipped"]
+    assert list(told["window"]) == ["kind", "steps", "span_us"]
+    assert list(told["devices"][0]) == ["id", "name", "span_us", "busy_us", "idle_us", "idle_fraction", "streams"]
+    assert list(told["gpu"]) == ["span_us", "busy_us", "idle_us", "idle_fraction"]
+    assert list(told["kernels"]) == ["count", "unique", "total_us", "triton_count", "short_count", "by_family", "top"]
+    assert list(told["kernels"]["top"][0]) == ["name", "family", "count", "total_us", "mean_us"]
+    assert list(told["launches"]) == ["count", "graph_launches", "kernels_in_graphs", "unlinked_kernels"]
+    assert list(told["idle"]) == ["gap_count", "causes", "syncs", "largest"]
+    assert list(told["idle"]["syncs"][0]) == ["call", "count", "idle_after_us", "where"]
+    assert list(told["steps"][0]) == ["index", "wall_us", "busy_us", "idle_us", "kernels", "launches"]
+
+
+def test_top_is_the_beginning_of_the_names():
+    kernels = {f"kernel_{i}": ("pointwise", 1, 100.0 - i) for i in range(30)}
+    told = json.loads(analysis_json(make_analysis(kernels)))
+    assert [each["name"] for each in told["kernels"]["top"]] == [f"kernel_{i}" for i in range(20)]
+    assert len(json.loads(analysis_json(make_analysis(kernels), top=3))["kernels"]["top"]) == 3
+
+
+def test_what_a_cpu_recording_cannot_show_is_null():
+    told = json.loads(analysis_json(make_cpu_analysis(fused=3)))
+    assert [told[key] for key in ("gpu", "kernels", "copies", "launches", "idle")] == [None] * 5
+    assert told["cpu"]["fused_count"] == 3
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_no_number_is_null(value):
+    text = analysis_json(replace(make_analysis(), gpu=GpuUse(1.0, 1.0, 0.0, value)))
+    assert "NaN" not in text and "Infinity" not in text
+    assert json.loads(text)["gpu"]["idle_fraction"] is None
+
+
+def test_a_comparison_has_the_keys_of_its_contract_in_order():
+    told = json.loads(comparison_json(timed_comparison()))
+    assert list(told) == "schema a b verdict deltas waterfall groups coverage findings warnings".split()
+    assert told["schema"] == "tracekit.comparison/1"
+    assert list(told["verdict"]) == ["result", "speedup", "ci95", "noise_floor", "a_wall_us", "b_wall_us"]
+    assert list(told["deltas"]) == ["kernels", "launches", "busy_us", "idle_us"]
+    assert list(told["waterfall"]) == ["basis", "a_us", "b_us", "parts", "residual_us"]
+    assert list(told["waterfall"]["parts"][0]) == ["kind", "label", "delta_us"]
+    assert list(told["groups"][0]) == ["kind", "label", "how", "a", "b", "delta_count", "delta_us", "where"]
+    assert list(told["coverage"]) == ["a_time_matched", "b_time_matched"]
+    assert list(told["findings"][0]) == ["code", "severity", "title", "evidence", "saving_us", "advice"]
+    assert told["a"]["label"] == "eager" and told["a"]["settings"]["workload"] == "flux"
+    assert list(told["a"]["analysis"]["kernels"])[-1] == "top"
+
+
+@pytest.mark.parametrize("make", [timed_comparison, bare_comparison, hostile_comparison])
+def test_the_sums_of_a_comparison_close(make):
+    told = json.loads(comparison_json(make()))
+    parts = told["waterfall"]["parts"]
+    change = math.fsum(part["delta_us"] for part in parts) + told["waterfall"]["residual_us"]
+    assert told["waterfall"]["a_us"] + change == pytest.approx(told["waterfall"]["b_us"])
+    overlap = next(part["delta_us"] for part in parts if part["label"] == "overlap correction")
+    groups = math.fsum(group["delta_us"] for group in told["groups"])
+    assert groups + overlap == pytest.approx(told["deltas"]["busy_us"])
+
+
+def test_a_cpu_comparison_is_told_without_gpu_figures():
+    told = json.loads(comparison_json(cpu_comparison()))
+    assert told["waterfall"] is None and told["groups"] == [] and told["coverage"] is None
+    assert set(told["deltas"].values()) == {None}
+    assert told["verdict"]["speedup"] > 1

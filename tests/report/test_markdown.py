@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tracekit.comparison import compare
+from tracekit.report.markdown import LONGEST, comparison_markdown, escaped
+
+from ..sides import make_analysis, make_run, make_side
+from .conftest import (
+    HOSTILE_NAMES,
+    bare_comparison,
+    cpu_comparison,
+    hostile_comparison,
+    timed_comparison,
+)
+
+
+def html_of(text: str) -> str:
+    return MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+
+
+def test_a_comparison_is_told_in_full(markdown_file):
+    command = "tracekit profile flux --compiled"
+    assert comparison_markdown(timed_comparison(), make_run(), command) == markdown_file
+
+
+def test_bare_traces_are_told_without_a_verdict(markdown_file):
+    assert comparison_markdown(bare_comparison()) == markdown_file
+
+
+def test_a_cpu_comparison_is_told_without_gpu_figures(markdown_file):
+    assert comparison_markdown(cpu_comparison()) == markdown_file
+
+
+def test_hostile_names_are_no_html_and_break_no_table():
+    text = comparison_markdown(hostile_comparison())
+    page = html_of(text)
+    assert "<script" not in page and "<img" not in page and 'onerror="' not in page
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(line.endswith("|") for line in rows)
+    assert page.count("<table>") == text.count("\n|---") + text.count("\n|--:")
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_escaped_text_reads_as_it_was_written(name):
+    from tracekit.report.names import printable
+
+    token = MarkdownIt("commonmark").parseInline(escaped(name))[0]
+    assert "".join(child.content for child in token.children or ()).strip() == printable(name).strip()
+
+
+def test_a_comparison_of_very_many_kernels_stays_within_what_a_comment_holds():
+    kernels = {f"kernel_{i}_" + "x" * 200: ("pointwise", 1 + i % 7, 5.0 + i) for i in range(3000)}
+    others = {f"other_{i}_" + "<" * 200: ("pointwise", 1 + i % 7, 5.0 + i) for i in range(3000)}
+    comparison = compare(make_side("a", make_analysis(kernels)), make_side("b", make_analysis(others)))
+    run = make_run(notes=("*" * 300,) * 200)
+    assert len(comparison_markdown(comparison, run, "x")) < LONGEST
+    assert "left out for its length" in comparison_markdown(comparison, run, "x")

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracekit.report.names import short_kernel_name
+
+NATIVE = "void at::native::"
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("nvjet_sm90_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN", "nvjet_sm90_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN"),
+        ("triton_poi_fused_cat_gelu_permute_view_25", "triton_poi_fused_cat_gelu_permute_view_25"),
+        ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"),
+        (
+            NATIVE
+            + "vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)",
+            "vectorized_elementwise_kernel<CUDAFunctor_add>",
+        ),
+        (
+            NATIVE
+            + "elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::BinaryFunctor<float, float, "
+            "float, at::native::binary_internal::MulFunctor<float> > >(at::TensorIteratorBase&)::{lambda(int)#1}>(int)",
+            "elementwise_kernel<MulFunctor>",
+        ),
+        (
+            NATIVE + "(anonymous namespace)::RowwiseMomentsCUDAKernel<c10::BFloat16>(long, c10::BFloat16)",
+            "RowwiseMomentsCUDAKernel<BFloat16>",
+        ),
+        ("void splitKreduce_kernel<32, 16, int, float>(int)", "splitKreduce_kernel<int>"),
+        ("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16>(cutlass::Params)", "Kernel<cutlass_tensorop_bf16>"),
+    ],
+)
+def test_names_keep_what_tells_kernels_apart(name, short):
+    assert short_kernel_name(name) == short
+
+
+@given(st.text(max_size=400), st.integers(8, 80))
+def test_short_names_are_short_and_have_no_control_characters(name, limit):
+    short = short_kernel_name(name, limit)
+    assert len(short) <= limit
+    assert not any(unicodedata.category(each) in ("Cc", "Cf", "Cs") for each in short)

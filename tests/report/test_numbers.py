@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from tracekit.report import numbers
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (None, "—"),
+        (0, "0"),
+        (0.25, "0.25 µs"),
+        (12.34, "12.3 µs"),
+        (999.9, "999.9 µs"),
+        (1_000, "1.00 ms"),
+        (140_435.9, "140.4 ms"),
+        (2_310_000, "2.31 s"),
+        (-1_250, "−1.25 ms"),
+    ],
+)
+def test_durations_take_the_unit_of_their_size(us, text):
+    assert numbers.duration(us) == text
+
+
+def test_changes_carry_their_sign():
+    assert numbers.duration_change(1.5) == "+1.50 µs"
+    assert numbers.duration_change(-1.5) == "−1.50 µs"
+    assert numbers.duration_change(0.001) == "0"
+    assert numbers.change_with_share(-32_000, 140_000) == "−32.0 ms (−23 %)"
+    assert numbers.change_with_share(5, 0) == "+5.00 µs"
+    assert numbers.count_change(-3636) == "−3,636"
+    assert numbers.count_change(0) == "0"
+
+
+def test_counts_that_are_whole_have_no_decimals():
+    assert numbers.count(2390.0) == "2,390"
+    assert numbers.count(198.5) == "198.5"
+
+
+def test_what_was_not_measured_is_never_zero():
+    for shown in (
+        numbers.duration,
+        numbers.duration_change,
+        numbers.count,
+        numbers.count_change,
+        numbers.percent,
+        numbers.points_change,
+        numbers.times,
+        numbers.size,
+        numbers.size_change,
+    ):
+        assert shown(None) == "—"
+    assert numbers.change_with_share(None, 3.0) == "—"
+
+
+def test_sizes_take_the_unit_of_their_size():
+    assert numbers.size(512) == "512 B"
+    assert numbers.size(2048) == "2.00 KiB"
+    assert numbers.size(36_721_970_380) == "34.2 GiB"
+    assert numbers.size_change(-1024) == "−1.00 KiB"
+    assert numbers.percent(0.1234) == "12.3 %"
+    assert numbers.points_change(-0.09) == "−9.0 points"
+    assert numbers.times(1.2951) == "1.30×"
+    assert numbers.times(1.0049) == "1.005×"

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tracekit.report.page import comparison_page
+
+from ..browser import open_page
+from ..sides import make_run
+from .conftest import (
+    bare_comparison,
+    cpu_comparison,
+    hostile_comparison,
+    timed_comparison,
+)
+
+COMMAND = "tracekit profile flux --compiled"
+CHARTS = ("waterfall", "family-times", "family-counts", "idle-causes")
+
+
+class Elements(HTMLParser):
+    """The elements of a page in order, with their attributes and the text within scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.found[-1:] and self.found[-1][0] == "script" and self.get_starttag_text():
+            self.scripts[-1] += data
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def timed_page() -> str:
+    return comparison_page(timed_comparison(), make_run(), COMMAND)
+
+
+def text_of(page: str) -> str:
+    body = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def test_the_page_begins_with_the_answer():
+    page = timed_page()
+    assert page.startswith("<!doctype html>")
+    assert "<h1>Compiled is 1.50× as fast as eager.</h1>" in page
+    text = text_of(page)
+    assert "flux · full size · NVIDIA H200 · bfloat16 · batch 1 · 512×512 · 2 denoising steps · random weights" in text
+    assert "95 % interval" in text and "medians of 10 and 10 unprofiled calls" in text
+    assert "Size: full, the largest that fits" in text and "The weights are random." in text
+    assert COMMAND in text
+
+
+def test_every_chart_has_a_table_and_a_description():
+    elements = Elements(timed_page())
+    drawn = [each for each in elements.of("div") if each.get("role") == "img"]
+    assert tuple(each["id"] for each in drawn) == CHARTS
+    assert all(each["aria-label"] for each in drawn)
+    assert len(elements.of("caption")) == len(elements.of("table")) > len(CHARTS)
+    assert all(each.get("scope") in ("col", "row") for each in elements.of("th"))
+
+
+def test_the_page_forbids_itself_the_network_and_any_script_but_its_own():
+    page = timed_page()
+    policy = next(each["content"] for each in Elements(page).of("meta") if "http-equiv" in each) or ""
+    assert "default-src 'none'" in policy and "script-src 'sha256-" in policy
+    script = page.rsplit("<script>", 1)[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in policy and "unsafe-eval" not in policy
+
+
+def test_the_page_names_no_address_to_fetch():
+    for element, attributes in Elements(timed_page()).found:
+        for name in ("src", "href", "action", "data"):
+            target = attributes.get(name)
+            assert target is None or target.startswith(("#", "data:")), (element, attributes)
+
+
+def test_the_page_stays_small():
+    assert len(timed_page().encode()) < 1_000_000
+
+
+def test_hostile_names_make_no_elements():
+    page = comparison_page(hostile_comparison())
+    elements = Elements(page)
+    assert not elements.of("img")
+    assert len(elements.of("script")) == 3
+    assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "{{ 7 * 7 }}" in page
+    assert "\u202e" not in page and "\x1b" not in page
+
+
+def test_charts_hold_hostile_names_as_data_only():
+    page = comparison_page(hostile_comparison())
+    data = page.split('id="chart-data">')[1].split("</script>")[0]
+    assert "<" not in data
+    labels = [label for chart in json.loads(data) for label in chart["layout"]["yaxis"]["ticktext"]]
+    assert all(re.fullmatch(r"(?:[^<>]|<br>)*", label) for label in labels)
+
+
+def test_bare_traces_say_that_nothing_was_timed():
+    text = text_of(comparison_page(bare_comparison()))
+    assert "was not measured" in text and "Not timed" in text
+    assert "These are bare trace files" in text
+    assert "the file ends in the middle of an event" in text
+
+
+def test_a_cpu_page_says_what_it_can_and_cannot_show():
+    page = comparison_page(cpu_comparison(), make_run(), COMMAND)
+    text = text_of(page)
+    assert "CPU run (a CPU)" in text
+    assert "It shows no GPU kernels, no launches and no idle time" in text
+    assert "Operators of A: eager, per step" in text and "aten::mm" in text
+    assert '<section id="kernels"' not in page and '<section id="idle"' not in page
+    assert 'id="plotly-packed"' not in page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_draws_the_charts_without_network_or_complaint(tmp_path, width, dark):
+    path = tmp_path / "page.html"
+    path.write_text(timed_page(), encoding="utf-8")
+    visit = open_page(path, width=width, dark=dark)
+    assert visit.complaints == () and visit.requests == ()
+    assert visit.charts == CHARTS
+    assert visit.overflow_px <= 0
+
+
+@pytest.mark.browser
+def test_a_browser_without_scripts_shows_every_table(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(timed_page(), encoding="utf-8")
+    visit = open_page(path, scripts=False)
+    assert visit.charts == () and visit.complaints == () and visit.requests == ()
+    assert "From A to B, per step" in visit.text and "Scripts are off" in visit.text
+
+
+@pytest.mark.browser
+def test_a_browser_runs_nothing_that_names_bring_along(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(comparison_page(hostile_comparison()), encoding="utf-8")
+    visit = open_page(path)
+    assert visit.complaints == () and visit.requests == ()
+    assert visit.title != "taken" and visit.charts == CHARTS
+    assert "[bold red]not red[/bold red]" in visit.text
+
+
+@pytest.mark.browser
+def test_a_browser_opens_a_cpu_page_without_complaint(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(comparison_page(cpu_comparison(), make_run()), encoding="utf-8")
+    visit = open_page(path)
+    assert (visit.complaints, visit.requests, visit.charts) == ((), (), ())

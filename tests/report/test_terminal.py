@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console, RenderableType
+
+from tracekit.model.analysis import HealthFinding
+from tracekit.report.terminal import analysis_summary, comparison_summary
+
+from ..sides import make_analysis, make_cpu_analysis, make_form
+from .conftest import (
+    bare_comparison,
+    cpu_comparison,
+    hostile_comparison,
+    timed_comparison,
+)
+
+
+def rendered(summary: RenderableType, *, colours: bool = False) -> str:
+    out = io.StringIO()
+    Console(file=out, width=80, force_terminal=colours, color_system="standard" if colours else None).print(summary)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def test_a_comparison_reads_well_at_80_columns(text_file):
+    commands = ("tracekit open traces/flux-compiled", "tracekit analyze traces/flux-compiled --form compiled")
+    assert rendered(comparison_summary(timed_comparison(), commands)) == text_file
+
+
+def test_bare_traces_are_compared_without_a_verdict(text_file):
+    assert rendered(comparison_summary(bare_comparison(), ())) == text_file
+
+
+def test_a_cpu_comparison_says_what_it_cannot_show(text_file):
+    assert rendered(comparison_summary(cpu_comparison(), ())) == text_file
+
+
+def test_an_analysis_reads_well_at_80_columns(text_file):
+    note = HealthFinding("truncated", "warning", "the file ends in the middle of an event", 1)
+    assert rendered(analysis_summary(make_analysis(health=[note]), make_form())) == text_file
+
+
+def test_a_cpu_analysis_shows_operators(text_file):
+    assert rendered(analysis_summary(make_cpu_analysis(fused=12))) == text_file
+
+
+def test_hostile_names_neither_colour_nor_steer_the_terminal():
+    for summary in (comparison_summary(hostile_comparison(), ()), analysis_summary(hostile_comparison().a.analysis)):
+        text = rendered(summary)
+        assert "\x1b" not in text and "\r" not in text and "\u202e" not in text
+        assert "[bold red]" in text
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def test_long_commands_can_be_copied():
+    command = "tracekit profile flux " + " ".join(f"--option-{i} value" for i in range(12))
+    lines = rendered(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
+    assert " ".join(lines.replace("\\\n", " ").split()) == command
