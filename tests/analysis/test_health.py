@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.traces import Json, make_event, make_kernel, make_op, make_span, make_trace, write_trace
+
+from tracekit.analysis import analyze
+from tracekit.model.analysis import HealthFinding
+from tracekit.tracefile import read_trace
+
+
+def health_of(folder: Path, events: list[Json], **top: object) -> dict[str, HealthFinding]:
+    return {each.code: each for each in analyze(make_trace(folder, events, **top)).health}
+
+
+def test_a_sound_recording_with_steps_has_no_findings(tmp_path: Path) -> None:
+    from tests.traces import make_call
+
+    events = [make_span(0, 10), make_op(0, 2), make_call(0, 1, correlation=1), make_kernel(2, 3, correlation=1)]
+    assert health_of(tmp_path, events) == {}
+
+
+def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
+    path = write_trace(tmp_path, [make_kernel(i, i + 0.5) for i in range(10)])
+    path.write_bytes(path.read_bytes()[:-60])
+    found = analyze(read_trace(path)).health
+    assert (found[0].code, found[0].severity) == ("truncated", "error")
+
+
+def test_events_left_out_are_counted_by_reason(tmp_path: Path) -> None:
+    found = health_of(tmp_path, [make_kernel(0, 1), {**make_kernel(1, 2), "dur": -1}])["skipped_events"]
+    assert (found.severity, found.count) == ("error", 1)
+    assert "negative duration: 1" in found.message
+
+
+def test_compiling_while_recording_is_a_warning(tmp_path: Path) -> None:
+    found = health_of(tmp_path, [make_kernel(0, 1), make_op(0, 1, name="inductor_compile (dynamo_timed)")])
+    assert found["compile_in_window"].severity == "warning"
+
+
+def test_python_stacks_are_a_warning(tmp_path: Path) -> None:
+    stack = make_event("python_function", 0, 1, name="model.py(3): forward")
+    assert "python_stacks_recorded" in health_of(tmp_path, [make_kernel(0, 1), stack])
+    assert "python_stacks_recorded" in health_of(tmp_path, [make_kernel(0, 1)], with_stack=1)
+
+
+def test_kernels_of_one_stream_that_overlap_are_a_warning(tmp_path: Path) -> None:
+    assert "overlapping_kernels" in health_of(tmp_path, [make_kernel(0, 10), make_kernel(5, 15)])
+    assert "overlapping_kernels" not in health_of(tmp_path, [make_kernel(0, 10), make_kernel(5, 15, stream=8)])
+    assert "overlapping_kernels" not in health_of(tmp_path, [make_kernel(0, 10), make_kernel(9.5, 15)])
+
+
+def test_kernels_without_a_launch_are_counted(tmp_path: Path) -> None:
+    assert health_of(tmp_path, [make_kernel(0, 1), make_kernel(2, 3)])["unlinked_kernels"].count == 2
