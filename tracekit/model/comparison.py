@@ -21,7 +21,8 @@ MatchedBy = Literal["provenance", "anchors", "names", "unmatched"]
 class Side:
     """One side of a comparison: a trace's analysis, and what the run folder says of it where there is one.
 
-    `steps` is what every figure is divided by. `form`, `settings` and `environment` are None for a bare trace file.
+    `steps` is what every figure is divided by. `form`, `settings` and `environment` are None for a bare trace file, and
+    so is `rich`, the analysis of the run's rich recording: it tells operators and shapes, but its times are distorted.
     """
 
     label: str
@@ -30,6 +31,7 @@ class Side:
     form: FormResult | None
     settings: Settings | None
     environment: Environment | None
+    rich: Analysis | None = None
 
     @property
     def steps(self) -> int:
@@ -63,8 +65,12 @@ class Side:
 
     @property
     def unprofiled_idle_us(self) -> float | None:
-        """What the GPU did not work in of the unprofiled call; None without a wall time, or with several GPUs."""
-        if self.wall_us is None or self.busy_us is None or len(self.analysis.devices) != 1:
+        """What the GPU did not work in of the unprofiled call.
+
+        None without a wall time, with several GPUs, or when the recording was not read over the steps that are calls.
+        """
+        comparable = self.analysis.window.kind == "steps" and len(self.analysis.devices) == 1
+        if self.wall_us is None or self.busy_us is None or not comparable:
             return None
         return max(self.wall_us - self.busy_us, 0.0)
 

@@ -24,7 +24,8 @@ def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
 
 def _side(side: Side, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(side)
-    return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top)}
+    rich = _analysis(side.rich, top) if side.rich else None
+    return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top), "rich": rich}
 
 
 def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:

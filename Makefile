@@ -1,0 +1,54 @@
+# Everything runs in .venv, which the first call makes. A second call finds it ready.
+#   make demo     profile flux eager and compiled, and compare them
+#   make test     the tests
+#   make check    tests, lint, types and import rules
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := $(BIN)/python -m
+PIP := $(RUN) pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
+PYTEST_ARGS ?=
+
+.PHONY: demo test lint types imports check clean
+
+demo: .venv/.profile
+	$(RUN) tracekit profile flux --compiled --force
+
+test: .venv/.test
+	$(RUN) pytest $(PYTEST_ARGS)
+
+lint: .venv/.dev
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+
+types: .venv/.dev
+	$(RUN) mypy
+
+imports: .venv/.dev
+	$(RUN) importlinter lint
+
+check: test lint types imports
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache build dist
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is not Python 3.11 or newer; name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || \
+		{ echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+.venv/.profile: .venv/.made pyproject.toml constraints.txt
+	@echo "installing tracekit and torch into .venv (a few minutes the first time)"
+	@$(PIP) '.[profile]'
+	@touch $@
+
+.venv/.test: .venv/.made pyproject.toml constraints.txt
+	@echo "installing tracekit, torch and the test tools into .venv (a few minutes the first time)"
+	@$(PIP) '.[profile,test]'
+	@touch $@ .venv/.profile
+
+.venv/.dev: .venv/.test
+	@$(PIP) '.[profile,test,dev]'
+	@touch $@

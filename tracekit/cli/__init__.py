@@ -1,0 +1,1 @@
+"""One file a command; the command walks from room to room."""

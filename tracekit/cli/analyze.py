@@ -1,0 +1,44 @@
+"""`tracekit analyze`: what one trace says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from tracekit.model.run import FormName
+
+
+@click.command(
+    epilog="Example: tracekit analyze trace.json.gz --json -",
+    context_settings={"max_content_width": 110},
+)
+@click.argument("trace", type=click.Path(path_type=Path), metavar="TRACE")
+@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run folder; compiled if it has that.")
+@click.option(
+    "--window",
+    default="auto",
+    metavar="steps|whole|NAME",
+    help="What is counted: the marked steps, all of it, or spans by name or regular expression.",
+)
+@click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="Kernel names in the JSON.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
+@click.option("--no-cache", is_flag=True, help="Read the file anew. It always is: nothing is cached yet.")
+def analyze(
+    trace: Path, form: FormName | None, window: str, cpu: bool, top: int, json_path: str | None, no_cache: bool
+) -> None:
+    """Say what TRACE shows: busy and idle time, kernels, launches.
+
+    TRACE is a Chrome JSON trace of torch.profiler, plain or gzipped, or a run folder of `tracekit profile`.
+    """
+    from tracekit.cli.output import console_beside, write_json
+    from tracekit.cli.sides import load_side
+    from tracekit.report.contract import analysis_json
+    from tracekit.report.terminal import analysis_summary
+
+    side = load_side(trace, form=form, window=window, cpu=cpu)
+    console_beside(json_path).print(analysis_summary(side.analysis, side.form))
+    write_json(analysis_json(side.analysis, top=top), json_path)

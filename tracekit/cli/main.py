@@ -1,0 +1,82 @@
+"""`tracekit`: finds the command that was asked for, and says what went wrong in one line."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any
+
+import click
+
+from tracekit import __version__
+from tracekit.errors import TracekitError
+
+#: What Ctrl-C ends with, as a shell has it.
+INTERRUPTED = 130
+
+#: Each command and its line of help. Its file `tracekit/cli/NAME.py` is imported only when it is used.
+COMMANDS = {
+    "profile": "Run a model, time it, record it, compare eager with compiled.",
+    "analyze": "Say what one trace shows.",
+    "compare": "Say what changed from one run or trace to another, and why.",
+    "open": "Show a trace in Perfetto.",
+    "workloads": "List the models that can be profiled.",
+    "doctor": "Check that this machine can profile.",
+}
+
+
+class MendableError(click.ClickException):
+    """A TracekitError on its way to the terminal: one line, exit code 1."""
+
+    def format_message(self) -> str:
+        return " ".join(self.message.split())
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"error: {self.format_message()}", file=file, err=file is None)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's file only when the command is used, so that help comes at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"tracekit.cli.{cmd_name}")
+        # `open` would hide the builtin in its own file.
+        command: click.Command = getattr(module, "open_" if cmd_name == "open" else cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else "tracekit --help lists them."
+            raise click.UsageError(f"there is no command {args[0]}; {hint}", ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except TracekitError as error:
+            raise MendableError(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(
+    cls=LazyGroup,
+    epilog="Start with: tracekit profile flux --compiled",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(__version__, prog_name="tracekit")
+def main() -> None:
+    """What did torch.compile do to this model on this GPU, and why?"""

@@ -1,0 +1,42 @@
+"""Where a command's text goes: the terminal, standard output for programs, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracekit import store
+from tracekit.errors import TracekitError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def console_beside(json_path: str | None) -> Console:
+    """The console for people's text: standard error when `--json -` has standard output to itself."""
+    from rich.console import Console
+
+    return Console(stderr=json_path == "-")
+
+
+def write_json(text: str, json_path: str | None) -> None:
+    """Writes what `--json` asked for: `-` is standard output, None is nothing."""
+    if json_path == "-":
+        click.echo(text, nl=False)
+    elif json_path is not None:
+        write_file(Path(json_path), text)
+
+
+def write_file(path: Path, text: str) -> None:
+    """Writes a whole file. Raises TracekitError when the place cannot be written to."""
+    try:
+        store.write_text(path, text)
+    except OSError as error:
+        raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
+
+
+def say(console: Console, line: str) -> None:
+    """One line, as it is: paths are neither coloured nor broken."""
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,76 @@
+"""What a user names, a run folder or a trace file, as a side of a comparison; and where its report goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracekit import store
+from tracekit.analysis import analyze
+from tracekit.cli.output import write_file
+from tracekit.cli.reading import read_with_bar
+from tracekit.errors import TracekitError
+from tracekit.model.analysis import Analysis
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.run import FormName, FormResult, RecordingKind, Run
+from tracekit.report.markdown import comparison_markdown
+from tracekit.report.page import comparison_page
+
+
+def load_side(
+    path: Path, *, form: FormName | None = None, window: str = "auto", cpu: bool = False, label: str | None = None
+) -> Side:
+    """The side that `path` names: a trace file, or one form of a run folder (see `choose_form`).
+
+    The label is the form's name for a run, the file's name for a file, unless one is given. Raises TracekitError for
+    whatever keeps it from being read.
+    """
+    if not path.is_dir():
+        if form is not None:
+            raise TracekitError(f"{path} is a trace file: it has no forms to choose from; leave --form out")
+        analysis = analyze(read_with_bar(path), window=window, cpu=cpu)
+        return Side(label or file_label(path), str(path), analysis, form=None, settings=None, environment=None)
+    run = store.load(path)
+    chosen = choose_form(run, path, form)
+    return Side(
+        label=label or chosen.name,
+        path=str(store.recording_path(path, chosen, "light")),
+        analysis=_analyze_recording(path, chosen, "light", window, cpu),
+        form=chosen,
+        settings=run.settings,
+        environment=run.environment,
+        rich=_analyze_recording(path, chosen, "rich", window, cpu) if _has_recording(chosen, "rich") else None,
+    )
+
+
+def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
+    """The form that was asked for; if none was, the compiled one where there is one, else the eager one."""
+    names = [form] if form else ["compiled", "eager"]
+    found = next((each for name in names for each in run.forms if each.name == name), None)
+    if found is None:
+        there = " and ".join(each.name for each in run.forms) or "nothing"
+        raise TracekitError(f"{folder} has no {form or 'measured'} form: it holds {there}; record the run again")
+    return found
+
+
+def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
+    return any(recording.kind == kind for recording in form.recordings)
+
+
+def _analyze_recording(folder: Path, form: FormResult, kind: RecordingKind, window: str, cpu: bool) -> Analysis:
+    return analyze(read_with_bar(store.recording_path(folder, form, kind)), window=window, cpu=cpu)
+
+
+def file_label(path: Path) -> str:
+    """A trace file's name without its endings."""
+    name = path.name
+    for ending in (".gz", ".json", ".pt.trace", ".trace"):
+        name = name.removesuffix(ending)
+    return name or path.name
+
+
+def write_report(comparison: Comparison, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:
+    """Writes `NAME.html` and `NAME.md` into `folder`, and says where."""
+    page, twin = folder / f"{name}.html", folder / f"{name}.md"
+    write_file(page, comparison_page(comparison, run, command))
+    write_file(twin, comparison_markdown(comparison, run, command))
+    return page, twin
