@@ -34,7 +34,9 @@ def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
     b = make_side("compiled", make_cpu_analysis(fused=12), make_form("compiled", scaled(15)))
     comparison = compare(a, b, ("eager", "compiled") * 10)
     assert comparison.verdict.result == "faster"
-    assert comparison.groups == () and comparison.waterfall is None and comparison.coverage is None
+    assert comparison.groups == ()
+    assert comparison.waterfall is None
+    assert comparison.coverage is None
     deltas = comparison.deltas
     assert (deltas.kernels, deltas.launches, deltas.busy_us, deltas.idle_us) == (None,) * 4
     assert [finding.code for finding in comparison.findings] == ["profiler_distortion"]

@@ -17,7 +17,8 @@ def test_a_form_that_takes_two_thirds_of_the_time_is_faster():
     verdict, warnings = judge(*make_pair(STEADY, scaled(2 / 3)), ORDER)
     assert verdict.result == "faster"
     assert verdict.speedup == pytest.approx(1.5)
-    assert verdict.ci95 is not None and verdict.ci95[0] <= 1.5 <= verdict.ci95[1]
+    assert verdict.ci95 is not None
+    assert verdict.ci95[0] <= 1.5 <= verdict.ci95[1]
     assert warnings == ()
 
 
@@ -35,14 +36,16 @@ def test_equal_forms_are_inconclusive():
 def test_a_change_below_the_noise_floor_is_inconclusive_though_every_pair_agrees():
     restless = [1000.0, 1200.0, 1000.0, 1200.0, 1000.0, 1200.0, 1000.0, 1200.0, 1000.0, 1200.0]
     verdict, _ = judge(*make_pair(restless, [us / 1.05 for us in restless]), ORDER)
-    assert verdict.noise_floor is not None and verdict.noise_floor > 0.05
+    assert verdict.noise_floor is not None
+    assert verdict.noise_floor > 0.05
     assert verdict.result == "inconclusive"
 
 
 def test_drift_that_meets_both_forms_alike_does_not_widen_the_paired_interval():
     drift = np.linspace(1000, 2000, 20)
     low, high = bootstrap_interval(drift, drift / 1.1, paired=True)
-    assert low == pytest.approx(1.1) and high == pytest.approx(1.1)
+    assert low == pytest.approx(1.1)
+    assert high == pytest.approx(1.1)
     unpaired_low, unpaired_high = bootstrap_interval(drift, drift / 1.1, paired=False)
     assert unpaired_high - unpaired_low > 0.2
 
@@ -66,7 +69,9 @@ def test_one_timed_side_gives_no_verdict():
 def test_four_calls_are_too_few():
     verdict, warnings = judge(*make_pair((1000.0,) * 4, (500.0,) * 4), ORDER[:8])
     assert verdict.result == "inconclusive"
-    assert verdict.speedup == 2 and verdict.ci95 is None and verdict.noise_floor is None
+    assert verdict.speedup == 2
+    assert verdict.ci95 is None
+    assert verdict.noise_floor is None
     assert any("Only 4 timed calls" in warning for warning in warnings)
 
 
@@ -98,4 +103,5 @@ def test_the_same_times_give_the_same_interval_every_time():
 def test_the_speed_up_lies_in_its_interval_when_one_form_is_a_multiple_of_the_other(walls, factor):
     verdict, _ = judge(*make_pair(walls, [us / factor for us in walls]), ORDER)
     assert verdict.ci95 is not None
-    assert verdict.ci95[0] == pytest.approx(factor) and verdict.ci95[1] == pytest.approx(factor)
+    assert verdict.ci95[0] == pytest.approx(factor)
+    assert verdict.ci95[1] == pytest.approx(factor)

@@ -38,7 +38,8 @@ def total(waterfall: Waterfall) -> float:
 def test_unprofiled_walls_are_the_ends_where_both_sides_have_them():
     waterfall = waterfall_of(*make_pair(scaled(1.5), scaled(1.1)))
     assert waterfall.basis == "unprofiled"
-    assert waterfall.a_us == pytest.approx(1500.375) and waterfall.b_us == pytest.approx(1100.275)
+    assert waterfall.a_us == pytest.approx(1500.375)
+    assert waterfall.b_us == pytest.approx(1100.275)
     assert total(waterfall) == pytest.approx(waterfall.b_us)
     assert waterfall.residual_us == pytest.approx(0, abs=1e-9)
 
@@ -97,3 +98,10 @@ def test_cpu_runs_and_several_gpus_have_no_waterfall():
     assert build_waterfall(cpu, cpu, ()) is None
     several = make_side("a", make_analysis(devices=2))
     assert build_waterfall(several, several, group_kernels(several, several)) is None
+
+
+def test_calls_are_not_set_against_recordings_that_were_not_read_by_steps():
+    a = make_side("a", make_analysis(window="whole"), make_form())
+    waterfall = waterfall_of(a, make_side("b", make_analysis(window="whole"), make_form()))
+    assert waterfall.basis == "trace"
+    assert waterfall.a_us == 1726 + 800

@@ -47,7 +47,9 @@ def test_a_cpu_analysis_shows_operators(text_file):
 def test_hostile_names_neither_colour_nor_steer_the_terminal():
     for summary in (comparison_summary(hostile_comparison(), ()), analysis_summary(hostile_comparison().a.analysis)):
         text = rendered(summary)
-        assert "\x1b" not in text and "\r" not in text and "\u202e" not in text
+        assert "\x1b" not in text
+        assert "\r" not in text
+        assert "\u202e" not in text
         assert "[bold red]" in text
         assert max(map(len, text.splitlines())) <= 80
 

@@ -78,6 +78,8 @@ def _other_packages(a: dict[str, str], b: dict[str, str]) -> Iterator[str]:
 
 def _other_windows(a: Side, b: Side) -> Iterator[str]:
     one, other = a.analysis.window, b.analysis.window
+    if a.wall_us is not None and b.wall_us is not None and "steps" not in (one.kind, other.kind):
+        yield "The recordings were not read over their steps, so their figures do not stand beside unprofiled times."
     if one.kind != other.kind:
         yield (
             f"A was read over {_window(one.kind)} and B over {_window(other.kind)}: figures per step do not mean the "
@@ -85,6 +87,8 @@ def _other_windows(a: Side, b: Side) -> Iterator[str]:
         )
     elif one.kind == "whole":
         yield "No steps are marked in the traces: figures are of the whole recordings, which must hold the same work."
+    elif one.kind != "steps":
+        yield "Figures are per span: both spans must hold the same work."
     elif one.steps != other.steps:
         yield f"A was recorded over {one.steps} steps, B over {other.steps}; figures are per step."
 

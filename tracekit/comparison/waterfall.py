@@ -21,13 +21,13 @@ OVERLAP = "overlap correction"
 def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:
     """None when a side has no figures of one GPU: idle time of several does not add up to wall time.
 
-    The ends are the unprofiled median walls where both sides have them. Idle is then what the GPU did not work in of
-    that wall, divided among causes as the recording divides its own idle time, less the profiler's own share. Else the
-    ends are the recorded windows, and idle time is as recorded.
+    The ends are the unprofiled median walls where both sides have them and their recordings were read by steps. Idle
+    is then what the GPU did not work in of that wall, divided among causes as the recording divides its own idle time,
+    less the profiler's own share. Else the ends are the recorded windows, and idle time is as recorded.
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
         return None
-    basis: Basis = "trace" if a.wall_us is None or b.wall_us is None else "unprofiled"
+    basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
     parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b, basis))
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)

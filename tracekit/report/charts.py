@@ -17,7 +17,7 @@ from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
 from tracekit.report.sections.overview import shared_basis
 from tracekit.report.sections.waterfall import part_label
-from tracekit.report.words import cause_words
+from tracekit.report.words import cause_words, shared_scope
 
 #: Width of the labels beside a chart, in characters, so that bars keep room on a phone.
 LABEL_WIDTH = 26
@@ -75,7 +75,7 @@ def _waterfall(comparison: Comparison) -> Chart | None:
     }
     return Chart(
         id="waterfall",
-        title="From A to B, in milliseconds per step",
+        title=f"From A to B in milliseconds, {shared_scope(comparison)}",
         description="Waterfall from the time of A to the time of B; the table below holds the same values.",
         data=(data,),
         layout={
@@ -104,8 +104,16 @@ def _families(comparison: Comparison) -> tuple[Chart, ...]:
     times = {family: (one[1] / 1e3, other[1] / 1e3) for family, (one, other) in pairs.items()}
     counts = {family: (one[0], other[0]) for family, (one, other) in pairs.items()}
     return (
-        _paired("family-times", "GPU time by kernel family, ms per step", times, comparison, "ms"),
-        _paired("family-counts", "Number of kernels by family, per step", counts, comparison, "kernels"),
+        _paired(
+            "family-times",
+            f"GPU time by kernel family in milliseconds, {shared_scope(comparison)}",
+            times,
+            comparison,
+            "ms",
+        ),
+        _paired(
+            "family-counts", f"Number of kernels by family, {shared_scope(comparison)}", counts, comparison, "kernels"
+        ),
     )
 
 
@@ -117,7 +125,13 @@ def _causes(comparison: Comparison) -> Chart | None:
     values = {
         cause_words(cause): (a.get(cause, 0.0) / 1e3, b.get(cause, 0.0) / 1e3) for cause in causes_present(comparison)
     }
-    return _paired("idle-causes", "Idle time by cause, ms per step", values, comparison, "ms") if values else None
+    return (
+        _paired(
+            "idle-causes", f"Idle time by cause in milliseconds, {shared_scope(comparison)}", values, comparison, "ms"
+        )
+        if values
+        else None
+    )
 
 
 def _paired(id_: str, title: str, values: dict[str, tuple[float, float]], comparison: Comparison, unit: str) -> Chart:

@@ -27,7 +27,10 @@ LONGEST = 65_536
 #: Longer names are cut in markdown; the page has them whole.
 LONGEST_NAME = 120
 
-ACTIVE = re.compile(r"([\\`*_{}\[\]<>()#+!|~@$&])")
+ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
+
+#: What begins a list, or underlines a heading, where it begins a line.
+LEADING = re.compile(r"^(\s*\d*)([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
 
 
 def comparison_markdown(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
@@ -102,7 +105,7 @@ def _cell(cell: Cell) -> str:
 
 def escaped(text: str) -> str:
     """The text with nothing in it that markdown or HTML would act on, on one line."""
-    return ACTIVE.sub(r"\\\1", printable(text))
+    return LEADING.sub(r"\1\\\2", ACTIVE.sub(r"\\\1", printable(text)))
 
 
 def _code(text: str) -> str:

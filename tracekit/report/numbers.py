@@ -24,7 +24,7 @@ def duration_change(us: float | None) -> str:
 
 
 def change_with_share(us: float | None, before_us: float | None) -> str:
-    """`−32.0 ms (−23 %)`; without the share where there is nothing to compare to."""
+    """`-32.0 ms (-23 %)`, with a real minus; without the share where there is nothing to compare to."""
     if us is None or not before_us or duration_change(us) == "0":
         return duration_change(us)
     share = us / before_us * 100

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -19,7 +21,7 @@ from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.waterfall import part_label
 from tracekit.report.table import Cell, Column, Name, Table
-from tracekit.report.words import cause_words, subject, verdict_evidence, verdict_sentence
+from tracekit.report.words import cause_words, scope, shared_scope, subject, verdict_evidence, verdict_sentence
 
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow", "not_timed": "bold"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -87,7 +89,7 @@ def _cell(cell: Cell) -> Text:
 
 
 def _figures(side: Side) -> RenderableType:
-    drawn = _empty((Column("Per step", numeric=False), Column("")))
+    drawn = _empty((Column(scope(side).capitalize(), numeric=False), Column("")))
     for label, value in _figure_rows(side):
         drawn.add_row(Text(label), Text(value))
     return _captioned(_window(side), drawn)
@@ -95,8 +97,10 @@ def _figures(side: Side) -> RenderableType:
 
 def _window(side: Side) -> str:
     window = side.analysis.window
-    kind = {"steps": f"{window.steps} steps", "span": "one span", "whole": "the whole recording"}[window.kind]
-    return f"{clipped(printable(side.path), 40)}: {kind}, {duration(window.span_us)}"
+    kind = {"steps": f"{window.steps} steps", "span": f"{window.steps} spans", "whole": "the whole recording"}[
+        window.kind
+    ]
+    return f"{clipped(printable(PurePath(side.path).name), 40)}: {kind}, {duration(window.span_us)}"
 
 
 def _figure_rows(side: Side) -> Iterator[tuple[str, str]]:
@@ -135,14 +139,14 @@ def _kernels(side: Side, limit: int = 10) -> RenderableType:
     for each in kernels.by_name[:limit]:
         name, number, us = short_kernel_name(each.name, NAME), each.count / side.steps, each.total_us / side.steps
         drawn.add_row(Text(name), Text(each.family), Text(count(number)), Text(duration(us)))
-    return _captioned(f"Largest {min(limit, len(kernels.by_name))} of {kernels.unique:,} kernels, per step", drawn)
+    return _captioned(f"Largest {min(limit, len(kernels.by_name))} of {kernels.unique:,} kernels, {scope(side)}", drawn)
 
 
 def _idle(side: Side) -> RenderableType:
     drawn = _empty((Column("Cause", numeric=False), Column("Idle")))
     for cause, us in sorted(side.idle_by_cause("trace").items(), key=lambda item: -item[1]):
         drawn.add_row(Text(cause_words(cause)), Text(duration(us)))
-    return _captioned("Idle time by cause, as recorded, per step", drawn)
+    return _captioned(f"Idle time by cause, as recorded, {scope(side)}", drawn)
 
 
 def _operators(side: Side, cpu: CpuUse, limit: int = 10) -> RenderableType:
@@ -152,7 +156,7 @@ def _operators(side: Side, cpu: CpuUse, limit: int = 10) -> RenderableType:
         name = clipped(printable(each.name), 48)
         drawn.add_row(Text(name), Text(count(each.count / side.steps)), Text(duration(each.self_us / side.steps)))
     note = "A CPU recording shows no kernel launches and no GPU idle time."
-    return _captioned("CPU recording: operators with the most time of their own, per step", drawn, note)
+    return _captioned(f"CPU recording: operators with the most time of their own, {scope(side)}", drawn, note)
 
 
 def _waterfall(comparison: Comparison) -> RenderableType:
@@ -169,7 +173,7 @@ def _waterfall(comparison: Comparison) -> RenderableType:
     for label, us in changes:
         drawn.add_row(Text(label), Text(duration_change(us)), _bar(us, longest))
     drawn.add_row(Text(f"B: {clipped(printable(comparison.b.label), 40)}"), Text(duration(waterfall.b_us)), Text())
-    return _captioned(f"Where the difference comes from ({basis}, per step)", drawn)
+    return _captioned(f"Where the difference comes from ({basis}, {shared_scope(comparison)})", drawn)
 
 
 def _bar(us: float, longest: float) -> Text:
@@ -184,7 +188,7 @@ def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
         numbers = [count(sum(member.count for member in members)) for members in (group.a, group.b)]
         label = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
         drawn.add_row(Text(label), Text(group.kind), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
-    return _captioned("Kernel groups with the largest change, per step", drawn)
+    return _captioned(f"Kernel groups with the largest change, {shared_scope(comparison)}", drawn)
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:
@@ -216,5 +220,7 @@ def _next(commands: Sequence[str]) -> Iterator[Text]:
 
 def _command(text: str) -> Text:
     """Long commands are continued with backslashes, so that they can be copied."""
-    lines = textwrap.wrap(printable(text), COMMAND_WIDTH, break_long_words=False, break_on_hyphens=False)
-    return Text("  " + " \\\n    ".join(lines), style="cyan")
+    # An option stays on one line with its value.
+    joined = re.sub(r"(--\S+) (?!-)", r"\1\0", printable(text))
+    lines = textwrap.wrap(joined, COMMAND_WIDTH, break_long_words=False, break_on_hyphens=False)
+    return Text("  " + " \\\n    ".join(lines).replace("\0", " "), style="cyan")

@@ -37,6 +37,16 @@ def cause_words(cause: str) -> str:
     return CAUSES[cause][0] if cause in CAUSES else cause
 
 
+def scope(side: Side) -> str:
+    """What one figure of the side is of."""
+    return {"steps": "per step", "span": "per span", "whole": "whole recording"}[side.analysis.window.kind]
+
+
+def shared_scope(comparison: Comparison) -> str:
+    a, b = scope(comparison.a), scope(comparison.b)
+    return a if a == b else f"A {a}, B {b}"
+
+
 def verdict_sentence(comparison: Comparison) -> str:
     """The answer, in one sentence."""
     sentence = _answer(comparison)

@@ -7,6 +7,7 @@ from tracekit.report.names import clipped, printable, short_kernel_name
 from tracekit.report.numbers import count, count_change, duration, duration_change, percent
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
+from tracekit.report.words import shared_scope
 
 
 def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
@@ -19,7 +20,7 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
         rows.append(_rest(rest))
     texts = (Column("Kernels", numeric=False), Column("What became of them", numeric=False))
     return Table(
-        caption="Kernel groups, per step",
+        caption=f"Kernel groups, {shared_scope(comparison)}",
         columns=(*texts, *map(Column, ("count A", "count B", "time A", "time B", "Change"))),
         rows=tuple(rows),
         note=_note(comparison),
@@ -74,7 +75,7 @@ def member_table(group: KernelGroup, limit: int = 12) -> Table:
     ]
     left_out = sum(max(len(members) - limit, 0) for members in (group.a, group.b))
     return Table(
-        caption=f"{clipped(printable(group.label), 64)}: {count_change(group.delta_count)} kernels per step",
+        caption=f"{clipped(printable(group.label), 64)}: {count_change(group.delta_count)} kernels",
         columns=(Column("Side", numeric=False), Column("Kernel", numeric=False), Column("Count"), Column("Total")),
         rows=tuple(rows),
         note=f"{left_out:,} smaller ones are not listed." if left_out else "",

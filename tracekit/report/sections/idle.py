@@ -9,7 +9,7 @@ from tracekit.report.numbers import MISSING, count, duration, duration_change, p
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sections.overview import shared_basis
 from tracekit.report.table import Column, Table
-from tracekit.report.words import CAUSES, cause_words
+from tracekit.report.words import CAUSES, cause_words, scope, shared_scope
 
 
 def causes_present(comparison: Comparison) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def cause_table(comparison: Comparison) -> Table | None:
     rows.append(("all idle time", *_change(sum(a.values()), sum(b.values())), ""))
     scaled = "The unprofiled idle time, divided as the recording divides its own; the profiler's share is left out."
     return Table(
-        caption="Idle time by cause, per step",
+        caption=f"Idle time by cause, {shared_scope(comparison)}",
         columns=(
             Column("Cause", numeric=False),
             *map(Column, ("A", "B", "Change")),
@@ -48,7 +48,7 @@ def _change(a_us: float, b_us: float) -> tuple[str, str, str]:
 
 def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     """The longest idle gaps; None when there are none."""
-    idle = side.analysis.idle
+    idle = side.host.idle
     if idle is None or not idle.largest:
         return None
     rows = tuple(
@@ -85,20 +85,21 @@ def _leading_cause(causes: dict[str, float]) -> str:
 
 def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     """Synchronising calls after which the GPU ran dry; None when there are none."""
-    idle = side.analysis.idle
+    idle = side.host.idle
     if idle is None or not idle.syncs:
         return None
+    steps = max(side.host.window.steps, 1)
     rows = tuple(
         (
             printable(sync.call),
-            count(sync.count / side.steps),
-            duration(sync.idle_after_us / side.steps),
+            count(sync.count / steps),
+            duration(sync.idle_after_us / steps),
             clipped(printable(sync.where), 80) if sync.where else "not recorded",
         )
         for sync in idle.syncs[:limit]
     )
     return Table(
-        caption=f"Synchronising calls of {letter}: {side.label}, per step",
+        caption=f"Synchronising calls of {letter}: {side.label}, {scope(side)}",
         columns=(
             Column("Call", numeric=False),
             Column("Count"),

@@ -7,6 +7,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.report.names import printable, short_kernel_name
 from tracekit.report.numbers import count, count_change, duration, duration_change, percent
 from tracekit.report.table import Column, Name, Table
+from tracekit.report.words import scope, shared_scope
 
 COPIES = ("memcpy", "memset")
 
@@ -49,7 +50,7 @@ def family_table(comparison: Comparison) -> Table | None:
         rows.append((family, *times, count(a_count), count(b_count), count_change(b_count - a_count)))
     columns = ("time A", "time B", "change", "count A", "count B", "change")
     return Table(
-        caption="GPU time and number of kernels by family, per step",
+        caption=f"GPU time and number of kernels by family, {shared_scope(comparison)}",
         columns=(Column("Family", numeric=False), *map(Column, columns)),
         rows=tuple(rows),
         note="Memory copies and sets are GPU activity but not kernels.",
@@ -74,7 +75,7 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
     )
     names = (Column("Kernel", numeric=False), Column("Family", numeric=False))
     return Table(
-        caption=f"Largest kernels of {letter}: {side.label}, per step",
+        caption=f"Largest kernels of {letter}: {side.label}, {scope(side)}",
         columns=(*names, *map(Column, ("Count", "Total", "Mean", "Share"))),
         rows=rows,
         note=f"{len(rows)} of {kernels.unique:,} names; share of the side's kernel time.",

@@ -6,6 +6,7 @@ from tracekit.model.comparison import Side
 from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import count, duration, percent
 from tracekit.report.table import Column, Name, Table
+from tracekit.report.words import scope
 
 
 def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
@@ -23,7 +24,7 @@ def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         for each in cpu.top[:limit]
     )
     return Table(
-        caption=f"Operators of {letter}: {side.label}, per step",
+        caption=f"Operators of {letter}: {side.label}, {scope(side)}",
         columns=(Column("Operator", numeric=False), *map(Column, ("Count", "Own time", "Share"))),
         rows=rows,
         note="Own time leaves out the operators called within.",

@@ -17,6 +17,7 @@ from tracekit.report.numbers import (
     size_change,
 )
 from tracekit.report.table import Column, Table
+from tracekit.report.words import shared_scope
 
 Row = tuple[str, str, str, str]
 
@@ -27,7 +28,7 @@ def overview_table(comparison: Comparison) -> Table:
     on_cpu = a.analysis.gpu is None and b.analysis.gpu is None
     rows = (*_time_rows(a, b), *(_cpu_rows(a, b) if on_cpu else _gpu_rows(comparison)), *_run_rows(a, b))
     return Table(
-        caption="Figures per step",
+        caption=f"Figures, {shared_scope(comparison)}",
         columns=(Column("Figure", numeric=False), Column(f"A: {a.label}"), Column(f"B: {b.label}"), Column("Change")),
         rows=rows,
         note=_note(comparison),

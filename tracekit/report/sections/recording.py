@@ -7,7 +7,7 @@ from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import count, duration, size
 from tracekit.report.table import Column, Table
 
-WINDOWS = {"steps": "marked steps", "span": "one span", "whole": "the whole recording"}
+WINDOWS = {"steps": "marked steps", "span": "named spans", "whole": "the whole recording"}
 
 
 def recording_table(comparison: Comparison) -> Table:
@@ -15,7 +15,7 @@ def recording_table(comparison: Comparison) -> Table:
     a, b = comparison.a, comparison.b
     rows = [
         ("Read over", *(WINDOWS[side.analysis.window.kind] for side in (a, b))),
-        ("Steps", *(count(side.steps) for side in (a, b))),
+        ("Steps or spans", *(count(side.analysis.window.steps) for side in (a, b))),
         ("Window", *(duration(side.analysis.window.span_us) for side in (a, b))),
         ("Events", *(count(side.analysis.trace.events) for side in (a, b))),
         ("File size", *(size(side.analysis.trace.bytes) for side in (a, b))),

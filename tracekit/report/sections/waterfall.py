@@ -6,7 +6,7 @@ from tracekit.model.comparison import Comparison, WaterfallPart
 from tracekit.report.names import short_kernel_name
 from tracekit.report.numbers import duration, duration_change
 from tracekit.report.table import Column, Table
-from tracekit.report.words import cause_words
+from tracekit.report.words import cause_words, shared_scope
 
 
 def part_label(part: WaterfallPart, limit: int = 64) -> str:
@@ -26,7 +26,7 @@ def waterfall_table(comparison: Comparison) -> Table | None:
     rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us)))
     rows.append((f"B: {comparison.b.label}, {ends}", "", duration(waterfall.b_us)))
     return Table(
-        caption="From A to B, per step",
+        caption=f"From A to B, {shared_scope(comparison)}",
         columns=(Column("Part", numeric=False), Column("Change"), Column("Time so far")),
         rows=tuple(rows),
         note="The changes add up: A, every part and the residual make B.",
