@@ -35,7 +35,7 @@ def test_a_healthy_comparison_asks_for_nothing():
 def test_attention_lost_to_products_is_found_with_its_cost():
     finding = found(eager(), compiled(make_analysis(LOST), make_form("compiled", STEADY)))["lost_attention"]
     assert finding.saving_us == pytest.approx((1510 - 1000) / 2 - 200 / 2)
-    assert "0.100 ms per step in eager" in finding.evidence
+    assert "0.100 ms in eager" in finding.evidence
 
 
 def test_attention_that_was_never_there_is_not_lost():

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  (the signs are those that readers see)
 from __future__ import annotations
 
 import base64

@@ -93,7 +93,7 @@ def markdown_table(table: Table) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    saving = f" Saving: up to {duration(finding.saving_us)} per step." if finding.saving_us is not None else ""
+    saving = f" Saving: up to {duration(finding.saving_us)}." if finding.saving_us is not None else ""
     advice = f" Try: {_code(finding.advice)}" if finding.advice else ""
     text = f"{finding.severity}: {finding.title}"
     return f"- **{escaped(text)}** {escaped(finding.evidence + saving)}{advice}\n"

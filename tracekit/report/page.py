@@ -84,7 +84,13 @@ def _key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
             figures.append((label, change_with_share(other - one, one), f"{duration(one)} → {duration(other)}"))
     if a_idle is not None and b_idle is not None:
         ends = f"{duration(a_idle)} → {duration(b_idle)}"
-        figures.append(("GPU idle", change_with_share(b_idle - a_idle, a_idle), ends))
+        figures.append(
+            (
+                "GPU idle" if basis == "unprofiled" else "GPU idle, as recorded",
+                change_with_share(b_idle - a_idle, a_idle),
+                ends,
+            )
+        )
     if a.analysis.kernels and b.analysis.kernels:
         one, other = a.analysis.kernels.count / a.steps, b.analysis.kernels.count / b.steps
         change = percent(other / one - 1, 0).replace("-", "\N{MINUS SIGN}") if one else count(other)

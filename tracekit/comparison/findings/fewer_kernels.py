@@ -20,7 +20,7 @@ def find_fewer_kernels(comparison: Comparison) -> Finding | None:
     return Finding(
         code="fewer_kernels",
         severity="info",
-        title=f"{a_count - b_count:,.0f} fewer kernels per step",
+        title=f"{a_count - b_count:,.0f} fewer kernels",
         evidence=(
             f"{a_count:,.0f} kernels became {b_count:,.0f}; GPU busy time went from {a_busy / 1e3:.3f} ms to "
             f"{b_busy / 1e3:.3f} ms."

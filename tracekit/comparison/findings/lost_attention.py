@@ -25,7 +25,7 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
         severity="warning",
         title="The fused attention kernel is lost",
         evidence=(
-            f"Attention kernels took {attention / 1e3:.3f} ms per step in {a.label} and take {kept / 1e3:.3f} ms in "
+            f"Attention kernels took {attention / 1e3:.3f} ms in {a.label} and take {kept / 1e3:.3f} ms in "
             f"{b.label}, where matrix products take {gemm_us / 1e3:.3f} ms more: attention is likely computed as "
             "matrix products and a softmax."
         ),
