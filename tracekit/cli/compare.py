@@ -81,10 +81,9 @@ def _load_sides(
         raise TracekitError(f"{a} is one trace file: name a second one to compare it with")
     b = b or a
     if a.is_dir() and b.is_dir() and a.samefile(b):
-        form_a, form_b = forms[0] or "eager", forms[1] or "compiled"
-        run = store.load(a)
-        sides = (load_side(path, form=form, window=window, cpu=cpu) for path, form in ((a, form_a), (b, form_b)))
-        return *sides, run
+        one = load_side(a, form=forms[0] or "eager", window=window, cpu=cpu)
+        other = load_side(b, form=forms[1] or "compiled", window=window, cpu=cpu)
+        return one, other, store.load(a)
     one, other = (load_side(path, form=form, window=window, cpu=cpu) for path, form in zip((a, b), forms, strict=True))
     labels = [_label(side, path) for side, path in ((one, a), (other, b))]
     if labels[0] == labels[1]:

@@ -22,7 +22,7 @@ from tracekit.workloads.sizes import choose_size
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
 
-LIGHT_STEPS = 3
+LIGHT_STEPS = 2
 RICH_STEPS = 1
 
 

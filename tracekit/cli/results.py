@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-from rich.console import Console
-
 from tracekit import store
+from tracekit.cli.output import console_beside, say, write_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tracekit.cli.profiling import Plan
     from tracekit.model.run import FormResult, Run
 
@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 def report_run(folder: Path, plan: Plan) -> None:
     """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON."""
     run = store.load(folder)
-    # With `--json -` standard output is the JSON's alone.
-    console = Console(stderr=plan.json_path == "-")
+    console = console_beside(plan.json_path)
     text = _report_comparison(folder, run, console) if len(run.forms) == 2 else _report_form(folder, run, console)
-    if plan.json_path == "-":
-        click.echo(text, nl=False)
-    elif plan.json_path:
-        store.write_text(Path(plan.json_path), text)
+    write_json(text, plan.json_path)
 
 
 def _report_comparison(folder: Path, run: Run, console: Console) -> str:
@@ -38,7 +34,7 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))
     for path in (folder, *written):
-        console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"written: {path}")
     return comparison_json(comparison)
 
 
@@ -50,8 +46,8 @@ def _report_form(folder: Path, run: Run, console: Console) -> str:
     form = run.forms[0]
     side = load_side(folder, form=form.name)
     console.print(analysis_summary(side.analysis, form))
-    console.print(f"written: {folder}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"next: {_next_command(run, form)}", markup=False, highlight=False, soft_wrap=True)
+    say(console, f"written: {folder}")
+    say(console, f"next: {_next_command(run, form)}")
     return analysis_json(side.analysis)
 
 

@@ -77,23 +77,27 @@ class Side:
     def idle_us(self, basis: Basis) -> float | None:
         return self.unprofiled_idle_us if basis == "unprofiled" else self.recorded_idle_us
 
+    @property
+    def host(self) -> Analysis:
+        """The analysis that tells what the host did: the rich recording's where there is one."""
+        return self.rich if self.rich and self.rich.idle else self.analysis
+
     def idle_by_cause(self, basis: Basis) -> dict[str, float]:
         """Idle time per step by cause, in microseconds.
 
-        On the trace basis as recorded. On the unprofiled basis the unprofiled idle time, divided as the recording
-        divides its own, less the profiler's share; `unattributed` takes what the recording does not divide. Causes
-        without time are left out.
+        It adds up to `idle_us(basis)` and is divided as the recording that tells what the host did divides its own idle
+        time. On the unprofiled basis the profiler's share is left out: there was no profiler. `unattributed` takes what
+        no recording divides. Causes without time are left out.
         """
-        idle = self.analysis.idle
-        recorded = {each.cause: each.us / self.steps for each in idle.causes if each.us} if idle else {}
-        if basis == "trace":
-            return recorded
-        whole = self.unprofiled_idle_us
-        recorded.pop("profiler", None)
-        total = math.fsum(recorded.values())
+        whole = self.idle_us(basis)
+        idle = self.host.idle
+        shares = {each.cause: each.us for each in idle.causes if each.us} if idle else {}
+        if basis == "unprofiled":
+            shares.pop("profiler", None)
+        total = math.fsum(shares.values())
         if not whole:
             return {}
-        return {cause: us / total * whole for cause, us in recorded.items()} if total else {"unattributed": whole}
+        return {cause: us / total * whole for cause, us in shares.items()} if total else {"unattributed": whole}
 
     def family_us(self, family: str) -> float:
         """GPU time per step of one kernel family; 0 when the side has no GPU figures."""

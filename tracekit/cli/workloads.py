@@ -1,0 +1,62 @@
+"""`tracekit workloads`: what can be profiled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tracekit.model.workload import WorkloadInfo
+
+
+@click.command(
+    epilog="Example: tracekit workloads flux",
+    context_settings={"max_content_width": 110},
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--json", "json_path", metavar="PATH|-", help="Write the list as JSON; - is standard output.")
+def workloads(names: tuple[str, ...], json_path: str | None) -> None:
+    """List the models that can be profiled, with their sizes and what --scope can compile."""
+    from tracekit.cli.output import console_beside, write_json
+    from tracekit.workloads import registry
+
+    found = tuple(registry.find(name) for name in names) or registry.all_workloads()
+    console = console_beside(json_path)
+    for info in found:
+        console.print(_described(info))
+    write_json(_json(found), json_path)
+
+
+def _described(info: WorkloadInfo) -> RenderableType:
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    heading = Text.assemble((info.name, "bold"), f"  {info.title}")
+    sizes = {name: f"{what}; {info.memory_gib[name]:g} GiB" for name, what in info.sizes.items()}
+    tables = _pairs("--size", sizes), _pairs("--scope", info.scopes)
+    return Group(heading, *(Padding(table, (0, 0, 0, 2)) for table in tables), Text())
+
+
+def _pairs(option: str, meanings: dict[str, str]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for number, (name, what) in enumerate(meanings.items()):
+        table.add_row(Text(option if number == 0 else "", "dim"), Text(name, "cyan"), Text(what))
+    return table
+
+
+def _json(found: tuple[WorkloadInfo, ...]) -> str:
+    """Schema `tracekit.workloads/1`: the workloads as they are, without where their code lies."""
+    import msgspec
+
+    entries = [
+        {name: value for name, value in msgspec.to_builtins(info).items() if name != "module"} for info in found
+    ]
+    document = {"schema": "tracekit.workloads/1", "workloads": entries}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
