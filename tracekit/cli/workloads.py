@@ -55,8 +55,6 @@ def _json(found: tuple[WorkloadInfo, ...]) -> str:
     """Schema `tracekit.workloads/1`: the workloads as they are, without where their code lies."""
     import msgspec
 
-    entries = [
-        {name: value for name, value in msgspec.to_builtins(info).items() if name != "module"} for info in found
-    ]
+    entries = [{name: value for name, value in msgspec.to_builtins(info).items() if name != "module"} for info in found]
     document = {"schema": "tracekit.workloads/1", "workloads": entries}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

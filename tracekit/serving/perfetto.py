@@ -100,11 +100,9 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _is_refused(self) -> bool:
         """Answers with a refusal when this is not Perfetto's page (or a local program) asking for the file."""
-        port = self.server.port
+        hosts = (f"{HOST}:{self.server.port}", f"localhost:{self.server.port}")
         # Another site's name may be made to point at this machine; its page still sends that name.
-        if self.headers.get("Host") not in (f"{HOST}:{port}", f"localhost:{port}"):
-            self.send_error(HTTPStatus.FORBIDDEN)
-        elif self.headers.get("Origin", PAGE) != PAGE:
+        if self.headers.get("Host") not in hosts or self.headers.get("Origin", PAGE) != PAGE:
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path.partition("?")[0] != self.server.resource:
             self.send_error(HTTPStatus.NOT_FOUND)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+import urllib.request
+import webbrowser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tracekit import store
+from tracekit.cli.main import main
+from tracekit.model.run import Environment, FormName, FormResult, Recording, RecordingKind, Run, Settings
+from tracekit.serving import perfetto
+
+
+@pytest.fixture(autouse=True)
+def port(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A port of the test's own, as the real one may be in use."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = int(probe.getsockname()[1])
+    monkeypatch.setattr(perfetto, "PORT", free)
+    return free
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "vit.json"
+    path.write_text('{"traceEvents": []}')
+    return path
+
+
+def make_form(name: FormName, kinds: tuple[RecordingKind, ...]) -> FormResult:
+    recordings = tuple(Recording(kind, f"{name}-{kind}.json.gz", 1, 10) for kind in kinds)
+    return FormResult(name, (), (1.0,), None, None, None, recordings)
+
+
+def make_run(folder: Path, *forms: FormResult) -> Path:
+    settings = Settings(
+        "flux", "tiny", "cpu", "float32", "transformer", "default", True, None, 1, 1, 1, 1, "", None, 0, 1
+    )
+    environment = Environment("3.11.2", "Linux x86_64", None, 2, None, None, None, None, {}, None)
+    run = Run(
+        "tracekit.run/1", "complete", "0", "tracekit profile", "now", settings, "", environment, (), forms, (), ()
+    )
+    folder.mkdir()
+    for form in forms:
+        for recording in form.recordings:
+            (folder / recording.path).write_bytes(b"recorded")
+    store.save(run, folder)
+    return folder
+
+
+def fetch_when_served(address: str, seconds: float = 10) -> threading.Thread:
+    """Plays the browser: fetches `address` as soon as it is there."""
+
+    def fetch() -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                with urllib.request.urlopen(address) as response:
+                    response.read()
+                return
+            except OSError:
+                time.sleep(0.02)
+
+    thread = threading.Thread(target=fetch)
+    thread.start()
+    return thread
+
+
+def test_a_trace_is_served_until_it_was_fetched(trace: Path, port: int) -> None:
+    browser = fetch_when_served(f"http://127.0.0.1:{port}/vit.json")
+    result = CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "20"])
+    browser.join()
+    assert result.exit_code == 0, result.output
+    assert f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json" in result.output.splitlines()
+    assert "fetched" in result.output.splitlines()[-1]
+
+
+def test_the_browser_is_sent_to_the_link(trace: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(webbrowser, "open", lambda link: sent.append(link) or True)
+    CliRunner().invoke(main, ["open", str(trace), "--timeout", "0.05"])
+    assert sent == [f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json"]
+
+
+def test_no_browser_means_none(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(webbrowser, "open", sent.append)
+    CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "0.05"])
+    assert sent == []
+
+
+def test_without_a_screen_it_says_how_to_reach_the_port(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    result = CliRunner().invoke(main, ["open", str(trace), "--timeout", "0.05"])
+    assert "ssh -L" in result.output
+
+
+def test_giving_up_says_so(trace: Path) -> None:
+    result = CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "0.05"])
+    assert result.exit_code == 1
+    assert result.stderr == f"error: nobody fetched {trace} within 0.05 s; open the link on this machine in time\n"
+
+
+def test_a_taken_port_is_one_line(trace: Path, port: int) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        result = CliRunner().invoke(main, ["open", str(trace), "--no-browser"])
+    assert result.exit_code == 1
+    assert f"port {port} is taken" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        ((), "compiled-rich.json.gz"),
+        (("--form", "eager"), "eager-rich.json.gz"),
+        (("--form", "eager", "--recording", "light"), "eager-light.json.gz"),
+        (("--recording", "light"), "compiled-light.json.gz"),
+    ],
+)
+def test_a_run_folder_shows_the_recording_that_was_asked_for(
+    tmp_path: Path, options: tuple[str, ...], file: str
+) -> None:
+    run = make_run(tmp_path / "run", make_form("eager", ("light", "rich")), make_form("compiled", ("light", "rich")))
+    result = CliRunner().invoke(main, ["open", str(run), "--no-browser", "--timeout", "0.05", *options])
+    assert result.output.splitlines()[0] == f"serving {run / file}"
+
+
+def test_an_eager_run_with_one_recording_shows_that(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", make_form("eager", ("light",)))
+    result = CliRunner().invoke(main, ["open", str(run), "--no-browser", "--timeout", "0.05"])
+    assert result.output.splitlines()[0] == f"serving {run / 'eager-light.json.gz'}"
+
+
+def bad_inputs(folder: Path) -> dict[str, list[str]]:
+    (folder / "empty.json").touch()
+    (folder / "whole.json").write_text("{}")
+    (folder / "folder").mkdir()
+    run = make_run(folder / "run", make_form("eager", ("light",)))
+    shutil.copytree(run, folder / "lost")
+    (folder / "lost" / "eager-light.json.gz").unlink()
+    return {
+        "there is no file": [str(folder / "absent.json")],
+        "is empty": [str(folder / "empty.json")],
+        "is no run folder": [str(folder / "folder")],
+        "leave --form": [str(folder / "whole.json"), "--form", "eager"],
+        "no compiled form": [str(run), "--form", "compiled"],
+        "no rich recording": [str(run), "--recording", "rich"],
+        "is missing": [str(folder / "lost")],
+    }
+
+
+def test_each_bad_input_is_one_line(tmp_path: Path) -> None:
+    for said, arguments in bad_inputs(tmp_path).items():
+        result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
+        assert result.exit_code == 1, arguments
+        assert result.stderr.startswith("error: "), arguments
+        assert said in result.stderr
+        assert result.stderr.count("\n") == 1
