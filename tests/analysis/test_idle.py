@@ -46,6 +46,7 @@ def test_before_the_launch_returned_it_is_the_host_after_it_the_device(tmp_path:
         (make_call(20, 50, name="cudaFuncGetAttributes"), "op_dispatch"),
         (make_op(20, 50, name="TorchDynamo Cache Lookup"), "guards"),
         (make_op(20, 50, name="Torch-Compiled Region: 0/0"), "guards"),
+        (make_span(20, 50, name="## Call CompiledFxGraph abc ##"), "op_dispatch"),
         (make_op(20, 50, name="_compile.compile_inner (dynamo_timed)"), "compile"),
         (make_event("python_function", 20, 50, name="Python GC"), "gc"),
         (make_event("python_function", 20, 50, name="model.py(3): forward"), "python"),
@@ -87,6 +88,11 @@ def test_a_gap_ended_by_a_kernel_without_launch_is_unattributed(tmp_path: Path) 
 
 
 def test_where_no_operators_were_recorded_silence_is_not_called_python(tmp_path: Path) -> None:
+    assert causes_of(idle_of(tmp_path, gap_with(make_span(20, 50)), window="whole")) == {
+        "unattributed": 70,
+        "launch_call": 10,
+        "device": 10,
+    }
     assert causes_of(idle_of(tmp_path, gap_with())) == {"unattributed": 70, "launch_call": 10, "device": 10}
 
 

@@ -21,6 +21,7 @@ MEMORY_CALLS = ("Malloc", "Free", "MemAlloc", "MemCreate", "MemMap", "MemUnmap",
 #: What Dynamo does at every call of compiled code, beside running it.
 GUARD_OPS = ("TorchDynamo Cache Lookup", "Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue")
 COMPILED_REGION = "Torch-Compiled Region"
+INDUCTOR_CALL = "## Call CompiledFxGraph"
 COMPILING = " (dynamo_timed)"
 COLLECTING = "Python GC"
 
@@ -43,8 +44,15 @@ def cause_of_call(name: str, *, starts_work: bool) -> str:
 
 
 @cache
-def cause_of_host_event(kind: str, name: str) -> str:
-    """Why the GPU has nothing to do while this is the innermost event on the host."""
+def cause_of_host_event(kind: str, name: str) -> str | None:
+    """Why the GPU has nothing to do while this is the innermost event on the host.
+
+    None for a span that somebody named: it says where the host was, not what it did.
+    """
+    if name.startswith(INDUCTOR_CALL):
+        # The wrapper that Inductor generated, between the operators and kernels it calls; an operator or an
+        # annotation, depending on the profiler's settings.
+        return "op_dispatch"
     if name.endswith(COMPILING):
         return "compile"
     if name == COLLECTING:
@@ -53,7 +61,7 @@ def cause_of_host_event(kind: str, name: str) -> str:
         return "profiler"
     if kind == "op":
         return "guards" if name in GUARD_OPS or name.startswith(COMPILED_REGION) else "op_dispatch"
-    return "python"
+    return "python" if kind == "python" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,7 @@ def _events_of(trace: Trace, thread: int, launching: set[int]) -> pl.DataFrame:
     host = trace.host.filter((pl.col("thread") == thread) | (pl.col("kind") == "overhead"))
     calls = trace.calls.with_row_index("call").filter(pl.col("thread") == thread)
     host_causes = [cause_of_host_event(kind, name) for kind, name in zip(host["kind"], host["name"], strict=True)]
+    host = host.with_columns(cause=pl.Series(host_causes, dtype=pl.String)).filter(pl.col("cause").is_not_null())
     call_causes = [
         cause_of_call(name, starts_work=call in launching)
         for name, call in zip(calls["name"], calls["call"], strict=True)
@@ -115,7 +124,7 @@ def _events_of(trace: Trace, thread: int, launching: set[int]) -> pl.DataFrame:
     shared = ["kind", "name", "start_ns", "end_ns", "cause"]
     both = pl.concat(
         [
-            host.with_columns(cause=pl.Series(host_causes, dtype=pl.String)).select(shared),
+            host.select(shared),
             calls.with_columns(kind=pl.lit("call"), cause=pl.Series(call_causes, dtype=pl.String)).select(shared),
         ]
     )

@@ -34,11 +34,14 @@ def analyze(
 
     TRACE is a Chrome JSON trace of torch.profiler, plain or gzipped, or a run folder of `tracekit profile`.
     """
-    from tracekit.cli.output import console_beside, write_json
+    from tracekit.cli.output import console_beside, say, write_json
     from tracekit.cli.sides import load_side
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary
 
     side = load_side(trace, form=form, window=window, cpu=cpu)
-    console_beside(json_path).print(analysis_summary(side.analysis, side.form))
+    console = console_beside(json_path)
+    console.print(analysis_summary(side.analysis, side.form, side.rich))
+    if side.form and form is None:
+        say(console, f"this is its {side.form.name} form; --form chooses")
     write_json(analysis_json(side.analysis, top=top), json_path)

@@ -32,9 +32,10 @@ NAME = 40
 COMMAND_WIDTH = 72
 
 
-def analysis_summary(analysis: Analysis, form: FormResult | None = None) -> RenderableType:
-    """One trace at a glance; `form` adds what was measured without the profiler."""
-    side = Side(label="trace", path=analysis.trace.path, analysis=analysis, form=form, settings=None, environment=None)
+def analysis_summary(analysis: Analysis, form: FormResult | None = None, rich: Analysis | None = None) -> RenderableType:
+    """One trace at a glance; `form` adds what was measured without the profiler, `rich` what the host did meanwhile."""
+    path = analysis.trace.path
+    side = Side("trace", path, analysis, form=form, settings=None, environment=None, rich=rich)
     parts: list[RenderableType] = [*_health(analysis.health), _figures(side)]
     if analysis.kernels is not None and analysis.kernels.by_name:
         parts += [Text(), _kernels(side)]
@@ -146,7 +147,8 @@ def _idle(side: Side) -> RenderableType:
     drawn = _empty((Column("Cause", numeric=False), Column("Idle")))
     for cause, us in sorted(side.idle_by_cause("trace").items(), key=lambda item: -item[1]):
         drawn.add_row(Text(cause_words(cause)), Text(duration(us)))
-    return _captioned(f"Idle time by cause, as recorded, {scope(side)}", drawn)
+    note = "Divided as in the rich recording, which holds the operators." if side.host is side.rich else ""
+    return _captioned(f"Idle time by cause, as recorded, {scope(side)}", drawn, note)
 
 
 def _operators(side: Side, cpu: CpuUse, limit: int = 10) -> RenderableType:

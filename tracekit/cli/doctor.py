@@ -1,0 +1,80 @@
+"""`tracekit doctor`: can this machine profile?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tracekit.doctor.check import Check
+
+#: How a status looks: its sign, and its colour in the terminal.
+LOOKS = {
+    "ok": ("ok", "green"),
+    "warning": ("warning", "yellow"),
+    "problem": ("problem", "red"),
+    "skipped": ("-", "dim"),
+}
+NAME_WIDTH = 20
+
+
+@click.command(
+    epilog="Example: tracekit doctor --json doctor.json",
+    context_settings={"max_content_width": 110},
+)
+@click.option("--json", "json_path", metavar="PATH|-", help="Write what was found as JSON; - is standard output.")
+@click.pass_context
+def doctor(ctx: click.Context, json_path: str | None) -> None:
+    """Check that this machine can profile, and say what mends it where it cannot.
+
+    Looks at Python, torch, driver, GPU, triton, compilers, the profiler's permission to see kernels, and model
+    libraries. The exit code is 0 without problems, 1 with some.
+    """
+    from tracekit.cli.output import console_beside, write_json
+
+    console = console_beside(json_path)
+    found = _ask_all(console)
+    problems = sum(check.status == "problem" for check in found)
+    warnings = sum(check.status == "warning" for check in found)
+    console.print(f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}", highlight=False)
+    write_json(_json(found), json_path)
+    ctx.exit(1 if problems else 0)
+
+
+def _ask_all(console: Console) -> tuple[Check, ...]:
+    """Every check's answer, each shown as it comes."""
+    from tracekit.doctor.checks import QUESTIONS, answer
+
+    found = []
+    for question in QUESTIONS:
+        with console.status(f"checking {question.name}"):
+            check = answer(question)
+        _show(console, check)
+        found.append(check)
+    return tuple(found)
+
+
+def _show(console: Console, check: Check) -> None:
+    from rich.text import Text
+
+    sign, colour = LOOKS[check.status]
+    line = Text.assemble((f"{sign:<8}", colour), (f"{check.name:<{NAME_WIDTH}}", "bold"), check.message)
+    console.print(line, soft_wrap=True)
+    if check.fix:
+        # On a line of its own and unbroken, so that it can be copied.
+        console.print(Text(f"{'':8}{check.fix}", "cyan"), soft_wrap=True)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"
+
+
+def _json(found: tuple[Check, ...]) -> str:
+    """Schema `tracekit.doctor/1`: the checks in order, each with name, status, message and fix."""
+    import msgspec
+
+    document = {"schema": "tracekit.doctor/1", "checks": found}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

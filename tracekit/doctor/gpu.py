@@ -1,0 +1,37 @@
+"""Does torch see a GPU?"""
+
+from __future__ import annotations
+
+import os
+
+from tracekit.doctor.accelerator import find_torch, why_no_gpu
+from tracekit.doctor.check import Check, ok, problem, skipped, warning
+from tracekit.doctor.driver import read_driver
+
+NAME = "gpu"
+
+
+def check_gpu() -> Check:
+    torch = find_torch()
+    if torch is None:
+        return skipped(NAME, "needs torch")
+    if why_no_gpu() is None:
+        seen = [torch.cuda.get_device_properties(index).name for index in range(torch.cuda.device_count())]
+        others = f", and {len(seen) - 1} more" if len(seen) > 1 else ""
+        return ok(NAME, f"{seen[0]}{others}")
+    driver = read_driver()
+    if isinstance(driver, str) or not driver.gpus:
+        return warning(
+            NAME,
+            "none seen: workloads run at size tiny on the CPU",
+            "profile on a machine with a GPU for figures of one",
+        )
+    there = f"the driver has {driver.gpus[0]}, torch sees none"
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if hidden is not None:
+        return problem(NAME, f"{there}: CUDA_VISIBLE_DEVICES is {hidden!r}", "unset CUDA_VISIBLE_DEVICES")
+    if not torch.version.cuda:
+        return problem(
+            NAME, f"{there}: it is a build without CUDA", "pip uninstall -y torch && pip install torch  # from PyPI"
+        )
+    return problem(NAME, there, 'python -c "import torch; torch.cuda.init()"  # says why')
