@@ -9,7 +9,7 @@ from tracekit.doctor.check import Check, ok, problem, skipped, warning
 from tracekit.doctor.folders import described, is_writable
 
 CACHE = "hugging face cache"
-TOKEN = "hugging face token"  # noqa: S105
+TOKEN = "hugging face token"
 
 
 def check_cache() -> Check:

@@ -40,4 +40,4 @@ def count_recorded_kernels() -> int:
                 values = values @ values * 0.5
             torch.cuda.synchronize()
     events = recording.events() or []
-    return sum(event.device_type == torch.autograd.DeviceType.CUDA for event in events)
+    return sum(event.device_type.name == "CUDA" for event in events)

@@ -1,4 +1,4 @@
-"""Can Triton build and run a kernel? Without it torch.compile on a GPU says `Cannot find a working triton installation`."""
+"""Can Triton build and run a kernel? If not, torch.compile says `Cannot find a working triton installation`."""
 
 from __future__ import annotations
 
