@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.cli.runs import make_run_folder, tracekit
+from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
+
+from tracekit.cli.main import main
+
+VIT = DATA / "vit_eager.json.gz"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["analyze", *map(str, arguments)])
+
+
+def test_a_trace_file_is_summed_up() -> None:
+    result = run(VIT)
+    assert result.exit_code == 0
+    assert "GPU busy" in result.stdout
+    assert "1.41 ms" in result.stdout
+
+
+def test_json_on_standard_output_stands_alone() -> None:
+    result = run(VIT, "--json", "-")
+    analysis = json.loads(result.stdout)
+    assert analysis["schema"] == "tracekit.analysis/1"
+    assert analysis["kernels"]["count"] == 306
+    assert "GPU busy" in result.stderr
+
+
+def test_json_is_written_to_a_file(tmp_path: Path) -> None:
+    result = run(VIT, "--json", tmp_path / "deep" / "a.json")
+    assert "GPU busy" in result.stdout
+    assert json.loads((tmp_path / "deep" / "a.json").read_text())["launches"]["count"] == 306
+
+
+def test_top_shortens_the_list_of_kernels() -> None:
+    assert len(json.loads(run(VIT, "--top", 3, "--json", "-").stdout)["kernels"]["top"]) == 3
+
+
+def test_a_window_is_a_span_by_regular_expression() -> None:
+    analysis = json.loads(run(VIT, "--window", r"tracekit\.iteration.*", "--json", "-").stdout)
+    assert (analysis["window"]["kind"], analysis["window"]["steps"]) == ("span", 2)
+
+
+def test_a_run_folder_is_its_compiled_form_unless_another_is_asked_for(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    default, eager = run(folder, "--json", "-"), run(folder, "--form", "eager", "--json", "-")
+    assert json.loads(default.stdout)["kernels"]["count"] == 2
+    assert json.loads(eager.stdout)["kernels"]["count"] == 4
+    assert "this is its compiled form; --form chooses" in default.stderr
+
+
+def test_a_run_without_the_form_says_what_it_holds(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path, "flux-eager", forms=("eager",))
+    assert run(folder).exit_code == 0
+    result = run(folder, "--form", "compiled")
+    assert result.exit_code == 1
+    assert "has no compiled form: it holds eager" in result.stderr
+
+
+def test_a_trace_of_a_cpu_is_read_when_asked_for(tmp_path: Path) -> None:
+    path = write_trace(tmp_path, [make_op(0, 5)])
+    assert run(path).exit_code == 1
+    assert json.loads(run(path, "--cpu", "--json", "-").stdout)["gpu"] is None
+
+
+BAD = {
+    "missing": (None, "is not there"),
+    "empty": (b"", "empty"),
+    "words": (b"this is no trace", ""),
+    "invalid": (b'{"traceEvents": [{"ph": "X", ]}', ""),
+    "other": (b'{"answer": 42}', ""),
+    "no-events": (b'{"traceEvents": []}', "has no events"),
+    "broken-gzip": (gzip.compress(b'{"traceEvents": []}')[:12], ""),
+    "binary": (bytes(range(256)), ""),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_no_trace_gets_one_line(kind: str, tmp_path: Path) -> None:
+    content, expected = BAD[kind]
+    path = tmp_path / f"{kind}.json"
+    if content is not None:
+        path.write_bytes(content)
+    assert_one_line(run(path), expected)
+    assert_one_line(run(path), path.name)
+
+
+def test_a_trace_without_gpu_activity_says_how_to_record_it(tmp_path: Path) -> None:
+    assert_one_line(run(write_trace(tmp_path, [make_op(0, 5)])), "no GPU activity")
+    assert_one_line(run(write_trace(tmp_path, [make_call(0, 5, correlation=1)])), "CUPTI")
+
+
+def test_an_unknown_window_gets_one_line(tmp_path: Path) -> None:
+    path = write_trace(tmp_path, [make_span(0, 9, name="mine"), make_call(0, 1, correlation=1), make_kernel(2, 3)])
+    assert_one_line(run(path, "--window", "yours"), "yours")
+    assert_one_line(run(path, "--window", "(("), "((")
+
+
+def test_a_folder_that_is_no_run_gets_one_line(tmp_path: Path) -> None:
+    assert_one_line(run(tmp_path), "no run folder")
+
+
+def test_a_place_that_cannot_be_written_gets_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run(VIT, "--json", tmp_path / "file" / "a.json")
+    assert result.exit_code == 1
+    assert "cannot write" in result.stderr
+
+
+def test_a_truncated_trace_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    whole = write_trace(tmp_path, [make_kernel(i, i + 0.5) for i in range(50)]).read_bytes()
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(whole[: len(whole) // 2])
+    result = run(cut, "--json", "-")
+    assert result.exit_code == 0
+    assert 0 < json.loads(result.stdout)["kernels"]["count"] < 50
+    assert any(finding["severity"] != "info" for finding in json.loads(result.stdout)["health"])
+
+
+def test_the_process_ends_with_1_and_no_traceback(tmp_path: Path) -> None:
+    done = tracekit("analyze", "nowhere.json", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: nowhere.json is not there")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def assert_one_line(result: Result, expected: str) -> None:
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("error: ")
+    assert expected in result.stderr

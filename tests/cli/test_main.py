@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from tests.cli.runs import ROOT, tracekit
+
+from tracekit import __version__
+from tracekit.cli import main as main_file
+from tracekit.cli.main import COMMANDS, main
+from tracekit.errors import TracekitError
+
+HEAVY = ("torch", "polars", "numpy", "msgspec", "jinja2", "diffusers", "transformers", "rich")
+
+
+def test_help_lists_every_command_and_an_example() -> None:
+    result = CliRunner().invoke(main, ["--help"])
+    assert result.exit_code == 0
+    assert all(name in result.output and text in result.output for name, text in COMMANDS.items())
+    assert "tracekit profile flux --compiled" in result.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_help_fits_a_screen_and_has_an_example(command: str) -> None:
+    result = CliRunner().invoke(main, [command, "--help"], terminal_width=100)
+    assert result.exit_code == 0
+    assert f"Example: tracekit {command}" in result.output
+    assert len(result.output.splitlines()) <= (40 if command == "profile" else 24)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = f"""
+import json, sys
+from tracekit.cli.main import COMMANDS, main
+for arguments in (["--help"], *([name, "--help"] for name in COMMANDS)):
+    try:
+        main(arguments, prog_name="tracekit")
+    except SystemExit as done:
+        assert done.code == 0, arguments
+print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stderr.splitlines()[-1]) == []
+
+
+def test_the_version_is_the_packages() -> None:
+    assert CliRunner().invoke(main, ["--version"]).output == f"tracekit, version {__version__}\n"
+
+
+def test_an_unknown_command_gets_the_nearest_one() -> None:
+    result = CliRunner().invoke(main, ["comprae"])
+    assert result.exit_code == 2
+    assert "there is no command comprae; did you mean compare?" in result.stderr
+
+
+def test_an_unlike_command_gets_the_way_to_the_list() -> None:
+    assert "tracekit --help lists them" in CliRunner().invoke(main, ["xyz"]).stderr
+
+
+def with_command(monkeypatch: pytest.MonkeyPatch, body: Callable[[], None]) -> None:
+    command = click.Command("workloads", callback=body)
+    monkeypatch.setattr(main_file.LazyGroup, "get_command", lambda *_: command)
+
+
+def test_what_the_user_can_mend_is_one_line_and_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise TracekitError("it is\nnot there; look elsewhere")
+
+    with_command(monkeypatch, fail)
+    result = CliRunner().invoke(main, ["workloads"])
+    assert result.exit_code == 1
+    assert result.stderr == "error: it is not there; look elsewhere\n"
+    assert result.stdout == ""
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with_command(monkeypatch, fail)
+    with pytest.raises(ZeroDivisionError):
+        CliRunner().invoke(main, ["workloads"], catch_exceptions=False)
+
+
+def test_an_interrupt_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
+    # The command waits for its trace on a pipe that nobody writes to.
+    pipe = tmp_path / "trace.json"
+    os.mkfifo(pipe)
+    # A shell that runs the tests in the background has made its children deaf to interrupts.
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from tracekit.cli.main import main"
+    )
+    command = [sys.executable, "-c", f"{script}; main()", "analyze", str(pipe)]
+    ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **ends) as process, pipe.open("wb"):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "stopped\n")
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    command = f"'{sys.executable}' -m tracekit analyze '{ROOT}/tests/data/vit_eager.json.gz' --json - | head -c 10"
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_it_runs_as_a_module(tmp_path: Path) -> None:
+    done = tracekit("--version", folder=tmp_path)
+    assert done.stdout == f"tracekit, version {__version__}\n"

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from tests.cli.runs import tracekit
+
+from tracekit import __version__
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PINS = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+EXTRAS = PROJECT["optional-dependencies"]
+
+WITHOUT_EXTRA = """
+import sys
+
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"torch", "diffusers", "transformers", "triton"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Nowhere())
+from tracekit.cli.main import main
+main()
+"""
+
+
+def name_of(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement)[0].lower().replace("_", "-")
+
+
+def test_the_version_has_one_source() -> None:
+    assert metadata.version("torch-tracekit") == __version__
+
+
+def test_constraints_pin_exact_public_versions() -> None:
+    assert [pin for pin in PINS if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9A-Za-z.]+", pin)] == []
+
+
+@pytest.mark.parametrize("extra", ["", *EXTRAS])
+def test_whatever_is_asked_for_is_pinned(extra: str) -> None:
+    asked = EXTRAS[extra] if extra else PROJECT["dependencies"]
+    assert {name_of(each) for each in asked} <= {name_of(pin) for pin in PINS}
+
+
+def test_the_core_asks_for_no_torch() -> None:
+    assert {"torch", "diffusers", "transformers", "triton"}.isdisjoint(map(name_of, PROJECT["dependencies"]))
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "lint", "types", "imports", "check"])
+def test_make_knows_its_way(target: str) -> None:
+    done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_old_python_gets_one_clear_line(tmp_path: Path) -> None:
+    old = tmp_path / "python3"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    for file in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / file).touch()
+    done = subprocess.run(["make", "test", f"PYTHON={old}"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert f"{old} is not Python 3.11 or newer" in done.stderr.splitlines()[0]
+    assert not (tmp_path / ".venv").exists()
+
+
+def without_extra(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", WITHOUT_EXTRA, *arguments]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_without_torch_profile_names_the_extra(tmp_path: Path) -> None:
+    done = without_extra("profile", "flux", folder=tmp_path)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "pip install 'torch-tracekit[profile]'" in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.glob("traces/*"))
+
+
+def test_without_torch_traces_are_analysed_and_compared(tmp_path: Path) -> None:
+    eager, compiled = (str(ROOT / f"tests/data/vit_{form}.json.gz") for form in ("eager", "default"))
+    assert without_extra("analyze", eager, folder=tmp_path).returncode == 0
+    assert without_extra("compare", eager, compiled, folder=tmp_path).returncode == 0
+
+
+def test_an_unknown_workload_gets_the_nearest_name(tmp_path: Path) -> None:
+    done = tracekit("profile", "flx", folder=tmp_path)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "flux" in done.stderr
