@@ -1,0 +1,77 @@
+"""What is said of GPUs, with torch and the driver pretended."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tracekit.doctor import driver as driver_file
+from tracekit.doctor import gpu as gpu_file
+from tracekit.doctor.driver import Driver, check_driver
+from tracekit.doctor.gpu import check_gpu
+from tracekit.doctor.gpu_memory import GIB, judge
+
+H200 = Driver("570.1", (12, 8), ("NVIDIA H200",))
+
+
+def pretend(
+    monkeypatch: pytest.MonkeyPatch, *, driver: Driver | str, cuda: str | None, no_gpu: str | None = "no GPU"
+) -> None:
+    cards: Any = SimpleNamespace(
+        device_count=lambda: 2, get_device_properties=lambda index: SimpleNamespace(name=f"card {index}")
+    )
+    torch = SimpleNamespace(version=SimpleNamespace(cuda=cuda, hip=None), cuda=cards)
+    for file in (driver_file, gpu_file):
+        monkeypatch.setattr(file, "find_torch", lambda: torch)
+        monkeypatch.setattr(file, "read_driver", lambda: driver)
+    monkeypatch.setattr(gpu_file, "why_no_gpu", lambda: no_gpu)
+
+
+def test_gpus_that_torch_sees_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, driver=H200, cuda="12.8", no_gpu=None)
+    assert (check_gpu().status, check_gpu().message) == ("ok", "card 0, and 1 more")
+
+
+def test_a_machine_without_a_gpu_is_only_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, driver="no NVIDIA driver", cuda=None)
+    assert check_gpu().status == "warning"
+    assert check_driver().status == "skipped"
+
+
+def test_a_gpu_hidden_by_the_environment_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, driver=H200, cuda="12.8")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert (check_gpu().status, check_gpu().fix) == ("problem", "unset CUDA_VISIBLE_DEVICES")
+
+
+def test_a_torch_without_cuda_beside_a_gpu_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    pretend(monkeypatch, driver=H200, cuda=None)
+    assert check_gpu().status == "problem"
+    assert "build without CUDA" in check_gpu().message
+
+
+def test_a_driver_too_old_for_torch_names_the_build_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, driver=H200, cuda="13.0")
+    found = check_driver()
+    assert found.status == "problem"
+    assert (found.fix or "").endswith("https://download.pytorch.org/whl/cu128")
+
+
+def test_a_driver_of_the_same_major_version_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, driver=Driver("525.1", (12, 0), ("NVIDIA H200",)), cuda="12.8")
+    assert check_driver().status == "ok"
+
+
+def test_a_cuda_build_without_a_driver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, driver="nvidia-ml-py is not installed", cuda="12.8")
+    assert (check_driver().status, check_driver().fix) == ("warning", "pip install nvidia-ml-py")
+
+
+def test_a_gpu_that_others_use_disturbs_timing() -> None:
+    assert judge(139 * GIB, 140 * GIB).status == "ok"
+    busy = judge(20 * GIB, 140 * GIB)
+    assert busy.status == "warning"
+    assert busy.message == "20.0 of 140.0 GiB free: others use this GPU and disturb timing"
