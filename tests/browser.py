@@ -6,6 +6,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,13 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 @dataclass(frozen=True)
 class Visit:
     """What happened when a page was opened: `complaints` are console errors, warnings and uncaught exceptions,
-    `requests` every address asked for besides the page's own, `charts` the ids of those that were drawn."""
+    `requests` every address asked for besides the page's own, `charts` the ids of those that were drawn and `spilled` those
+    of charts that are wider than their place."""
 
     complaints: tuple[str, ...]
     requests: tuple[str, ...]
     charts: tuple[str, ...]
+    spilled: tuple[str, ...]
     text: str
     title: str
     overflow_px: int
@@ -63,15 +66,21 @@ def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: boo
         page.goto(path.resolve().as_uri())
         if scripts:
             page.wait_for_selector("html[data-charts]:not([data-charts=drawing])", timeout=60_000)
+        drawn = page.query_selector_all("figure > .js-plotly-plot")
         visit = Visit(
             complaints=tuple(complaints),
             requests=tuple(url for url in requests if url != path.resolve().as_uri() and not url.startswith("data:")),
-            charts=tuple(
-                each.get_attribute("id") or "" for each in page.query_selector_all("figure > .js-plotly-plot")
-            ),
+            charts=tuple(each.get_attribute("id") or "" for each in drawn),
+            spilled=tuple(each.get_attribute("id") or "" for each in drawn if _spills(each)),
             text=page.inner_text("body"),
             title=page.title(),
             overflow_px=page.evaluate("document.documentElement.scrollWidth - innerWidth") if scripts else 0,
         )
         browser.close()
     return visit
+
+
+def _spills(chart: Any) -> bool:
+    drawing, place = chart.query_selector("svg.main-svg"), chart.query_selector("xpath=..")
+    inner, outer = drawing.bounding_box(), place.bounding_box()
+    return bool(inner["x"] + inner["width"] > outer["x"] + outer["width"] + 1)

@@ -149,6 +149,7 @@ def test_a_browser_draws_the_charts_without_network_or_complaint(tmp_path, width
     assert visit.requests == ()
     assert visit.charts == CHARTS
     assert visit.overflow_px <= 0
+    assert visit.spilled == ()
 
 
 @pytest.mark.browser

@@ -35,7 +35,7 @@ def count_recorded_kernels() -> int:
     torch.cuda.synchronize()
     # The first session in a process may lose its first kernels: CUPTI is still starting.
     for _ in range(2):
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as recording:
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], acc_events=True) as recording:
             for _ in range(3):
                 values = values @ values * 0.5
             torch.cuda.synchronize()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,16 +22,15 @@ def check_triton_kernel() -> Check:
         import triton
     except ImportError as error:
         return problem(NAME, f"cannot be imported: {error}; torch.compile fails on the GPU", _install())
+    version = str(triton.__version__)
     try:
         with _fresh_cache():
             _run_kernel()
     # A build may fail in the compiler, the linker, the assembler or the driver, each with errors of its own.
     except Exception as error:  # noqa: BLE001
-        reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
-        return problem(
-            NAME, f"{triton.__version__} cannot build a kernel: {reason}", "mend the C compiler and headers below"
-        )
-    return ok(NAME, f"{triton.__version__} built and ran a kernel")
+        fix = f"mend what is said below of compiler and headers, else: pip install --force-reinstall triton=={version}"
+        return problem(NAME, f"{version} cannot build a kernel: {_reason(error)}", fix)
+    return ok(NAME, f"{version} built and ran a kernel")
 
 
 def _run_kernel() -> None:
@@ -42,6 +42,13 @@ def _run_kernel() -> None:
     values = torch.arange(64, device="cuda", dtype=torch.float32)
     if not torch.equal(triton_probe.doubled(values), values * 2):
         raise ArithmeticError("the kernel computed wrong numbers")
+
+
+def _reason(error: Exception) -> str:
+    # Its own text is the whole command line; what the compiler complained of is on the terminal already.
+    if isinstance(error, subprocess.CalledProcessError):
+        return f"{error.cmd[0]} ended with exit code {error.returncode}"
+    return (str(error).strip() or type(error).__name__).splitlines()[-1]
 
 
 @contextmanager

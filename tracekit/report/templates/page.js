@@ -56,11 +56,12 @@
 
   const draw = (chart) => {
     const place = document.getElementById(chart.id);
-    place.closest("figure").hidden = false;
     return Plotly.react(place, coloured(chart.data), layoutOf(chart, place.clientWidth), { displayModeBar: false, responsive: true });
   };
   const drawAll = () => Promise.all(charts.map(draw));
 
+  // All places first: a chart that appears later would take room from one that is drawn already.
+  for (const chart of charts) document.getElementById(chart.id).closest("figure").hidden = false;
   await drawAll();
   state.charts = "drawn";
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

@@ -1,0 +1,43 @@
+"""`tracekit doctor` where there is a GPU to look at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tracekit.doctor.driver import Driver, read_driver
+from tracekit.doctor.gpu import check_gpu
+from tracekit.doctor.gpu_memory import check_gpu_memory
+from tracekit.doctor.profiler_access import check_profiler_access, count_recorded_kernels
+from tracekit.doctor.triton_kernel import check_triton_kernel
+
+
+def test_the_driver_and_torch_name_the_same_gpu() -> None:
+    driver = read_driver()
+    assert isinstance(driver, Driver)
+    assert driver.gpus[0] in check_gpu().message
+
+
+def test_triton_builds_and_runs_a_kernel() -> None:
+    found = check_triton_kernel()
+    assert found.status == "ok", found
+
+
+def test_triton_without_a_working_compiler_is_a_problem() -> None:
+    # In a process of its own: here the kernel of the test above is still loaded.
+    code = "from tracekit.doctor.triton_kernel import check_triton_kernel as check; print(check().message)"
+    environment = {**os.environ, "CC": "/bin/false", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stdout
+    assert said.endswith(" cannot build a kernel: /bin/false ended with exit code 1\n")
+
+
+def test_the_profiler_sees_every_kernel_it_is_given() -> None:
+    assert check_profiler_access().status == "ok"
+    # Three products and three multiplications by a half.
+    assert count_recorded_kernels() == 6
+
+
+def test_free_memory_is_told() -> None:
+    assert "GiB free" in check_gpu_memory().message
