@@ -17,8 +17,8 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 @dataclass(frozen=True)
 class Visit:
     """What happened when a page was opened: `complaints` are console errors, warnings and uncaught exceptions,
-    `requests` every address asked for besides the page's own, `charts` the ids of those that were drawn and `spilled` those
-    of charts that are wider than their place."""
+    `requests` every address asked for besides the page's own, `charts` the ids of those that were drawn and `spilled`
+    those of charts that are wider than their place."""
 
     complaints: tuple[str, ...]
     requests: tuple[str, ...]

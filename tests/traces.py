@@ -15,7 +15,13 @@ Json = dict[str, Any]
 
 
 def make_kernel(
-    start_us: float, end_us: float, *, name: str = "gemm", stream: int = 7, device: int = 0, correlation: int | None = None
+    start_us: float,
+    end_us: float,
+    *,
+    name: str = "gemm",
+    stream: int = 7,
+    device: int = 0,
+    correlation: int | None = None,
 ) -> Json:
     """A kernel as Kineto writes it."""
     return _activity("kernel", name, start_us, end_us, stream, device, correlation)

@@ -84,7 +84,9 @@ def test_a_launch_made_before_the_gap_began_leaves_the_device_alone_to_blame(tmp
 
 
 def test_a_gap_ended_by_a_kernel_without_launch_is_unattributed(tmp_path: Path) -> None:
-    assert causes_of(idle_of(tmp_path, [make_kernel(0, 10), make_kernel(30, 40), make_op(0, 50)])) == {"unattributed": 20}
+    assert causes_of(idle_of(tmp_path, [make_kernel(0, 10), make_kernel(30, 40), make_op(0, 50)])) == {
+        "unattributed": 20
+    }
 
 
 def test_where_no_operators_were_recorded_silence_is_not_called_python(tmp_path: Path) -> None:

@@ -59,7 +59,10 @@ def test_a_form_that_never_stops_compiling_is_given_up_with_a_reason(block: Any)
         return block(torch.randn(next(sizes), 8))
 
     workload = make_workload(call, (CompileTarget("block", block),), dynamic=False)
-    with torch._dynamo.config.patch(recompile_limit=100), pytest.raises(TracekitError, match=f"{MOST_CALLS} equal calls"):
+    with (
+        torch._dynamo.config.patch(recompile_limit=100),
+        pytest.raises(TracekitError, match=f"{MOST_CALLS} equal calls"),
+    ):
         warm_up(compiled_form(workload), Silent())
 
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -170,3 +173,18 @@ def test_each_bad_input_is_one_line(tmp_path: Path) -> None:
         assert result.stderr.startswith("error: "), arguments
         assert said in result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_ctrl_c_stops_serving_with_one_line(trace: Path, port: int) -> None:
+    code = (
+        "import sys; from tracekit.serving import perfetto; perfetto.PORT = int(sys.argv.pop(1));"
+        " from tracekit.cli.main import main; main()"
+    )
+    command = [sys.executable, "-u", "-c", code, str(port), "open", str(trace), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while "waiting" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (130, "stopped\n")

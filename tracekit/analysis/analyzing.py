@@ -39,7 +39,9 @@ def _why_no_gpu(trace: Trace) -> str:
 
 def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
     if not scope.activities.height:
-        raise TracekitError(f"no GPU activity of {trace.path} belongs to the window; pass --window whole or another span")
+        raise TracekitError(
+            f"no GPU activity of {trace.path} belongs to the window; pass --window whole or another span"
+        )
     used = devices.measure_devices(trace, scope)
     return Analysis(
         trace=_facts(trace),
@@ -71,9 +73,7 @@ def _analyze_cpu(trace: Trace, window: str) -> Analysis:
         launches=None,
         idle=None,
         memory=None,
-        steps=tuple(
-            StepUse(span.index, (span.end_ns - span.start_ns) / 1e3, None, None, None, None) for span in spans
-        ),
+        steps=tuple(StepUse(span.index, (span.end_ns - span.start_ns) / 1e3, None, None, None, None) for span in spans),
         cpu=use,
     )
 

@@ -94,7 +94,9 @@ def _names_before(names: list[str], ends: NDArray[np.int64], moments: NDArray[np
     """The activity that ended when each gap began; None where the window itself began there."""
     order = np.argsort(ends, kind="stable")
     at = np.searchsorted(ends[order], moments, side="left")
-    found = [order[i] if i < len(order) and ends[order[i]] == moment else None for i, moment in zip(at, moments, strict=True)]
+    found = [
+        order[i] if i < len(order) and ends[order[i]] == moment else None for i, moment in zip(at, moments, strict=True)
+    ]
     return [names[i] if i is not None else None for i in found]
 
 
@@ -129,7 +131,9 @@ def _sum_causes(divided: Iterable[NDArray[np.int64]]) -> tuple[CauseTime, ...]:
     parts = np.concatenate([*divided, np.zeros((0, len(IDLE_CAUSES)), dtype=np.int64)])
     totals, counts = parts.sum(axis=0), (parts > 0).sum(axis=0)
     return tuple(
-        CauseTime(cause, int(totals[code]) / 1e3, int(counts[code])) for cause, code in CAUSE_CODES.items() if totals[code]
+        CauseTime(cause, int(totals[code]) / 1e3, int(counts[code]))
+        for cause, code in CAUSE_CODES.items()
+        if totals[code]
     )
 
 
@@ -140,7 +144,8 @@ def _measure_syncs(scope: Scope, gaps: list[Gaps], timelines: dict[int, Timeline
     where: dict[str, Counter[str]] = {}
     for thread, timeline in timelines.items():
         syncs = timeline.table.with_row_index("row").filter(
-            (pl.col("kind") == "call") & pl.Series([is_sync_call(name) for name in timeline.table["name"]], dtype=pl.Boolean)
+            (pl.col("kind") == "call")
+            & pl.Series([is_sync_call(name) for name in timeline.table["name"]], dtype=pl.Boolean)
         )
         syncs = syncs.filter(pl.Series(_inside(scope, syncs["start_ns"].to_numpy()), dtype=pl.Boolean))
         names, rows = syncs["name"].to_list(), syncs["row"].to_list()
@@ -164,9 +169,7 @@ def _inside(scope: Scope, moments: NDArray[np.int64]) -> NDArray[np.bool_]:
     return inside
 
 
-def _drained(
-    gaps: Gaps, thread: int, starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> Iterable[tuple[int, int]]:
+def _drained(gaps: Gaps, thread: int, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Iterable[tuple[int, int]]:
     """For each gap of the thread that began inside one of these calls: the call's position and the gap's length."""
     own = gaps.thread == thread
     begins, lengths = gaps.starts[own], (gaps.ends - gaps.starts)[own]

@@ -15,7 +15,10 @@ def measure_steps(trace: Trace, scope: Scope) -> tuple[StepUse, ...]:
     """One entry a step, in order; empty when the whole trace is the window."""
     busy = {device: busy_intervals(trace, device) for device in scope.step_windows}
     kernels = scope.activities.filter(pl.col("kind") == "kernel")
-    counts = {row[0]: row[1:] for row in kernels.group_by("step").agg(pl.len(), pl.col("call").drop_nulls().n_unique()).iter_rows()}
+    counts = {
+        row[0]: row[1:]
+        for row in kernels.group_by("step").agg(pl.len(), pl.col("call").drop_nulls().n_unique()).iter_rows()
+    }
     return tuple(_measure(scope, busy, i, counts.get(i, (0, 0))) for i in range(len(scope.spans)))
 
 

@@ -17,7 +17,17 @@ CAUSE_CODES = {cause: code for code, cause in enumerate(IDLE_CAUSES)}
 #: Host API calls that wait for the GPU.
 SYNC_PART = "Synchronize"
 BLOCKING_COPIES = ("cudaMemcpy", "hipMemcpy", "cudaMemcpy2D", "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol")
-MEMORY_CALLS = ("Malloc", "Free", "MemAlloc", "MemCreate", "MemMap", "MemUnmap", "MemRelease", "HostAlloc", "HostRegister")
+MEMORY_CALLS = (
+    "Malloc",
+    "Free",
+    "MemAlloc",
+    "MemCreate",
+    "MemMap",
+    "MemUnmap",
+    "MemRelease",
+    "HostAlloc",
+    "HostRegister",
+)
 #: What Dynamo does at every call of compiled code, beside running it.
 GUARD_OPS = ("TorchDynamo Cache Lookup", "Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue")
 COMPILED_REGION = "Torch-Compiled Region"
@@ -81,7 +91,7 @@ class Timeline:
     callers: dict[int, str]
 
     def time_by_cause(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Nanoseconds of each cause (columns, by code) within each stretch asked for (rows). Unrecorded time is in none."""
+        """Nanoseconds of each cause (columns, by code) within each stretch (rows); unrecorded time is in none."""
         return self._until(ends) - self._until(starts)
 
     def _until(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -82,7 +82,9 @@ def find_named_or_steps(trace: Trace, window: str) -> tuple[Literal["steps", "sp
 def find_steps(trace: Trace) -> tuple[Span, ...]:
     """The marked steps in order of time; empty when none are marked."""
     for mark in STEP_MARKS:
-        spans = _outermost(trace.host.filter((pl.col("kind") == "annotation") & pl.col("name").str.contains(f"^{mark}$")))
+        spans = _outermost(
+            trace.host.filter((pl.col("kind") == "annotation") & pl.col("name").str.contains(f"^{mark}$"))
+        )
         if spans.height:
             numbers = spans["name"].str.extract(r"#(\d+)$").cast(pl.Int64)
             return _as_spans(spans, numbers.to_list())
@@ -96,7 +98,9 @@ def _find_named(trace: Trace, name: str) -> tuple[Span, ...]:
         try:
             pattern = re.compile(name)
         except re.error as error:
-            raise TracekitError(f"--window {name!r} is neither a span's name nor a regular expression ({error})") from None
+            raise TracekitError(
+                f"--window {name!r} is neither a span's name nor a regular expression ({error})"
+            ) from None
         matching = [each for each in host["name"].unique() if pattern.fullmatch(each)]
         named = host.filter(pl.col("name").is_in(matching))
     if not named.height:

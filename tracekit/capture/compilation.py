@@ -1,7 +1,7 @@
 """Watching torch.compile at work: how often, how long, how many graphs. The only file that reads Dynamo's counters.
 
-Callbacks (`torch._dynamo.callback`) and counters (`torch._dynamo.utils.counters`) are private to torch; their names were
-the same from 2.9 to 2.15. Counters are global to the process, so only differences are used.
+Callbacks (`torch._dynamo.callback`) and counters (`torch._dynamo.utils.counters`) are private to torch; their names
+were the same from 2.9 to 2.15. Counters are global to the process, so only differences are used.
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
                 compiling_us += walls[-1]
             else:
                 quiet += 1
-            progress.detail(f"call {len(walls)} done" + (f", {watch.compilations} compilations" if watch.compilations else ""))
+            progress.detail(
+                f"call {len(walls)} done" + (f", {watch.compilations} compilations" if watch.compilations else "")
+            )
         facts = _facts(watch, compiling_us) if form.name == "compiled" else None
     return WarmUp(tuple(walls), facts)
 

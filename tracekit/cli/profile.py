@@ -35,7 +35,13 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
 def profile(
-    workload: str, compiled: bool, no_baseline: bool, out: Path | None, force: bool, json_path: str | None, **asked: object
+    workload: str,
+    compiled: bool,
+    no_baseline: bool,
+    out: Path | None,
+    force: bool,
+    json_path: str | None,
+    **asked: object,
 ) -> None:
     """Run WORKLOAD, time it without the profiler, then record it.
 

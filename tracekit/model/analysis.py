@@ -112,9 +112,10 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class KernelSummary:
-    """Kernels in the window; `short_count` are those under 10 us. The families add up to `total_us`, and so do the names.
+    """Kernels in the window; `short_count` are those under 10 us.
 
-    `by_name` is largest total first; the JSON's `top` is its beginning.
+    The families add up to `total_us`, and so do the names. `by_name` is largest total first; the JSON's `top` is its
+    beginning.
     """
 
     count: int

@@ -62,9 +62,12 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class CompileFacts:
-    """What compilation did during warm-up. `graphs` counts compiled frames' graphs, `seconds` is wall time of the calls
-    that compiled. `cache_hits` is how many graphs came from Inductor's cache on disk, which makes `seconds` shorter than
-    a first compilation's. `during_timing` must be 0 for the timing to be of compiled code alone."""
+    """What compilation did during warm-up.
+
+    `graphs` counts compiled frames' graphs, `seconds` is wall time of the calls that compiled. `cache_hits` is how many
+    graphs came from Inductor's cache on disk, which makes `seconds` shorter than a first compilation's.
+    `during_timing` must be 0 for the timing to be of compiled code alone.
+    """
 
     graphs: int
     graph_breaks: int

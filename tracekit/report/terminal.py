@@ -32,7 +32,9 @@ NAME = 40
 COMMAND_WIDTH = 72
 
 
-def analysis_summary(analysis: Analysis, form: FormResult | None = None, rich: Analysis | None = None) -> RenderableType:
+def analysis_summary(
+    analysis: Analysis, form: FormResult | None = None, rich: Analysis | None = None
+) -> RenderableType:
     """One trace at a glance; `form` adds what was measured without the profiler, `rich` what the host did meanwhile."""
     path = analysis.trace.path
     side = Side("trace", path, analysis, form=form, settings=None, environment=None, rich=rich)

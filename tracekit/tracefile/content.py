@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from isal import isal_zlib
+from isal import igzip_lib, isal_zlib
 
 from tracekit.errors import TracekitError
 
@@ -68,7 +68,7 @@ def _unpack(packed: bytes, path: Path) -> tuple[bytes, bool]:
                     break
             else:
                 damaged = True
-        except isal_zlib.error:
+        except igzip_lib.IsalError:  # type: ignore[misc] # isal's stub does not call it an exception
             damaged = True
     content = b"".join(pieces)
     if not content:

@@ -39,12 +39,12 @@ def decode(content: bytes, path: Path) -> Decoded:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _salvage(content, path)
     if document.traceEvents is msgspec.UNSET:
-        raise TracekitError(f'{path} is JSON but no trace: it has no "traceEvents"; pass a file that torch.profiler exported')
+        raise TracekitError(f'{path} is JSON but no trace: it has no "traceEvents"; pass an export of torch.profiler')
     return Decoded(document, document.traceEvents, Counter(), False)
 
 
 def _salvage(content: bytes, path: Path) -> Decoded:
-    """Reads what Python's lenient decoder can: NaN, infinities and control characters pass, broken events are left out."""
+    """What Python's lenient decoder can read: NaN and control characters pass, broken events are left out."""
     text = content.decode("utf-8-sig", errors="replace")
     start, header = _find_events(text, path)
     events: list[Event] = []
@@ -82,7 +82,7 @@ def _find_events(text: str, path: Path) -> tuple[int, Header]:
         return stripped + 1, Header()
     found = EVENTS_KEY.search(text)
     if text[stripped : stripped + 1] != "{" or not found:
-        raise TracekitError(f"{path} is not a trace; pass a Chrome JSON file that torch.profiler exported (.json, .json.gz)")
+        raise TracekitError(f"{path} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)")
     return found.end(), _header(text[: found.start()].rstrip().rstrip(",") + "}")
 
 

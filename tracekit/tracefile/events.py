@@ -61,4 +61,4 @@ class Header(msgspec.Struct, gc=False):
 class Document(Header, gc=False):
     """A whole trace file in the object form."""
 
-    traceEvents: list[Event] = msgspec.field(default=msgspec.UNSET)  # type: ignore[assignment] # noqa: N815
+    traceEvents: list[Event] | msgspec.UnsetType = msgspec.UNSET  # noqa: N815

@@ -12,7 +12,13 @@ import polars as pl
 from tracekit.model.trace import Device, Thread
 from tracekit.tracefile.events import Arguments, Event, Identifier, Number
 
-ACTIVITY_KINDS = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset", "memcpy": "memcpy", "memset": "memset"}
+ACTIVITY_KINDS = {
+    "kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "memcpy": "memcpy",
+    "memset": "memset",
+}
 HOST_KINDS = {
     "cpu_op": "op",
     "operator": "op",

@@ -11,7 +11,10 @@ from tracekit.errors import TracekitError
 
 
 def load_pretrained(kind: Any, source: str, dtype: torch.dtype) -> Any:
-    """`kind.from_pretrained(source)`: a repository name or a local folder. Raises TracekitError when it cannot be had."""
+    """`kind.from_pretrained(source)`, a repository's name or a local folder.
+
+    Raises TracekitError when it cannot be had.
+    """
     try:
         return kind.from_pretrained(source, torch_dtype=dtype)
     except GatedRepoError:
@@ -24,7 +27,9 @@ def load_pretrained(kind: Any, source: str, dtype: torch.dtype) -> Any:
             f"{source} is neither a folder nor a repository you can read; check the name, or `hf auth login`"
         ) from None
     except OfflineModeIsEnabled:
-        raise TracekitError(f"{source} is not in the cache and HF_HUB_OFFLINE is set; unset it, or pass a folder") from None
+        raise TracekitError(
+            f"{source} is not in the cache and HF_HUB_OFFLINE is set; unset it, or pass a folder"
+        ) from None
     except OSError as error:
         # huggingface_hub reports no network as several kinds of OSError.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

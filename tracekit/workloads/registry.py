@@ -48,7 +48,10 @@ def load_builder(info: WorkloadInfo) -> Builder:
 
 
 def check_scope(info: WorkloadInfo, scope: str | None) -> str:
-    """The scope to compile: the workload's default when none is asked for. Raises TracekitError listing what there is."""
+    """The scope to compile: the workload's default when none is asked for.
+
+    Raises TracekitError listing what there is.
+    """
     if scope is None:
         return next(iter(info.scopes))
     if scope in info.scopes:

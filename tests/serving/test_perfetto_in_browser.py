@@ -1,0 +1,59 @@
+"""A real browser's rules for a public page that fetches from this machine, with Perfetto's page pretended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.serving.perfetto import PAGE, TraceServer, offered
+
+from ..browser import FLAGS, find_chromium
+
+FETCH = """async (url) => {
+    const answer = await fetch(url);
+    return (await answer.arrayBuffer()).byteLength;
+}"""
+
+
+def fetch_from(page_address: str, server: TraceServer) -> Any:
+    """What a page at that address gets when it fetches the trace: the number of bytes, or the browser's refusal."""
+    from playwright.sync_api import Error, sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        page = browser.new_page()
+        page.route(
+            f"{page_address}/**", lambda route: route.fulfill(body="<title>page</title>", content_type="text/html")
+        )
+        page.goto(f"{page_address}/")
+        try:
+            return page.evaluate(FETCH, server.address)
+        except Error as error:
+            return error.message
+        finally:
+            browser.close()
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "eager light.json.gz"
+    path.write_bytes(b"\x1f\x8b" + bytes(3_000_000))
+    return path
+
+
+@pytest.mark.browser
+def test_perfettos_page_may_fetch_the_trace(trace: Path) -> None:
+    find_chromium()
+    with offered(trace, port=0) as server:
+        assert fetch_from(PAGE, server) == 3_000_002
+        assert server.fetched.wait(5)
+
+
+@pytest.mark.browser
+def test_another_page_may_not(trace: Path) -> None:
+    find_chromium()
+    with offered(trace, port=0) as server:
+        assert "Failed to fetch" in fetch_from("https://elsewhere.example", server)
+        assert not server.fetched.is_set()
