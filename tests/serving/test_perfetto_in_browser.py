@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,11 @@ def fetch_from(page_address: str, server: TraceServer) -> Any:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        page = browser.new_page()
+        context = browser.new_context()
+        # What the user is asked since Chrome 142; browsers before it neither ask nor know the name.
+        with contextlib.suppress(Error):
+            context.grant_permissions(["local-network-access"], origin=page_address)
+        page = context.new_page()
         page.route(
             f"{page_address}/**", lambda route: route.fulfill(body="<title>page</title>", content_type="text/html")
         )

@@ -42,6 +42,7 @@ def open_(
         click.echo(f"serving {path}")
         click.echo(server.link)
         _send_to_browser(server, wanted=not no_browser)
+        click.echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
         click.echo("waiting until it is fetched; Ctrl-C stops")
         if not server.fetched.wait(timeout):
             raise TracekitError(f"nobody fetched {path} within {timeout:g} s; open the link on this machine in time")
