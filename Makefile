@@ -33,6 +33,7 @@ clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache build dist
 
 .venv/.made:
+	@case "$(CURDIR)" in *\ *) echo "note: this folder's path has a space in it, on which Inductor's C++ linker call breaks (CPU runs)" >&2;; esac
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is not Python 3.11 or newer; name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || \

@@ -100,8 +100,9 @@ def test_an_interrupt_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", f"{script}; main()", "analyze", str(pipe)]
     ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, text=True, **ends) as process, pipe.open("wb"):
-        process.send_signal(signal.SIGINT)
+    with subprocess.Popen(command, cwd=ROOT, text=True, **ends) as process:
+        with pipe.open("wb"):
+            process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, "", "stopped\n")
 
