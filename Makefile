@@ -25,7 +25,7 @@ types: .venv/.dev
 	$(RUN) mypy
 
 imports: .venv/.dev
-	$(RUN) importlinter lint
+	$(BIN)/lint-imports
 
 check: test lint types imports
 
