@@ -76,7 +76,7 @@ def _cpu_rows(a: Side, b: Side) -> Iterator[Row]:
 def _run_rows(a: Side, b: Side) -> Iterator[Row]:
     peaks = [float(peak) if (peak := _peak(side)) is not None else None for side in (a, b)]
     yield _row("Peak memory", peaks[0], peaks[1], size, size_change)
-    yield _row("Compilation before timing", _compile_us(a), _compile_us(b), duration, lambda _: "")
+    yield "Compilation before timing", _compilation(a), _compilation(b), ""
 
 
 #: What is counted, and where it is found in an analysis.
@@ -129,5 +129,10 @@ def _peak(side: Side) -> int | None:
     return side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None
 
 
-def _compile_us(side: Side) -> float | None:
-    return side.form.compilation.seconds * 1e6 if side.form and side.form.compilation else None
+def _compilation(side: Side) -> str:
+    """How long the calls took that compiled, and whether a cache on disk made them short."""
+    facts = side.form.compilation if side.form else None
+    if facts is None:
+        return MISSING
+    cached = f" ({facts.cache_hits} of {facts.graphs} graphs from a cache)" if facts.cache_hits else ""
+    return duration(facts.seconds * 1e6) + cached
