@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -80,6 +82,17 @@ def test_the_published_size_has_the_published_parameter_counts() -> None:
     counts = {name: sum(p.numel() for p in module.parameters()) for name, module in sizes.items()}
     # FLUX.1-dev's own safetensors: 11.90 B, 4.76 B, 123.06 M and 83.82 M parameters.
     assert counts == {"transformer": 11_901_408_320, "t5": 4_762_310_656, "clip": 123_060_480, "vae": 83_819_683}
+
+
+def test_weights_from_a_folder_are_loaded_with_their_tokenizers(tmp_path: Path, tiny: BuiltWorkload) -> None:
+    pipeline = flux._random_pipeline(flux.TINY, torch.float32, "cpu", 3, Silent())
+    pipeline.save_pretrained(tmp_path)
+    loaded = flux.build(
+        Request("flux", pretrained=str(tmp_path), height=64, width=64, steps=1), "full", "cpu", Silent()
+    )
+    weights, expected = loaded.targets[0].module.state_dict(), pipeline.transformer.state_dict()
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    assert loaded.call().shape == (1, 3, 64, 64)  # type: ignore[attr-defined]
 
 
 def test_random_weights_are_the_same_for_the_same_seed() -> None:

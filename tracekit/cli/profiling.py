@@ -112,13 +112,21 @@ def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Pro
     from tracekit.capture import failures, recording
 
     device = devices.pick_device()
-    size, reason = choose_size(info, request.size, device, devices.free_memory_bytes(device))
-    if request.pretrained:
-        size, reason = next(iter(info.sizes)), f"the weights of {request.pretrained}"
+    size, reason = _choose_size(info, request, device, devices.free_memory_bytes(device))
     recording.check_kernels_are_visible(device)
     progress.phase(f"building {info.name} ({size})")
     with failures.out_of_memory_explained(size):
         return builder(request, size, device, progress), reason
+
+
+def _choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
+    """Real weights are the largest size; what a folder holds is for its owner to know, a download must fit."""
+    if not request.pretrained:
+        return choose_size(info, request.size, device, free_bytes)
+    largest = next(iter(info.sizes))
+    if not Path(request.pretrained).is_dir():
+        choose_size(info, largest, device, free_bytes)
+    return largest, f"the weights of {request.pretrained}"
 
 
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:

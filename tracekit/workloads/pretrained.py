@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import GatedRepoError, HFValidationError, OfflineModeIsEnabled, RepositoryNotFoundError
+from huggingface_hub.errors import GatedRepoError, OfflineModeIsEnabled, RepositoryNotFoundError
 
 from tracekit.errors import TracekitError
+
+REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def load_pretrained(kind: Any, source: str, dtype: torch.dtype) -> Any:
@@ -15,24 +19,33 @@ def load_pretrained(kind: Any, source: str, dtype: torch.dtype) -> Any:
 
     Raises TracekitError when it cannot be had.
     """
+    if not Path(source).is_dir() and not REPOSITORY.fullmatch(source):
+        raise TracekitError(f"--pretrained {source} is neither a folder here nor a repository's name (owner/model)")
     try:
         return kind.from_pretrained(source, torch_dtype=dtype)
-    except GatedRepoError:
-        raise TracekitError(
+    except OSError as error:
+        # huggingface_hub reports everything that is not there as some OSError, often one wrapped in another.
+        raise TracekitError(_advice(source, error)) from None
+
+
+def _advice(source: str, error: BaseException) -> str:
+    if _was_caused_by(error, GatedRepoError):
+        return (
             f"{source} is gated: accept its licence on its Hugging Face page, then `hf auth login`"
             " (or leave --pretrained out: random weights run the same kernels)"
-        ) from None
-    except (RepositoryNotFoundError, HFValidationError):
-        raise TracekitError(
-            f"{source} is neither a folder nor a repository you can read; check the name, or `hf auth login`"
-        ) from None
-    except OfflineModeIsEnabled:
-        raise TracekitError(
-            f"{source} is not in the cache and HF_HUB_OFFLINE is set; unset it, or pass a folder"
-        ) from None
-    except OSError as error:
-        # huggingface_hub reports no network as several kinds of OSError.
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise TracekitError(
-            f"cannot load {source} ({reason}); check the network or pass a folder, or leave --pretrained out"
-        ) from None
+        )
+    if _was_caused_by(error, RepositoryNotFoundError):
+        return f"{source} is no repository that you can read: check the name, or `hf auth login`"
+    if _was_caused_by(error, OfflineModeIsEnabled):
+        return f"{source} is not in the cache and HF_HUB_OFFLINE is set: unset it, or pass a folder"
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    reason = lines[0].partition(" (")[0].rstrip(".")
+    return f"cannot load {source}: {reason}; check the network or pass a folder, or leave --pretrained out"
+
+
+def _was_caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:
+    while error is not None:
+        if isinstance(error, kind):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
