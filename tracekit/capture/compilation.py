@@ -20,15 +20,19 @@ class CompilationWatch:
 
     compilations: int = 0
     seconds: float = 0.0
-    on_event: Callable[[int], None] | None = None
+    on_event: Callable[[str], None] | None = None
+    _recordings: int = field(default=0, repr=False)
     _began: float = field(default=0.0, repr=False)
     _before: dict[str, int] = field(default_factory=dict, repr=False)
 
-    def start(self, _event: Any) -> None:
+    def start(self, event: Any) -> None:
         self.compilations += 1
         self._began = time.perf_counter()
+        recording = "CUDAGRAPH" in str(event.callback_trigger)
+        self._recordings += recording
         if self.on_event:
-            self.on_event(self.compilations)
+            graph = self.compilations - self._recordings
+            self.on_event(f"CUDA graph {self._recordings}" if recording else f"graph {graph}")
 
     def end(self, _event: Any) -> None:
         self.seconds += time.perf_counter() - self._began
@@ -61,8 +65,8 @@ def is_switched_off() -> bool:
 
 
 @contextmanager
-def watch_compilation(on_event: Callable[[int], None] | None = None) -> Iterator[CompilationWatch]:
-    """Watches every compilation of this process until the block ends; `on_event` is told of each as it begins."""
+def watch_compilation(on_event: Callable[[str], None] | None = None) -> Iterator[CompilationWatch]:
+    """Watches every compilation of this process until the block ends; `on_event` is told which as each begins."""
     from torch._dynamo.callback import callback_handler
 
     watch = CompilationWatch(on_event=on_event)

@@ -34,7 +34,7 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
     walls: list[float] = []
     compiling_us = 0.0
     quiet = 0
-    with watch_compilation(lambda n: progress.detail(f"compilation {n}")) as watch:
+    with watch_compilation(progress.detail) as watch:
         while quiet < QUIET_CALLS:
             if len(walls) == MOST_CALLS:
                 raise TracekitError(
