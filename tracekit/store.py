@@ -18,6 +18,8 @@ from tracekit.errors import TracekitError
 from tracekit.model.run import FormResult, RecordingKind, Run
 
 MANIFEST = "run.json"
+#: What torch and its libraries printed while the run was made.
+OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
 
 

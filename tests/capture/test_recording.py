@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import json
-import os
+import subprocess
+import sys
 from pathlib import Path
 
-import pytest
-
 from tracekit.capture.forms import compiled_form, eager_form
-from tracekit.capture.quiet import profiler_noise_left_out, warnings_collected
+from tracekit.capture.quiet import output_kept, warnings_collected
 from tracekit.capture.recording import record
 from tracekit.capture.warmup import warm_up
 from tracekit.model.progress import Silent
@@ -42,10 +41,28 @@ def test_no_recording_holds_python_stacks(workload: BuiltWorkload, tmp_path: Pat
     assert "python_function" not in categories
 
 
-def test_only_the_profiler_s_own_lines_are_left_out(capfd: pytest.CaptureFixture[str]) -> None:
-    with profiler_noise_left_out():
-        os.write(2, b"USDT:2026 profiler_start\nERROR: something real\n")
-    assert capfd.readouterr().err == "ERROR: something real\n"
+CHATTER = """
+import os, pathlib, subprocess, sys
+from tracekit.capture.quiet import output_kept
+with output_kept(pathlib.Path(sys.argv[1])):
+    os.write(2, b"native chatter\\n")
+    print("python chatter")
+    subprocess.run(["echo", "a child's chatter"], check=True)
+print("seen again")
+"""
+
+
+def test_what_others_print_goes_into_a_file_and_not_to_the_terminal(tmp_path: Path) -> None:
+    log = tmp_path / "output.log"
+    found = subprocess.run([sys.executable, "-c", CHATTER, str(log)], capture_output=True, text=True, check=True)
+    assert (found.stdout, found.stderr) == ("seen again\n", "")
+    assert sorted(log.read_text().splitlines()) == ["a child's chatter", "native chatter", "python chatter"]
+
+
+def test_a_file_of_no_chatter_is_not_kept(tmp_path: Path) -> None:
+    with output_kept(tmp_path / "output.log"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_warnings_are_kept_once_by_their_first_line() -> None:

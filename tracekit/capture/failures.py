@@ -17,8 +17,9 @@ def out_of_memory_explained(size: str) -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
+        needed = _first_line(error).partition(" Including non-PyTorch")[0]
         raise TracekitError(
-            f"not enough GPU memory at size {size} ({_first_line(error)});"
+            f"not enough GPU memory at size {size} ({needed});"
             " pass a smaller --size, --batch-size or --height/--width, or close what else uses the GPU"
         ) from None
 

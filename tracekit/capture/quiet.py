@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-#: What torch's libkineto prints to standard error at the start and end of every recording (torch 2.13).
-NOISE = b"USDT:"
+from pathlib import Path
 
 
 @contextmanager
-def profiler_noise_left_out() -> Iterator[None]:
-    """Lines the profiler's native code writes about itself are dropped; every other line on standard error is passed on
-    when the block ends."""
+def output_kept(path: Path) -> Iterator[None]:
+    """Whatever this process and its children print, from Python or native code, goes into the file `path`.
+
+    Inductor's autotuning prints thousands of lines, the profiler prints about itself; people look at progress, and
+    programs read standard output. A file without a line is removed.
+    """
+    sys.stdout.flush()
     sys.stderr.flush()
-    terminal = os.dup(2)
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(terminal, 2)
-            held.seek(0)
-            kept = b"".join(line for line in held if not line.startswith(NOISE))
-            while kept:
-                kept = kept[os.write(terminal, kept) :]
-            os.close(terminal)
+    before = [(number, os.dup(number)) for number in (1, 2)]
+    with path.open("ab") as file:
+        for number, _ in before:
+            os.dup2(file.fileno(), number)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, saved in before:
+            os.dup2(saved, number)
+            os.close(saved)
+        if path.exists() and not path.stat().st_size:
+            path.unlink()
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
-from tracekit.capture.quiet import profiler_noise_left_out
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
@@ -38,15 +37,14 @@ def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Pr
     """
     progress.phase(f"recording {form.name} ({kind})", total=steps + 1)
     marks: list[tuple[int, int]] = []
-    with profiler_noise_left_out():
-        with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich"):
-            _step(form, 0)
-        progress.advance()
-        with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as profiler:
-            synchronize(form.device)
-            for index in range(steps):
-                marks.append(_step(form, index))
-                progress.advance()
+    with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich"):
+        _step(form, 0)
+    progress.advance()
+    with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as profiler:
+        synchronize(form.device)
+        for index in range(steps):
+            marks.append(_step(form, index))
+            progress.advance()
     progress.detail("writing the trace")
     try:
         profiler.export_chrome_trace(str(path))
@@ -75,7 +73,7 @@ def check_kernels_are_visible(device: str) -> None:
     """Records one small kernel. Raises TracekitError when the profiler is not allowed to see the GPU's work."""
     if device == "cpu":
         return
-    with profiler_noise_left_out(), profile(activities=[ProfilerActivity.CUDA]) as profiler:
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         torch.ones(16, device=device).add_(1)
         synchronize(device)
     if not any(event.device_type == DeviceType.CUDA for event in profiler.events() or ()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tracekit import __version__, store
-from tracekit.cli.progress import shown
+from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
@@ -45,16 +46,13 @@ def profile_workload(plan: Plan) -> None:
     info = find(plan.request.workload)
     scope = check_scope(info, plan.request.scope)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
-    console = Console(stderr=True)
+    console = console_of_its_own()
     draft = store.begin(folder, force=plan.force)
     try:
         with shown(console) as progress:
             run = measure(plan, info, replace(plan.request, scope=scope), draft, progress)
-    except KeyboardInterrupt:
-        _say_what_is_left(draft, console)
-        raise
     except BaseException:
-        _remove_if_empty(draft)
+        _keep_what_was_measured(draft, console)
         raise
     report_run(store.finish(run, draft), plan)
 
@@ -68,16 +66,12 @@ def _run_name(plan: Plan, scope: str) -> str:
     return "-".join(parts)
 
 
-def _say_what_is_left(draft: Path, console: Console) -> None:
-    if store.is_run(draft):
-        console.print(f"stopped; what was measured until now is in {draft}", markup=False)
+def _keep_what_was_measured(draft: Path, console: Console) -> None:
+    """After an error or an interrupt: says where the part of the run is that was made; without one nothing is left."""
+    if store.is_run(draft) and store.load(draft).forms:
+        console.print(f"what was measured until now is in {draft}", markup=False, highlight=False, soft_wrap=True)
     else:
-        _remove_if_empty(draft)
-
-
-def _remove_if_empty(draft: Path) -> None:
-    if draft.exists() and not any(draft.iterdir()):
-        draft.rmdir()
+        shutil.rmtree(draft)
 
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
@@ -85,10 +79,10 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
     hush_libraries()
     progress.phase("loading torch and the model's libraries")
     builder = load_builder(info)
-    from tracekit.capture.quiet import warnings_collected
+    from tracekit.capture.quiet import output_kept, warnings_collected
 
     warned: list[str] = []
-    with warnings_collected(warned):
+    with output_kept(draft / store.OUTPUT), warnings_collected(warned):
         workload, reason = _build(builder, info, request, progress)
         run = _first_manifest(plan, workload, reason)
         store.save(run, draft)

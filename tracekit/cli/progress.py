@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -86,6 +88,16 @@ class PlainProgress:
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False)
+
+
+def console_of_its_own() -> Console:
+    """A console on standard error that is still there while everybody else's output goes elsewhere."""
+    try:
+        own = os.dup(sys.stderr.fileno())
+    except (OSError, ValueError):
+        # Standard error is no file, as in a test: then nothing can be put in its place either.
+        return Console(stderr=True)
+    return Console(file=os.fdopen(own, "w", buffering=1, encoding=sys.stderr.encoding, errors="replace"))
 
 
 @contextmanager
