@@ -71,8 +71,13 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             Column("Before", numeric=False),
         ),
         rows=rows,
-        note=f"{len(rows)} of {idle.gap_count:,} gaps, as recorded.",
+        note=f"{len(rows)} of {idle.gap_count:,} gaps, as recorded{_in_which(side)}.",
     )
+
+
+def _in_which(side: Side) -> str:
+    """Of two recordings of a form the rich one tells what the host did, and lengthens it more."""
+    return " in the rich recording, which lengthens them" if side.host is side.rich else ""
 
 
 def _leading_cause(causes: dict[str, float]) -> str:
@@ -107,5 +112,5 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             Column("Where", numeric=False),
         ),
         rows=rows,
-        note="Idle time as recorded.",
+        note=f"Idle time as recorded{_in_which(side)}.",
     )
