@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tracekit.tracefile import read_trace
 
 def profile(tmp_path: Path, *options: str) -> tuple[Path, Run]:
     folder = tmp_path / "run"
-    with CliRunner().isolated_filesystem(tmp_path):
+    with contextlib.chdir(tmp_path):
         found = CliRunner().invoke(
             main, ["profile", "flux", "--iterations", "5", "--out", str(folder), *options], catch_exceptions=False
         )
