@@ -114,14 +114,20 @@ def test_a_place_that_cannot_be_written_gets_one_line(tmp_path: Path) -> None:
     assert "cannot write" in result.stderr
 
 
-def test_a_truncated_trace_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_truncated_trace_is_read_as_far_as_it_goes_and_is_still_an_error(tmp_path: Path) -> None:
     whole = write_trace(tmp_path, [make_kernel(i, i + 0.5) for i in range(50)]).read_bytes()
     cut = tmp_path / "cut.json"
     cut.write_bytes(whole[: len(whole) // 2])
     result = run(cut, "--json", "-")
-    assert result.exit_code == 0
     assert 0 < json.loads(result.stdout)["kernels"]["count"] < 50
-    assert any(finding["severity"] != "info" for finding in json.loads(result.stdout)["health"])
+    assert [each["code"] for each in json.loads(result.stdout)["health"] if each["severity"] == "error"] == [
+        "truncated"
+    ]
+    assert result.exit_code == 1
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert "is damaged: the file ends before its JSON does" in errors[0]
+    assert errors[0].endswith("copy or record it again")
 
 
 def test_the_process_ends_with_1_and_no_traceback(tmp_path: Path) -> None:

@@ -26,6 +26,11 @@ def analyze(trace: Trace, *, window: str = "auto", cpu: bool = False) -> Analysi
 
 
 def _why_no_gpu(trace: Trace) -> str:
+    if trace.truncated:
+        return (
+            f"{trace.path} ends before its JSON does, and what is left of it has no GPU activity;"
+            " copy or record it again"
+        )
     if trace.calls.height:
         return (
             f"{trace.path} has no GPU activity though the host called the GPU: the profiler was not allowed to see"

@@ -35,7 +35,7 @@ def analyze(
     TRACE is a Chrome JSON trace of torch.profiler, plain or gzipped, or a run folder of `tracekit profile`.
     """
     from tracekit.cli.output import console_beside, say, write_json
-    from tracekit.cli.sides import load_side
+    from tracekit.cli.sides import load_side, raise_if_damaged
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary
 
@@ -45,3 +45,4 @@ def analyze(
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
     write_json(analysis_json(side.analysis, top=top), json_path)
+    raise_if_damaged(side.analysis)

@@ -50,7 +50,7 @@ def compare(
     Each is a trace file or a run folder. A run folder alone is compared with itself: eager with compiled.
     """
     from tracekit.cli.output import console_beside, say, write_json
-    from tracekit.cli.sides import write_report
+    from tracekit.cli.sides import raise_if_damaged, write_report
     from tracekit.comparison import compare as compare_sides
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
@@ -65,6 +65,7 @@ def compare(
     for path in written:
         say(console, f"written: {path}")
     write_json(comparison_json(comparison), json_path)
+    raise_if_damaged(one.analysis, other.analysis)
 
 
 def _load_sides(

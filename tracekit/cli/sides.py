@@ -68,6 +68,15 @@ def file_label(path: Path) -> str:
     return name or path.name
 
 
+def raise_if_damaged(*analyses: Analysis) -> None:
+    """Ends a command with an error, after its output, when a trace could be read in part only: nothing is lost, and no
+    script takes the figures for whole ones."""
+    for analysis in analyses:
+        damage = next((finding for finding in analysis.health if finding.severity == "error"), None)
+        if damage is not None:
+            raise TracekitError(f"{analysis.trace.path} is damaged: {damage.message}; copy or record it again")
+
+
 def write_report(comparison: Comparison, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:
     """Writes `NAME.html` and `NAME.md` into `folder`, and says where."""
     page, twin = folder / f"{name}.html", folder / f"{name}.md"
