@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.traces import Json, make_event, make_kernel, make_op, make_span, make_trace, write_trace
+from tests.traces import Json, make_call, make_event, make_kernel, make_op, make_span, make_trace, write_trace
 
 from tracekit.analysis import analyze
 from tracekit.model.analysis import HealthFinding
@@ -14,8 +14,6 @@ def health_of(folder: Path, events: list[Json], **top: object) -> dict[str, Heal
 
 
 def test_a_sound_recording_with_steps_has_no_findings(tmp_path: Path) -> None:
-    from tests.traces import make_call
-
     events = [make_span(0, 10), make_op(0, 2), make_call(0, 1, correlation=1), make_kernel(2, 3, correlation=1)]
     assert health_of(tmp_path, events) == {}
 
@@ -48,6 +46,13 @@ def test_kernels_of_one_stream_that_overlap_are_a_warning(tmp_path: Path) -> Non
     assert "overlapping_kernels" in health_of(tmp_path, [make_kernel(0, 10), make_kernel(5, 15)])
     assert "overlapping_kernels" not in health_of(tmp_path, [make_kernel(0, 10), make_kernel(5, 15, stream=8)])
     assert "overlapping_kernels" not in health_of(tmp_path, [make_kernel(0, 10), make_kernel(9.5, 15)])
+
+
+def test_processes_that_use_the_same_correlation_ids_are_a_warning(tmp_path: Path) -> None:
+    one, other = make_call(0, 1, correlation=1), {**make_call(5, 6, correlation=1), "pid": 200}
+    assert health_of(tmp_path, [make_kernel(2, 3, correlation=1), one, other])["ambiguous_correlations"].count == 1
+    same = {**other, "pid": one["pid"], "tid": 2}
+    assert "ambiguous_correlations" not in health_of(tmp_path, [make_kernel(2, 3, correlation=1), one, same])
 
 
 def test_kernels_without_a_launch_are_counted(tmp_path: Path) -> None:

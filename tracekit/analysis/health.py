@@ -17,7 +17,7 @@ def check_health(trace: Trace, scope: Scope | None) -> tuple[HealthFinding, ...]
     """The findings, worst first; `scope` is None for a CPU-only recording."""
     found = [_truncated(trace), _skipped(trace), _compiling(trace), _stacks(trace)]
     if scope is not None:
-        found += [_unlinked(scope), _overlapping(trace), _no_steps(scope)]
+        found += [_unlinked(scope), _ambiguous(trace), _overlapping(trace), _no_steps(scope)]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted((each for each in found if each), key=lambda each: order[each.severity]))
 
@@ -59,6 +59,18 @@ def _unlinked(scope: Scope) -> HealthFinding | None:
         return None
     message = "kernels whose launch was not recorded: their idle gaps are unattributed"
     return HealthFinding("unlinked_kernels", "warning", message, kernels.height)
+
+
+def _ambiguous(trace: Trace) -> HealthFinding | None:
+    """Correlation ids are counted per process: traces of several that were merged use the same ones."""
+    processes = pl.Series([thread.pid for thread in trace.threads], dtype=pl.String)
+    calls = trace.calls.filter(pl.col("correlation").is_not_null())
+    calls = calls.with_columns(process=processes.gather(calls["thread"]))
+    count = calls.group_by("correlation").agg(pl.col("process").n_unique()).filter(pl.col("process") > 1).height
+    if not count:
+        return None
+    message = "processes use the same correlation ids (merged ranks?): kernels may be joined to another's launch calls"
+    return HealthFinding("ambiguous_correlations", "warning", message, count)
 
 
 def _overlapping(trace: Trace) -> HealthFinding | None:

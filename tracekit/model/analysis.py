@@ -206,6 +206,7 @@ class MemorySummary:
 class StepUse:
     """One measured call. Wall is from the step's start on the host to its end there or on the GPU, whichever is later.
 
+    Busy is all GPU activity in that time, whoever launched it: where steps overlap on the GPU, so do their busy times.
     Busy and idle are sums over devices. All but the wall are None for a CPU-only recording.
     """
 
