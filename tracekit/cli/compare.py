@@ -49,7 +49,7 @@ def compare(
 
     Each is a trace file or a run folder. A run folder alone is compared with itself: eager with compiled.
     """
-    from tracekit.cli.output import console_beside, say, write_json
+    from tracekit.cli.output import command_line, console_beside, say, write_json
     from tracekit.cli.sides import raise_if_damaged, write_report
     from tracekit.comparison import compare as compare_sides
     from tracekit.report.contract import comparison_json
@@ -59,7 +59,7 @@ def compare(
     order = run.order if run and (one.label, other.label) == ("eager", "compiled") else ()
     comparison = compare_sides(one, other, order)
     folder, name = _report_place(out, a.resolve().name if run else f"{one.label}-vs-{other.label}")
-    written = write_report(comparison, run, _command_line(), folder, name)
+    written = write_report(comparison, run, command_line(), folder, name)
     console = console_beside(json_path)
     console.print(comparison_summary(comparison, (f"tracekit open {one.path}", f"tracekit open {other.path}")))
     for path in written:
@@ -101,11 +101,3 @@ def _report_place(out: Path | None, name: str) -> tuple[Path, str]:
     if out is not None and out.suffix in (".html", ".md"):
         return out.parent, out.stem
     return out or Path("reports"), name.replace(" ", "-")
-
-
-def _command_line() -> str:
-    """The command as it can be typed again."""
-    import shlex
-    import sys
-
-    return shlex.join(["tracekit", *sys.argv[1:]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,3 +42,8 @@ def write_file(path: Path, text: str) -> None:
 def say(console: Console, line: str) -> None:
     """One line, as it is: paths are neither coloured nor broken."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def command_line() -> str:
+    """The command as it can be typed again."""
+    return shlex.join(["tracekit", *sys.argv[1:]])

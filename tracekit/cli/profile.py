@@ -49,6 +49,7 @@ def profile(
 
     With --compiled both forms are run in alternation and compared: reports/RUN.html.
     """
+    from tracekit.cli.output import command_line
     from tracekit.cli.profiling import Plan, profile_workload
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
@@ -61,14 +62,6 @@ def profile(
         out=out,
         force=force,
         json_path=json_path,
-        command=_command_line(),
+        command=command_line(),
     )
     profile_workload(plan)
-
-
-def _command_line() -> str:
-    """The command as it can be typed again."""
-    import shlex
-    import sys
-
-    return shlex.join(["tracekit", *sys.argv[1:]])
