@@ -6,7 +6,7 @@ Architecture figures are those of the published configuration files of black-for
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeline, FluxTransformer2DModel
@@ -65,23 +65,7 @@ PUBLISHED = Architecture(
     text_tokens=512,
 )
 
-SMALL = Architecture(
-    double_blocks=4,
-    single_blocks=8,
-    heads=24,
-    rope_axes=(16, 56, 56),
-    t5_layers=4,
-    t5_width=4096,
-    t5_heads=64,
-    t5_feed_forward=10240,
-    clip_layers=12,
-    clip_width=768,
-    clip_heads=12,
-    vae_channels=(128, 256, 512, 512),
-    pixels=512,
-    denoising_steps=4,
-    text_tokens=512,
-)
+SMALL = replace(PUBLISHED, double_blocks=4, single_blocks=8, t5_layers=4)
 
 TINY = Architecture(
     double_blocks=1,
