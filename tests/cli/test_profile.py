@@ -65,6 +65,7 @@ def test_standard_output_holds_the_json_alone(compiled: tuple[Path, subprocess.C
 @pytest.mark.slow
 def test_what_a_cpu_run_cannot_show_is_said(compiled: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     folder, found = compiled
+    assert "flux at size tiny: there is no GPU here" in found.stderr
     assert "This is a CPU run" in found.stderr
     page = (folder / "reports" / "flux-compiled.html").read_text()
     assert "CPU run" in page

@@ -19,6 +19,7 @@ def report_run(folder: Path, plan: Plan) -> None:
     """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON."""
     run = store.load(folder)
     console = console_beside(plan.json_path)
+    say(console, f"{run.settings.workload} at size {run.settings.size}: {run.size_reason}")
     text = _report_comparison(folder, run, console) if len(run.forms) == 2 else _report_form(folder, run, console)
     write_json(text, plan.json_path)
 
