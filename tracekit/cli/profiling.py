@@ -14,6 +14,7 @@ from rich.console import Console
 
 from tracekit import __version__, store
 from tracekit.cli.progress import console_of_its_own, shown
+from tracekit.cli.results import report_run
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
@@ -41,8 +42,6 @@ class Plan:
 
 def profile_workload(plan: Plan) -> None:
     """Measures, writes the run folder, and reports. Raises TracekitError for whatever the user can mend."""
-    from tracekit.cli.results import report_run
-
     info = find(plan.request.workload)
     scope = check_scope(info, plan.request.scope)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
@@ -54,7 +53,7 @@ def profile_workload(plan: Plan) -> None:
     except BaseException:
         _keep_what_was_measured(draft, console)
         raise
-    report_run(store.finish(run, draft), plan)
+    report_run(store.finish(run, draft), plan.json_path)
 
 
 def _run_name(plan: Plan, scope: str) -> str:

@@ -11,17 +11,16 @@ from tracekit.cli.output import console_beside, say, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracekit.cli.profiling import Plan
     from tracekit.model.run import FormResult, Run
 
 
-def report_run(folder: Path, plan: Plan) -> None:
+def report_run(folder: Path, json_path: str | None) -> None:
     """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON."""
     run = store.load(folder)
-    console = console_beside(plan.json_path)
+    console = console_beside(json_path)
     say(console, f"{run.settings.workload} at size {run.settings.size}: {run.size_reason}")
     text = _report_comparison(folder, run, console) if len(run.forms) == 2 else _report_form(folder, run, console)
-    write_json(text, plan.json_path)
+    write_json(text, json_path)
 
 
 def _report_comparison(folder: Path, run: Run, console: Console) -> str:
