@@ -87,6 +87,12 @@ def test_what_an_interrupted_run_left_is_cleared_by_the_next(tmp_path: Path) -> 
     assert list(store.begin(tmp_path / "flux-eager", force=False).iterdir()) == []
 
 
+def test_the_name_of_an_interrupted_run_tells_where_its_part_is(tmp_path: Path) -> None:
+    store.save(make_run(), store.begin(tmp_path / "flux-eager", force=False))
+    with pytest.raises(TracekitError, match=r"never finished: .*flux-eager\.incomplete"):
+        store.load(tmp_path / "flux-eager")
+
+
 def test_a_damaged_manifest_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"schema": "tracekit.run/1", "status": ')
     with pytest.raises(TracekitError, match="cannot be read"):

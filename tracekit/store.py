@@ -78,9 +78,16 @@ def is_run(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
+def was_interrupted(folder: Path) -> bool:
+    """Whether a run was begun under this name and never finished."""
+    return not folder.exists() and is_run(folder.with_name(folder.name + INCOMPLETE))
+
+
 def load(folder: Path) -> Run:
     """The manifest of a run folder, whole or not."""
     path = folder / MANIFEST
+    if was_interrupted(folder):
+        raise TracekitError(f"{folder} was never finished: what was measured of it is in {folder}{INCOMPLETE}")
     if not path.is_file():
         raise TracekitError(f"{folder} is no run folder: it has no {MANIFEST}")
     try:

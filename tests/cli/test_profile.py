@@ -121,8 +121,11 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
     ("options", "message"),
     [
         (["flx"], "did you mean flux?"),
-        (["flux", "--scope", "unet"], "nothing called 'unet' to compile. --scope takes: transformer"),
-        (["flux", "--no-baseline"], "--no-baseline leaves nothing to run"),
+        (["flux", "--compiled", "--scope", "unet"], "nothing called 'unet' to compile. --scope takes: transformer"),
+        (["flux", "--no-baseline"], "--no-baseline says how to compile: pass --compiled too"),
+        (["flux", "--mode", "max-autotune", "--no-fullgraph"], "--mode, --fullgraph says how to compile"),
+        (["flux", "--size", "huge"], "has no size 'huge'"),
+        (["flux", "--pretrained", "a/b", "--size", "tiny"], "real weights have a size of their own"),
     ],
 )
 def test_a_wrong_request_is_one_line_before_anything_is_loaded(
@@ -139,7 +142,6 @@ def test_a_wrong_request_is_one_line_before_anything_is_loaded(
     ("options", "message"),
     [
         (["flux", "--height", "100"], "multiples of 16"),
-        (["flux", "--size", "huge"], "has no size 'huge'"),
         (["flux", "--size", "full"], "needs about 76 GiB of memory"),
     ],
 )

@@ -91,3 +91,24 @@ def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time():
 def test_a_recording_that_slowed_its_calls_is_told():
     finding = found(eager(), compiled(make_analysis(COMPILED, idle_us=4000), make_form("compiled", STEADY)))
     assert "compiled: a recorded step took 2.71 times" in finding["profiler_distortion"].evidence
+
+
+def test_kernels_that_take_longer_are_told_with_how_much():
+    a, b = eager(), compiled(make_analysis(LOST), make_form("compiled", STEADY))
+    assert a.busy_us is not None
+    assert b.busy_us is not None
+    findings = found(a, b)
+    assert ("more_gpu_time" in findings) is (b.busy_us >= 1.05 * a.busy_us)
+    slower = found(b, a) if b.busy_us < a.busy_us else findings
+    assert slower["more_gpu_time"].severity == "warning"
+    assert slower["more_gpu_time"].saving_us == pytest.approx(abs(b.busy_us - a.busy_us))
+
+
+def test_graphs_that_take_over_launching_are_told():
+    finding = found(eager(), compiled(make_analysis(COMPILED, graph_launches=2), make_form("compiled", STEADY)))
+    assert "CUDA graphs start" in finding["graphed_launches"].title
+    both = found(
+        compiled(make_analysis(COMPILED, graph_launches=2), make_form("compiled", STEADY)),
+        compiled(make_analysis(COMPILED, graph_launches=2), make_form("compiled", STEADY)),
+    )
+    assert "graphed_launches" not in both

@@ -4,7 +4,7 @@ import pytest
 
 from tracekit.errors import TracekitError
 from tracekit.workloads.flux_info import FLUX
-from tracekit.workloads.sizes import GIB, choose_size
+from tracekit.workloads.sizes import GIB, check_size, choose_size
 
 
 @pytest.mark.parametrize(("free_gib", "size"), [(139, "full"), (24, "small"), (4, "tiny")])
@@ -35,4 +35,10 @@ def test_a_gpu_too_full_for_the_smallest_size_says_what_to_do() -> None:
 
 def test_a_size_that_does_not_exist_lists_those_that_do() -> None:
     with pytest.raises(TracekitError, match="auto, full, small, tiny"):
-        choose_size(FLUX, "huge", "cuda", 100 * GIB)
+        check_size(FLUX, "huge", None)
+
+
+def test_real_weights_take_no_size() -> None:
+    check_size(FLUX, "auto", "owner/model")
+    with pytest.raises(TracekitError, match="a size of their own"):
+        check_size(FLUX, "tiny", "owner/model")

@@ -17,7 +17,7 @@ def check_health(trace: Trace, scope: Scope | None) -> tuple[HealthFinding, ...]
     """The findings, worst first; `scope` is None for a CPU-only recording."""
     found = [_truncated(trace), _skipped(trace), _compiling(trace), _stacks(trace)]
     if scope is not None:
-        found += [_unlinked(scope), _ambiguous(trace), _overlapping(trace), _no_steps(scope)]
+        found += [_unlinked(scope), _ambiguous(trace), _overlapping(trace), _no_steps(trace, scope)]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted((each for each in found if each), key=lambda each: order[each.severity]))
 
@@ -85,8 +85,12 @@ def _overlapping(trace: Trace) -> HealthFinding | None:
     return HealthFinding("overlapping_kernels", "warning", message, count)
 
 
-def _no_steps(scope: Scope) -> HealthFinding | None:
+def _no_steps(trace: Trace, scope: Scope) -> HealthFinding | None:
     if scope.kind != "whole":
         return None
-    message = "the whole trace is analysed: figures are totals, not per step (--window names spans to use as steps)"
+    message = "the whole trace is analysed: figures are totals, not per step"
+    spans = trace.host.filter((pl.col("kind") == "annotation") & ~pl.col("name").str.starts_with("##"))
+    names = spans["name"].unique(maintain_order=True).head(3).to_list()
+    if names:
+        message += f"; it has spans called {', '.join(names)}: --window takes a name or a regular expression"
     return HealthFinding("whole_trace", "info", message, 1)

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+#: Options that say nothing without --compiled.
+COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope")
 DTYPES = ("bfloat16", "float16", "float32")
 
 
@@ -36,7 +38,10 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
+@click.pass_context
 def profile(
+    context: click.Context,
+    /,
     workload: str,
     compiled: bool,
     no_baseline: bool,
@@ -54,8 +59,9 @@ def profile(
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
 
-    if no_baseline and not compiled:
-        raise TracekitError("--no-baseline leaves nothing to run without --compiled")
+    idle_options = _options_given(context, COMPILE_OPTIONS) if not compiled else []
+    if idle_options:
+        raise TracekitError(f"{', '.join(idle_options)} says how to compile: pass --compiled too, or leave it out")
     plan = Plan(
         request=Request(workload=workload, **asked),  # type: ignore[arg-type]
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),
@@ -65,3 +71,9 @@ def profile(
         command=command_line(),
     )
     profile_workload(plan)
+
+
+def _options_given(context: click.Context, names: tuple[str, ...]) -> list[str]:
+    """Which of these options the user has typed."""
+    given = [name for name in names if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    return [f"--{name.replace('_', '-')}" for name in given]

@@ -15,11 +15,12 @@ from rich.console import Console
 from tracekit import __version__, store
 from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.cli.results import report_run
+from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder
-from tracekit.workloads.sizes import choose_size
+from tracekit.workloads.sizes import check_size, choose_size
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
@@ -44,6 +45,7 @@ def profile_workload(plan: Plan) -> None:
     """Measures, writes the run folder, and reports. Raises TracekitError for whatever the user can mend."""
     info = find(plan.request.workload)
     scope = check_scope(info, plan.request.scope)
+    check_size(info, plan.request.size, plan.request.pretrained)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
     console = console_of_its_own()
     draft = store.begin(folder, force=plan.force)
@@ -117,8 +119,11 @@ def _choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: 
     if not request.pretrained:
         return choose_size(info, request.size, device, free_bytes)
     largest = next(iter(info.sizes))
-    if not Path(request.pretrained).is_dir():
-        choose_size(info, largest, device, free_bytes)
+    if not Path(request.pretrained).is_dir() and info.memory_gib[largest] * 2**30 > free_bytes:
+        raise TracekitError(
+            f"{request.pretrained} needs about {info.memory_gib[largest]:.0f} GiB of memory in bfloat16 and"
+            f" {free_bytes / 2**30:.1f} GiB are free on the {device.upper()}; leave --pretrained out"
+        )
     return largest, f"the weights of {request.pretrained}"
 
 

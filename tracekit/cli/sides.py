@@ -24,7 +24,7 @@ def load_side(
     The label is the form's name for a run, the file's name for a file, unless one is given. Raises TracekitError for
     whatever keeps it from being read.
     """
-    if not path.is_dir():
+    if not path.is_dir() and not store.was_interrupted(path):
         if form is not None:
             raise TracekitError(f"{path} is a trace file: it has no forms to choose from; leave --form out")
         analysis = analyze(read_with_bar(path), window=window, cpu=cpu)
@@ -48,7 +48,10 @@ def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
     found = next((each for name in names for each in run.forms if each.name == name), None)
     if found is None:
         there = " and ".join(each.name for each in run.forms) or "nothing"
-        raise TracekitError(f"{folder} has no {form or 'measured'} form: it holds {there}; record the run again")
+        raise TracekitError(
+            f"{folder} has no {form or 'measured'} form: it holds {there};"
+            " `tracekit profile ... --compiled` records both"
+        )
     return found
 
 

@@ -51,15 +51,17 @@ def analysis_summary(
 def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> RenderableType:
     """The verdict, the figures side by side, where the time went, what to do, and the commands to type next."""
     evidence = verdict_evidence(comparison)
+    health = [*comparison.a.analysis.health, *comparison.b.analysis.health]
     parts: list[RenderableType] = [Text(printable(subject(comparison.b)), style="dim"), Text()]
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
+    parts += _health([each for each in health if each.severity == "error"])
     parts += [Text(), _rendered(overview_table(comparison))]
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
     parts += [Text(), _groups(comparison)] if comparison.groups else []
     parts += [part for finding in comparison.findings for part in _finding(finding)]
     parts += [Text(), *_warnings(comparison)] if comparison.warnings else []
-    parts += _health([*comparison.a.analysis.health, *comparison.b.analysis.health])
+    parts += _health([each for each in health if each.severity != "error"])
     parts += [Text(), *_next(next_commands)] if next_commands else []
     return Group(*parts)
 

@@ -100,6 +100,6 @@ def subject(side: Side) -> str:
         return machine(side)
     parts = [settings.workload, f"{settings.size} size", machine(side), settings.dtype, f"batch {settings.batch_size}"]
     parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
-    parts += [f"{settings.steps} denoising steps"] if settings.steps else []
+    parts += [f"{settings.steps} denoising step{'s' if settings.steps > 1 else ''}"] if settings.steps else []
     weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
     return " · ".join([*parts, weights])

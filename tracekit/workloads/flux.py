@@ -294,8 +294,8 @@ def _components(pipeline: FluxPipeline, scope: str) -> tuple[Component, ...]:
 
 def _notes(request: Request, settings: Settings) -> tuple[str, ...]:
     call = (
-        f"One call makes {settings.batch_size} image(s) of {settings.height}x{settings.width} in {settings.steps}"
-        " denoising steps, from prompt to image tensor on the device (no conversion to PIL)."
+        f"One call makes images of {settings.height}x{settings.width}, {settings.batch_size} of them, in"
+        f" {settings.steps} denoising steps, from prompt to image tensor on the device (no conversion to PIL)."
     )
     if request.pretrained:
         return (call,)

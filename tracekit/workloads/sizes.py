@@ -8,16 +8,21 @@ from tracekit.model.workload import WorkloadInfo
 GIB = 2**30
 
 
-def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) -> tuple[str, str]:
-    """The size to build and why, in words for the user.
+def check_size(info: WorkloadInfo, asked: str, pretrained: str | None) -> None:
+    """Raises TracekitError for a size the workload has not, or one beside weights that bring their own."""
+    if asked != "auto" and asked not in info.sizes:
+        raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
+    if pretrained and asked != "auto":
+        raise TracekitError("real weights have a size of their own: leave --size out beside --pretrained")
 
-    `free_bytes` is the free memory of the device the model goes to. Raises TracekitError for a size the workload has
-    not, or one that cannot fit.
+
+def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) -> tuple[str, str]:
+    """The size to build and why, in words for the user; `asked` is one of the workload's sizes or `auto`.
+
+    `free_bytes` is the free memory of the device the model goes to. Raises TracekitError for a size that cannot fit.
     """
     if asked == "auto":
         return _largest_that_fits(info, device, free_bytes)
-    if asked not in info.sizes:
-        raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
     need = _need_gib(info, asked, device)
     if need * GIB > free_bytes:
         raise TracekitError(

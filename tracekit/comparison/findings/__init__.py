@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from tracekit.comparison.findings.compile_slower import find_compile_slower
 from tracekit.comparison.findings.fewer_kernels import find_fewer_kernels
+from tracekit.comparison.findings.graphed_launches import find_graphed_launches
 from tracekit.comparison.findings.launch_bound import find_launch_bound
 from tracekit.comparison.findings.lost_attention import find_lost_attention
+from tracekit.comparison.findings.more_gpu_time import find_more_gpu_time
 from tracekit.comparison.findings.profiler_distortion import find_profiler_distortion
 from tracekit.comparison.findings.recompiled_during_timing import find_recompiled_during_timing
 from tracekit.model.comparison import Comparison, Finding
@@ -17,7 +19,9 @@ FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
     find_recompiled_during_timing,
     find_compile_slower,
     find_lost_attention,
+    find_more_gpu_time,
     find_launch_bound,
+    find_graphed_launches,
     find_fewer_kernels,
     find_profiler_distortion,
 )
