@@ -6,7 +6,6 @@ were the same from 2.9 to 2.15. Counters are global to the process, so only diff
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,26 +15,20 @@ from typing import Any
 @dataclass
 class CompilationWatch:
     """What has been compiled since the watch began. `compilations` counts compile events: frames that Dynamo traced and
-    CUDA graphs that were recorded; `seconds` is the time in them."""
+    CUDA graphs that were recorded."""
 
     compilations: int = 0
-    seconds: float = 0.0
     on_event: Callable[[str], None] | None = None
     _recordings: int = field(default=0, repr=False)
-    _began: float = field(default=0.0, repr=False)
     _before: dict[str, int] = field(default_factory=dict, repr=False)
 
     def start(self, event: Any) -> None:
         self.compilations += 1
-        self._began = time.perf_counter()
         recording = "CUDAGRAPH" in str(event.callback_trigger)
         self._recordings += recording
         if self.on_event:
             graph = self.compilations - self._recordings
             self.on_event(f"CUDA graph {self._recordings}" if recording else f"graph {graph}")
-
-    def end(self, _event: Any) -> None:
-        self.seconds += time.perf_counter() - self._began
 
     def since_start(self, counter: str) -> int:
         """How much one of `read_counters()` has grown since the watch began."""
@@ -53,7 +46,6 @@ def read_counters() -> dict[str, int]:
         "graphs": int(counters["stats"]["unique_graphs"]),
         "graph_breaks": sum(counters["graph_break"].values()),
         "cache_hits": int(counters["inductor"]["fxgraph_cache_hit"]),
-        "cudagraph_skips": int(counters["inductor"]["cudagraph_skips"]),
     }
 
 
@@ -72,9 +64,7 @@ def watch_compilation(on_event: Callable[[str], None] | None = None) -> Iterator
     watch = CompilationWatch(on_event=on_event)
     watch.mark()
     callback_handler.register_start_callback(watch.start)
-    callback_handler.register_end_callback(watch.end)
     try:
         yield watch
     finally:
         callback_handler.remove_start_callback(watch.start)
-        callback_handler.remove_end_callback(watch.end)
