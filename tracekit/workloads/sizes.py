@@ -29,7 +29,7 @@ def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) ->
             f"{info.name} at size {asked} needs about {need:.0f} GiB of memory and {free_bytes / GIB:.1f} GiB are free"
             f" on the {device.upper()}; pass a smaller --size, or --size auto"
         )
-    return asked, f"size {asked} was asked for"
+    return asked, "as asked"
 
 
 def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int) -> tuple[str, str]:
