@@ -89,7 +89,9 @@ def load(folder: Path) -> Run:
     if was_interrupted(folder):
         raise TracekitError(f"{folder} was never finished: what was measured of it is in {folder}{INCOMPLETE}")
     if not path.is_file():
-        raise TracekitError(f"{folder} is no run folder: it has no {MANIFEST}")
+        raise TracekitError(
+            f"{folder} is no run folder, it has no {MANIFEST}: name one that `tracekit profile` wrote, or a trace file"
+        )
     try:
         return msgspec.json.decode(path.read_bytes(), type=Run)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
