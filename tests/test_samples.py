@@ -60,6 +60,19 @@ def test_the_committed_report_says_what_the_run_holds() -> None:
     assert abs(comparison.waterfall.residual_us) < 0.03 * comparison.waterfall.a_us
 
 
+def test_idle_causes_keep_what_the_light_recording_measured() -> None:
+    # The rich eager recording has six times the idle time: its proportions would turn the change of device gaps around.
+    sides = [load_side(RUN, form="eager"), load_side(RUN, form="compiled")]
+    for side in sides:
+        idle = side.analysis.idle
+        assert idle is not None
+        light = {each.cause: each.us for each in idle.causes}
+        shown = side.idle_by_cause("unprofiled")
+        assert shown["device"] / shown["launch_call"] == pytest.approx(light["device"] / light["launch_call"])
+        assert sum(shown.values()) == pytest.approx(side.unprofiled_idle_us)
+    assert sides[1].idle_by_cause("unprofiled")["device"] < sides[0].idle_by_cause("unprofiled")["device"]
+
+
 def test_samples_name_no_machine() -> None:
     texts = [(path, path.read_text(encoding="utf-8")) for path in [*REPORTS, *RUN.glob("*.json")]]
     texts += [(path, gzip.decompress(path.read_bytes()).decode()) for path in RUN.glob("*.json.gz")]

@@ -36,6 +36,14 @@ def test_compiling_while_recording_is_a_warning(tmp_path: Path) -> None:
     assert found["compile_in_window"].severity == "warning"
 
 
+def test_compiling_outside_the_steps_is_not_theirs(tmp_path: Path) -> None:
+    step = [make_span(100, 110), make_call(101, 102, correlation=1), make_kernel(103, 104, correlation=1)]
+    before = make_op(0, 90, name="inductor_compile (dynamo_timed)")
+    assert "compile_in_window" not in health_of(tmp_path, [*step, before])
+    reaching_in = make_op(0, 101, name="inductor_compile (dynamo_timed)")
+    assert health_of(tmp_path, [*step, before, reaching_in])["compile_in_window"].count == 1
+
+
 def test_python_stacks_are_a_warning(tmp_path: Path) -> None:
     stack = make_event("python_function", 0, 1, name="model.py(3): forward")
     assert "python_stacks_recorded" in health_of(tmp_path, [make_kernel(0, 1), stack])

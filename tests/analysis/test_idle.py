@@ -134,6 +134,25 @@ def test_a_sync_is_charged_only_with_the_gap_that_began_under_it(tmp_path: Path)
     assert syncs["cudaDeviceSynchronize"].idle_after_us == 0
 
 
+def test_a_sync_on_a_thread_that_explains_no_gap_is_counted(tmp_path: Path) -> None:
+    elsewhere = make_call(40, 45, name="cudaStreamSynchronize", thread=2)
+    op = make_op(39, 46, name="aten::item", thread=2)
+    (sync,) = idle_of(tmp_path, gap_with(op, elsewhere)).syncs
+    assert (sync.call, sync.count, sync.idle_after_us, sync.where) == ("cudaStreamSynchronize", 1, 0, "aten::item")
+
+
+def test_a_sync_is_counted_where_the_gpu_never_idles(tmp_path: Path) -> None:
+    idle = idle_of(
+        tmp_path,
+        [
+            make_call(0, 1, correlation=1),
+            make_kernel(2, 20, correlation=1),
+            make_call(5, 9, name="cudaDeviceSynchronize"),
+        ],
+    )
+    assert (idle.gap_count, [(sync.call, sync.count) for sync in idle.syncs]) == (0, [("cudaDeviceSynchronize", 1)])
+
+
 moments = st.integers(0, 400)
 
 

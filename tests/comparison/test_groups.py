@@ -90,3 +90,14 @@ def test_every_activity_is_in_exactly_one_group_and_the_changes_add_up(a, b, a_s
     assert sorted(member.name for group in groups for member in group.b) == sorted(b)
     change = sum(us for _, _, us in b.values()) / b_steps - sum(us for _, _, us in a.values()) / a_steps
     assert math.fsum(group.delta_us for group in groups) == pytest.approx(change, abs=1e-6)
+
+
+def test_a_kernel_and_a_memory_set_of_one_name_are_told_apart(tmp_path):
+    from tests.traces import make_copy, make_kernel, make_trace
+
+    from tracekit.analysis import analyze
+    from tracekit.model.comparison import Side
+
+    events = [make_kernel(0, 5, name="fillBuffer"), {**make_copy(6, 9, kind="memset"), "name": "fillBuffer"}]
+    side = Side("x", "x", analyze(make_trace(tmp_path, events)), None, None, None)
+    assert sorted(group.a[0].total_us for group in group_kernels(side, side)) == [3, 5]

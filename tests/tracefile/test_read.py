@@ -19,6 +19,13 @@ def test_nanoseconds_survive_microseconds_counted_since_boot(tmp_path: Path) -> 
     assert (trace.activities["start_ns"].diff().drop_nulls()).to_list() == [2000]
 
 
+def test_an_event_at_zero_does_not_cost_the_others_their_nanoseconds(tmp_path: Path) -> None:
+    late = 4999999999999.0
+    kernels = [make_kernel(0, 1), *({**make_kernel(0, 0), "ts": late + i / 1000, "dur": 0.001} for i in range(1000))]
+    starts = make_trace(tmp_path, kernels).activities["start_ns"].to_list()
+    assert starts[1:] == [4999999999999000 + i for i in range(1000)]
+
+
 def test_triton_host_events_are_not_gpu_work(tmp_path: Path) -> None:
     trace = make_trace(tmp_path, [make_op(0, 5, name="triton_poi_fused_add_0", stream=7, kernel_file="x.py")])
     assert trace.activities.height == 0
@@ -68,6 +75,7 @@ def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
     ("broken", "reason"),
     [
         ({"ts": None}, "no time"),
+        ({"ts": 2e17}, "no time"),
         ({"dur": -1}, "negative duration"),
         ({"dur": 1e300}, "absurd duration"),
         ({"dur": None}, "no duration"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tracekit.analysis.timeline import COMPILING
 from tracekit.analysis.window import Scope, columns
@@ -15,7 +17,7 @@ STACKS_FACTOR = "up to 4 times"
 
 def check_health(trace: Trace, scope: Scope | None) -> tuple[HealthFinding, ...]:
     """The findings, worst first; `scope` is None for a CPU-only recording."""
-    found = [_truncated(trace), _skipped(trace), _compiling(trace), _stacks(trace)]
+    found = [_truncated(trace), _skipped(trace), _compiling(trace, scope), _stacks(trace)]
     if scope is not None:
         found += [_unlinked(scope), _ambiguous(trace), _overlapping(trace), _no_steps(trace, scope)]
     order = {"error": 0, "warning": 1, "info": 2}
@@ -37,12 +39,25 @@ def _skipped(trace: Trace) -> HealthFinding | None:
     return HealthFinding("skipped_events", "error", f"events that could not be read were left out ({reasons})", count)
 
 
-def _compiling(trace: Trace) -> HealthFinding | None:
-    count = trace.host.filter(pl.col("name").str.ends_with(COMPILING)).height
+def _compiling(trace: Trace, scope: Scope | None) -> HealthFinding | None:
+    """Compiling before the window or between its steps costs none of its time."""
+    compiling = trace.host.filter(pl.col("name").str.ends_with(COMPILING))
+    if scope is not None:
+        compiling = compiling.filter(pl.Series(_touching(scope, *columns(compiling, "start_ns", "end_ns"))))
+    count = compiling.height
     if not count:
         return None
     message = "torch.compile was compiling while this was recorded: times are not those of compiled code alone"
     return HealthFinding("compile_in_window", "warning", message, count)
+
+
+def _touching(scope: Scope, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of these stretches lie at least partly in the window of some device."""
+    touching = np.zeros(len(starts), dtype=bool)
+    for window in scope.windows.values():
+        for begin, end in window:
+            touching |= (starts < end) & (ends > begin)
+    return touching
 
 
 def _stacks(trace: Trace) -> HealthFinding | None:

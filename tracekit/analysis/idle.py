@@ -43,6 +43,7 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     """Every gap of every device in the window, divided by cause."""
     gaps = [_find_gaps(trace, scope, device) for device in scope.windows]
     threads = {int(thread) for each in gaps for thread in np.unique(each.thread) if thread >= 0}
+    threads |= _syncing_threads(scope)
     launching = set(scope.activities["call"].drop_nulls().to_list())
     timelines = {thread: lay_flat(trace, thread, launching) for thread in threads}
     unrecorded = _unrecorded_cause(trace)
@@ -135,6 +136,12 @@ def _sum_causes(divided: Iterable[NDArray[np.int64]]) -> tuple[CauseTime, ...]:
         for cause, code in CAUSE_CODES.items()
         if totals[code]
     )
+
+
+def _syncing_threads(scope: Scope) -> set[int]:
+    """The threads that wait for the GPU, among them those that explain no gap: their waits are counted all the same."""
+    waits = pl.Series([is_sync_call(name) for name in scope.calls["name"]], dtype=pl.Boolean)
+    return set(scope.calls.filter(waits)["thread"].to_list())
 
 
 def _measure_syncs(scope: Scope, gaps: list[Gaps], timelines: dict[int, Timeline]) -> tuple[SyncTime, ...]:

@@ -42,6 +42,9 @@ class _Leftover:
     b: tuple[GroupMember, ...]
 
 
+_Key = tuple[str, str]
+
+
 def group_kernels(a: Side, b: Side) -> tuple[KernelGroup, ...]:
     """Every kernel and copy of both sides in exactly one group, per step, largest change of GPU time first.
 
@@ -50,8 +53,8 @@ def group_kernels(a: Side, b: Side) -> tuple[KernelGroup, ...]:
     if not (a.analysis.kernels and b.analysis.kernels):
         return ()
     a_times, b_times = _per_step(a), _per_step(b)
-    same = {name for name in a_times if name in b_times and _same_count(a_times[name], b_times[name])}
-    groups = [_group("unchanged", name, "names", (a_times[name].member,), (b_times[name].member,)) for name in same]
+    same = {key for key in a_times if key in b_times and _same_count(a_times[key], b_times[key])}
+    groups = [_group("unchanged", key[1], "names", (a_times[key].member,), (b_times[key].member,)) for key in same]
     groups += [_matched_by_family(leftover) for leftover in _leftovers(a_times, b_times, same)]
     _check_partition(groups, a, b)
     return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), group.label)))
@@ -75,27 +78,30 @@ def _same_count(a: _PerStep, b: _PerStep) -> bool:
     return math.isclose(a.member.count, b.member.count)
 
 
-def _per_step(side: Side) -> dict[str, _PerStep]:
+def _per_step(side: Side) -> dict[_Key, _PerStep]:
+    """By family and name: a kernel and a memory set may share a name."""
     kernels = side.analysis.kernels.by_name if side.analysis.kernels else ()
     copies = side.analysis.copies.by_name if side.analysis.copies else ()
     return {
-        each.name: _PerStep(each.family, GroupMember(each.name, each.count / side.steps, each.total_us / side.steps))
+        (each.family, each.name): _PerStep(
+            each.family, GroupMember(each.name, each.count / side.steps, each.total_us / side.steps)
+        )
         for each in (*kernels, *copies)
     }
 
 
-def _leftovers(a: dict[str, _PerStep], b: dict[str, _PerStep], same: set[str]) -> Iterable[_Leftover]:
+def _leftovers(a: dict[_Key, _PerStep], b: dict[_Key, _PerStep], same: set[_Key]) -> Iterable[_Leftover]:
     for label in (*GROUP_OF_FAMILY.values(), ELEMENT_WISE):
         a_members, b_members = _members(a, label, same), _members(b, label, same)
         if a_members or b_members:
             yield _Leftover(label, a_members, b_members)
 
 
-def _members(times: dict[str, _PerStep], label: str, same: set[str]) -> tuple[GroupMember, ...]:
+def _members(times: dict[_Key, _PerStep], label: str, same: set[_Key]) -> tuple[GroupMember, ...]:
     return tuple(
         time.member
-        for name, time in times.items()
-        if name not in same and GROUP_OF_FAMILY.get(time.family, ELEMENT_WISE) == label
+        for key, time in times.items()
+        if key not in same and GROUP_OF_FAMILY.get(time.family, ELEMENT_WISE) == label
     )
 
 

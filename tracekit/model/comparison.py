@@ -17,6 +17,10 @@ Basis = Literal["unprofiled", "trace"]
 MatchedBy = Literal["provenance", "anchors", "names", "unmatched"]
 
 
+#: Causes that only a recording with operators can tell apart.
+UNSEEN_BY_LIGHT = ("op_dispatch", "guards", "compile", "gc", "python")
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """One side of a comparison: a trace's analysis, and what the run folder says of it where there is one.
@@ -83,15 +87,14 @@ class Side:
         return self.rich if self.rich and self.rich.idle else self.analysis
 
     def idle_by_cause(self, basis: Basis) -> dict[str, float]:
-        """Idle time per step by cause, in microseconds.
+        """Idle time per step by cause, in microseconds; it adds up to `idle_us(basis)`.
 
-        It adds up to `idle_us(basis)` and is divided as the recording that tells what the host did divides its own idle
-        time. On the unprofiled basis the profiler's share is left out: there was no profiler. `unattributed` takes what
-        no recording divides. Causes without time are left out.
+        What the light recording attributes stays in its proportions: it distorts least. Only the rest, where it holds
+        no operators, is divided among host causes as in the rich recording. On the unprofiled basis the profiler's
+        share is left out and all are scaled to that idle time. Causes without time are left out.
         """
         whole = self.idle_us(basis)
-        idle = self.host.idle
-        shares = {each.cause: each.us for each in idle.causes if each.us} if idle else {}
+        shares = self._idle_shares()
         if basis == "unprofiled":
             shares.pop("profiler", None)
         total = math.fsum(shares.values())
@@ -99,12 +102,27 @@ class Side:
             return {}
         return {cause: us / total * whole for cause, us in shares.items()} if total else {"unattributed": whole}
 
+    def _idle_shares(self) -> dict[str, float]:
+        light = _causes(self.analysis)
+        rich = {cause: us for cause, us in _causes(self.rich).items() if cause in UNSEEN_BY_LIGHT} if self.rich else {}
+        seen = math.fsum(rich.values())
+        if not seen or "unattributed" not in light:
+            return light
+        rest = light.pop("unattributed")
+        for cause, us in rich.items():
+            light[cause] = light.get(cause, 0.0) + us / seen * rest
+        return light
+
     def family_us(self, family: str) -> float:
         """GPU time per step of one kernel family; 0 when the side has no GPU figures."""
         kernels = self.analysis.kernels
         return (
             sum(each.total_us for each in kernels.by_family if each.family == family) / self.steps if kernels else 0.0
         )
+
+
+def _causes(analysis: Analysis) -> dict[str, float]:
+    return {each.cause: each.us for each in analysis.idle.causes if each.us} if analysis.idle else {}
 
 
 @dataclass(frozen=True, slots=True)

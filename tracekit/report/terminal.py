@@ -151,7 +151,11 @@ def _idle(side: Side) -> RenderableType:
     drawn = _empty((Column("Cause", numeric=False), Column("Idle")))
     for cause, us in sorted(side.idle_by_cause("trace").items(), key=lambda item: -item[1]):
         drawn.add_row(Text(cause_words(cause)), Text(duration(us)))
-    note = "Divided as in the rich recording, which holds the operators." if side.host is side.rich else ""
+    note = (
+        "Host time that the light recording does not divide is divided as in the rich one."
+        if side.host is side.rich
+        else ""
+    )
     return _captioned(f"Idle time by cause, as recorded, {scope(side)}", drawn, note)
 
 

@@ -44,6 +44,9 @@ CALL_CATEGORIES = {
 #: Longer than this is no duration but an overflow: 2**53 ns is 104 days.
 LONGEST_US = 2**53 / 1e3
 
+#: Nanoseconds since any origin must fit 64 bits.
+LONGEST_TS_US = 2**62 / 1e3
+
 ACTIVITY_SCHEMA = {
     "kind": pl.String,
     "name": pl.String,
@@ -134,8 +137,9 @@ class Tables:
         if reason:
             self.skipped[reason] += 1
             return None
-        # The whole microseconds go first: a double has no digits left for nanoseconds since 1970.
-        start_ns = round((event.ts - self.origin_us) * 1000)  # type: ignore[operator]
+        # Whole microseconds and the rest apart: a double that holds both has no digits left for nanoseconds.
+        whole_us = math.floor(event.ts)  # type: ignore[arg-type]
+        start_ns = (whole_us - self.origin_us) * 1000 + round((event.ts - whole_us) * 1000)  # type: ignore[operator]
         return start_ns, start_ns + round(event.dur * 1000)  # type: ignore[operator]
 
     def _thread(self, event: Event) -> int:
@@ -145,7 +149,7 @@ class Tables:
 def _fault(event: Event) -> str | None:
     if event.name is None:
         return "no name"
-    if event.ts is None or not math.isfinite(event.ts) or abs(event.ts) > 2**62:
+    if event.ts is None or not math.isfinite(event.ts) or abs(event.ts) > LONGEST_TS_US:
         return "no time"
     if event.dur is None or not math.isfinite(event.dur):
         return "no duration"
