@@ -26,7 +26,8 @@ def judge(a: Side, b: Side, order: tuple[FormName, ...]) -> tuple[Verdict, tuple
 
     The speed-up is the ratio of the median walls. Its interval is a 95 % bootstrap one: rounds are resampled whole when
     the sides were timed in alternation, each side by itself when not. The noise floor is an A/A control (see
-    `find_noise_floor`). Faster or slower needs the interval to leave 1 out and the change to exceed the noise floor.
+    `find_noise_floor`).
+    Faster or slower needs calls in alternation, an interval that leaves 1 out, and a change beyond the noise floor.
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
         return NOT_TIMED, ("No unprofiled times of both sides: the traces alone cannot say which side is faster.",)
@@ -41,7 +42,7 @@ def judge(a: Side, b: Side, order: tuple[FormName, ...]) -> tuple[Verdict, tuple
         return Verdict("inconclusive", speedup, None, None, *ends), warnings
     ci95 = bootstrap_interval(a_us, b_us, paired=interleaved)
     noise = max(find_noise_floor(a_us), find_noise_floor(b_us))
-    result: Result = "inconclusive" if recompiled else _decide(speedup, ci95, noise)
+    result: Result = "inconclusive" if recompiled or not interleaved else _decide(speedup, ci95, noise)
     return Verdict(result, speedup, ci95, noise, *ends), warnings
 
 
