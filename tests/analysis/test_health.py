@@ -56,11 +56,47 @@ def test_kernels_of_one_stream_that_overlap_are_a_warning(tmp_path: Path) -> Non
     assert "overlapping_kernels" not in health_of(tmp_path, [make_kernel(0, 10), make_kernel(9.5, 15)])
 
 
-def test_processes_that_use_the_same_correlation_ids_are_a_warning(tmp_path: Path) -> None:
+def test_correlation_ids_of_several_calls_are_a_warning(tmp_path: Path) -> None:
     one, other = make_call(0, 1, correlation=1), {**make_call(5, 6, correlation=1), "pid": 200}
     assert health_of(tmp_path, [make_kernel(2, 3, correlation=1), one, other])["ambiguous_correlations"].count == 1
     same = {**other, "pid": one["pid"], "tid": 2}
-    assert "ambiguous_correlations" not in health_of(tmp_path, [make_kernel(2, 3, correlation=1), one, same])
+    assert health_of(tmp_path, [make_kernel(2, 3, correlation=1), one, same])["ambiguous_correlations"].count == 1
+    assert "ambiguous_correlations" not in health_of(
+        tmp_path, [make_kernel(2, 3, correlation=2), one, same, make_call(1, 2, correlation=2)]
+    )
+
+
+def test_a_kernel_of_no_known_gpu_is_a_warning(tmp_path: Path) -> None:
+    nameless = {**make_kernel(2, 3), "pid": "GPU", "args": {}}
+    assert health_of(tmp_path, [make_kernel(0, 1), nameless])["unnamed_device"].count == 1
+    numbered = {**nameless, "pid": "GPU 3"}
+    assert "unnamed_device" not in health_of(tmp_path, [make_kernel(0, 1), numbered])
+
+
+def test_steps_that_share_time_on_the_gpu_are_a_warning(tmp_path: Path) -> None:
+    events = [
+        make_span(0, 10, name="ProfilerStep#0"),
+        make_span(10, 20, name="ProfilerStep#1"),
+        make_call(1, 2, correlation=1),
+        make_call(11, 12, correlation=2),
+        make_kernel(3, 15, correlation=1),
+        make_kernel(15, 18, correlation=2),
+    ]
+    assert "5.0 us" in health_of(tmp_path, events)["overlapping_steps"].message
+
+
+def test_work_launched_outside_the_steps_is_a_warning(tmp_path: Path) -> None:
+    events = [
+        make_call(0, 1, correlation=1),
+        make_span(10, 30),
+        make_call(11, 12, correlation=2),
+        make_kernel(8, 20, correlation=1),
+        make_kernel(20, 25, correlation=2),
+    ]
+    assert "10.0 us" in health_of(tmp_path, events)["work_from_outside"].message
+    analysis = analyze(make_trace(tmp_path, events))
+    assert analysis.gpu is not None
+    assert (analysis.gpu.busy_us, analysis.gpu.outside_us) == (15, 10)
 
 
 def test_kernels_without_a_launch_are_counted(tmp_path: Path) -> None:

@@ -19,11 +19,37 @@ def test_nanoseconds_survive_microseconds_counted_since_boot(tmp_path: Path) -> 
     assert (trace.activities["start_ns"].diff().drop_nulls()).to_list() == [2000]
 
 
-def test_an_event_at_zero_does_not_cost_the_others_their_nanoseconds(tmp_path: Path) -> None:
+def test_an_event_at_zero_is_set_aside_and_costs_the_others_nothing(tmp_path: Path) -> None:
     late = 4999999999999.0
     kernels = [make_kernel(0, 1), *({**make_kernel(0, 0), "ts": late + i / 1000, "dur": 0.001} for i in range(1000))]
-    starts = make_trace(tmp_path, kernels).activities["start_ns"].to_list()
-    assert starts[1:] == [4999999999999000 + i for i in range(1000)]
+    trace = make_trace(tmp_path, kernels)
+    starts = trace.activities["start_ns"].to_list()
+    assert [start - starts[0] for start in starts] == list(range(1000))
+    assert trace.skipped == {"time far from all others": 1}
+
+
+def test_a_long_pause_that_an_event_fills_is_no_silence(tmp_path: Path) -> None:
+    hour = 3600e6
+    events = [make_op(0, 2 * hour, name="wait"), make_kernel(1, 2), make_kernel(2 * hour, 2 * hour + 1)]
+    trace = make_trace(tmp_path, events)
+    assert (trace.activities.height, trace.skipped) == (2, {})
+
+
+def test_a_bad_argument_costs_itself_and_not_its_event(tmp_path: Path) -> None:
+    kernel = make_kernel(0, 1, correlation=3)
+    events = [{**kernel, "args": {**kernel["args"], "bytes": [1]}}, {**make_kernel(2, 3), "args": []}]
+    trace = make_trace(tmp_path, events)
+    assert trace.activities["correlation"].to_list() == [3, None]
+    assert trace.skipped == {}
+
+
+def test_what_lies_within_a_broken_event_is_no_event_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    broken = '{"ph": "X", "cat": "kernel", "dur": oops, "args": {"name": "inner", "ph": "X", "ts": 1, "dur": 1}}'
+    good = '{"ph": "X", "cat": "kernel", "name": "k", "ts": 0, "dur": 1, "pid": 0, "tid": 7}'
+    path.write_text('{"traceEvents": [' + f"{broken}, {good}]}}")
+    trace = read_trace(path)
+    assert (trace.events, dict(trace.skipped)) == (1, {"invalid JSON": 1})
 
 
 def test_triton_host_events_are_not_gpu_work(tmp_path: Path) -> None:

@@ -48,12 +48,13 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
             f"no GPU activity of {trace.path} belongs to the window; pass --window whole or another span"
         )
     used = devices.measure_devices(trace, scope)
+    gpu = devices.sum_devices(used)
     return Analysis(
         trace=_facts(trace),
-        health=check_health(trace, scope),
+        health=check_health(trace, scope, gpu),
         window=Window(scope.kind, len(scope.spans), max(device.span_us for device in used)),
         devices=used,
-        gpu=devices.sum_devices(used),
+        gpu=gpu,
         kernels=kernels.summarize_kernels(scope),
         copies=kernels.summarize_copies(scope),
         launches=launches.count_launches(scope),
@@ -69,7 +70,7 @@ def _analyze_cpu(trace: Trace, window: str) -> Analysis:
     use = cpu_only.measure_cpu(trace, spans)
     return Analysis(
         trace=_facts(trace),
-        health=check_health(trace, None),
+        health=check_health(trace, None, None),
         window=Window(kind, len(spans), use.span_us),
         devices=(),
         gpu=None,

@@ -27,7 +27,8 @@ def _measure(trace: Trace, scope: Scope, device: int, name: str | None) -> Devic
     window = scope.windows[device]
     span_ns = interval.length(window)
     idle_ns = interval.length(interval.complement(busy_intervals(trace, device), window))
-    streams = scope.activities.filter(pl.col("device") == device)["stream"].n_unique()
+    own = scope.activities.filter(pl.col("device") == device)
+    own_idle_ns = interval.length(interval.complement(interval.union(*columns(own, "start_ns", "end_ns")), window))
     return DeviceUse(
         id=device,
         name=name,
@@ -35,7 +36,8 @@ def _measure(trace: Trace, scope: Scope, device: int, name: str | None) -> Devic
         busy_us=(span_ns - idle_ns) / 1e3,
         idle_us=idle_ns / 1e3,
         idle_fraction=idle_ns / span_ns if span_ns else 0.0,
-        streams=streams,
+        streams=own["stream"].n_unique(),
+        outside_us=(own_idle_ns - idle_ns) / 1e3,
     )
 
 
@@ -43,4 +45,5 @@ def sum_devices(devices: tuple[DeviceUse, ...]) -> GpuUse:
     """The sums over devices: device time, which is more than wall time where there are several."""
     span = sum(device.span_us for device in devices)
     idle = sum(device.idle_us for device in devices)
-    return GpuUse(span, sum(device.busy_us for device in devices), idle, idle / span if span else 0.0)
+    busy, outside = sum(device.busy_us for device in devices), sum(device.outside_us for device in devices)
+    return GpuUse(span, busy, idle, idle / span if span else 0.0, outside)

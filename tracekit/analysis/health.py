@@ -6,20 +6,28 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tracekit.analysis import interval
+from tracekit.analysis.links import count_ambiguous
 from tracekit.analysis.timeline import COMPILING
 from tracekit.analysis.window import Scope, columns
-from tracekit.model.analysis import HealthFinding
+from tracekit.model.analysis import GpuUse, HealthFinding
 from tracekit.model.trace import Trace
 
 #: Field measurements on an H200, torch 2.11: with_stack on compiled FLUX.1-dev took 4.02 times as long as unprofiled.
 STACKS_FACTOR = "up to 4 times"
 
+#: More than this share of busy time by work from outside the window is worth saying.
+MOST_OUTSIDE = 0.001
 
-def check_health(trace: Trace, scope: Scope | None) -> tuple[HealthFinding, ...]:
-    """The findings, worst first; `scope` is None for a CPU-only recording."""
+
+def check_health(trace: Trace, scope: Scope | None, gpu: GpuUse | None) -> tuple[HealthFinding, ...]:
+    """The findings, worst first; `scope` and `gpu` are None for a CPU-only recording."""
     found = [_truncated(trace), _skipped(trace), _compiling(trace, scope), _stacks(trace)]
     if scope is not None:
-        found += [_unlinked(scope), _ambiguous(trace), _overlapping(trace), _no_steps(trace, scope)]
+        found += [_unlinked(scope), _ambiguous(scope), _unplaced(trace), _overlapping(trace), _no_steps(trace, scope)]
+        found += [_shared_steps(scope), _overlapping_steps(scope)]
+    if gpu is not None:
+        found += [_outside_work(gpu)]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted((each for each in found if each), key=lambda each: order[each.severity]))
 
@@ -76,16 +84,23 @@ def _unlinked(scope: Scope) -> HealthFinding | None:
     return HealthFinding("unlinked_kernels", "warning", message, kernels.height)
 
 
-def _ambiguous(trace: Trace) -> HealthFinding | None:
+def _ambiguous(scope: Scope) -> HealthFinding | None:
     """Correlation ids are counted per process: traces of several that were merged use the same ones."""
-    processes = pl.Series([thread.pid for thread in trace.threads], dtype=pl.String)
-    calls = trace.calls.filter(pl.col("correlation").is_not_null())
-    calls = calls.with_columns(process=processes.gather(calls["thread"]))
-    count = calls.group_by("correlation").agg(pl.col("process").n_unique()).filter(pl.col("process") > 1).height
+    count = count_ambiguous(scope.linked, scope.calls)
     if not count:
         return None
-    message = "processes use the same correlation ids (merged ranks?): kernels may be joined to another's launch calls"
+    message = (
+        "GPU activities name a correlation id that several host calls carry (merged processes?): each is joined to the"
+        " last such call before it, which may be another's launch"
+    )
     return HealthFinding("ambiguous_correlations", "warning", message, count)
+
+
+def _unplaced(trace: Trace) -> HealthFinding | None:
+    if not trace.unplaced:
+        return None
+    message = "GPU activities do not say which GPU they ran on: they are counted for GPU 0"
+    return HealthFinding("unnamed_device", "warning", message, trace.unplaced)
 
 
 def _overlapping(trace: Trace) -> HealthFinding | None:
@@ -109,3 +124,38 @@ def _no_steps(trace: Trace, scope: Scope) -> HealthFinding | None:
     if names:
         message += f"; it has spans called {', '.join(names)}: --window takes a name or a regular expression"
     return HealthFinding("whole_trace", "info", message, 1)
+
+
+def _shared_steps(scope: Scope) -> HealthFinding | None:
+    if not scope.doubtful:
+        return None
+    message = (
+        "GPU activities launched on another thread lie in spans of several threads at once: each is counted for the"
+        " span that began last"
+    )
+    return HealthFinding("ambiguous_steps", "warning", message, scope.doubtful)
+
+
+def _overlapping_steps(scope: Scope) -> HealthFinding | None:
+    """Steps may overlap where the host runs ahead of the GPU, or on several threads."""
+    shared_ns = max(
+        (interval.length(each) - interval.length(scope.windows[device]) for device, each in scope.step_windows.items()),
+        default=0,
+    )
+    if not shared_ns:
+        return None
+    message = (
+        f"steps overlap on the GPU by {shared_ns / 1e3:,.1f} us in all: the list of steps counts that time in each of"
+        " them, all other figures count it once"
+    )
+    return HealthFinding("overlapping_steps", "warning", message, len(scope.spans))
+
+
+def _outside_work(gpu: GpuUse) -> HealthFinding | None:
+    if gpu.outside_us <= MOST_OUTSIDE * gpu.busy_us:
+        return None
+    message = (
+        f"for {gpu.outside_us:,.1f} us of the window nothing ran on the GPU but work launched outside of it: that is"
+        " in its busy time, and among none of its kernels"
+    )
+    return HealthFinding("work_from_outside", "warning", message, 1)

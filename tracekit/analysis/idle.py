@@ -63,13 +63,10 @@ def _unrecorded_cause(trace: Trace) -> str:
 
 def _find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
     holes = interval.complement(busy_intervals(trace, device), scope.windows[device])
-    activities = trace.activities.filter(pl.col("device") == device)
     # The trace's own activities, not the window's: what ends a gap may have been launched before the step.
-    joined = activities.join(
-        scope.calls.unique("correlation", keep="first", maintain_order=True).select(
-            "correlation", launched_ns="end_ns", launched_on="thread"
-        ),
-        on="correlation",
+    joined = scope.linked.filter(pl.col("device") == device).join(
+        scope.calls.select("call", launched_ns="end_ns", launched_on="thread"),
+        on="call",
         how="left",
         maintain_order="left",
     )

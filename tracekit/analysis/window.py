@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from tracekit.analysis import interval
 from tracekit.analysis.interval import Intervals
+from tracekit.analysis.links import link_launches
 from tracekit.errors import TracekitError
 from tracekit.model.trace import Trace
 
 #: Spans that mark steps, the first kind that is there counts: tracekit's own, then torch.profiler's schedule.
 STEP_MARKS = (r"tracekit\.step#(\d+)", r"ProfilerStep#(\d+)")
+#: Profilers before 2023 wrote `ProfilerStep#N` as an operator.
+MARKING_KINDS = ("annotation", "op")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,37 +37,34 @@ class Scope:
     """The part of a trace that is analysed.
 
     `activities` are those that belong, with two columns more: `call`, the row of `calls` that launched it (None: not
-    recorded), and `step`, the position in `spans`. `calls` is the trace's table with its row number. `windows` is the
-    analysed time of each device and `step_windows[device][i]` that of step i (nanoseconds).
+    recorded), and `step`, the position in `spans`. `linked` are the activities of the whole trace with their `call`:
+    what was launched outside the window may run inside it. `calls` is the trace's table with its row number. `windows`
+    is the analysed time of each device and `step_windows[device][i]` that of step i (nanoseconds). `doubtful` counts
+    the activities that could belong to several steps, because the spans of several threads overlap.
     """
 
     kind: Literal["steps", "span", "whole"]
     spans: tuple[Span, ...]
     activities: pl.DataFrame
+    linked: pl.DataFrame
     calls: pl.DataFrame
     windows: dict[int, Intervals]
     step_windows: dict[int, Intervals]
+    doubtful: int
 
 
 def find_scope(trace: Trace, window: str) -> Scope:
     """What `window` names: `auto` (steps if any are marked, else whole), `steps`, `whole`, or the name or regular
     expression of a host span. Raises TracekitError when nothing in the trace matches."""
-    calls = trace.calls.with_row_index("call")
-    activities = _with_launches(trace.activities, calls)
+    linked, calls = link_launches(trace)
     kind, spans = find_named_or_steps(trace, window)
     if kind == "whole":
-        bounds = {device: _extent(activities.filter(pl.col("device") == device)) for device in _devices(activities)}
-        return Scope("whole", (), activities.with_columns(step=pl.lit(0)), calls, bounds, {})
-    activities = _with_steps(activities, calls, spans)
+        bounds = {device: _extent(linked.filter(pl.col("device") == device)) for device in _devices(linked)}
+        return Scope("whole", (), linked.with_columns(step=pl.lit(0)), linked, calls, bounds, {}, doubtful=0)
+    activities, doubtful = _with_steps(linked, calls, spans)
     by_device = {device: _step_windows(activities, device, spans) for device in _devices(activities)}
     windows = {device: interval.union(each[:, 0], each[:, 1]) for device, each in by_device.items()}
-    return Scope(kind, spans, activities, calls, windows, by_device)
-
-
-def _with_launches(activities: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Joined on the correlation id, which is exact. The first call of an id is its launch."""
-    first = calls.filter(pl.col("correlation").is_not_null()).unique("correlation", keep="first", maintain_order=True)
-    return activities.join(first.select("correlation", "call"), on="correlation", how="left", maintain_order="left")
+    return Scope(kind, spans, activities, linked, calls, windows, by_device, doubtful)
 
 
 def find_named_or_steps(trace: Trace, window: str) -> tuple[Literal["steps", "span", "whole"], tuple[Span, ...]]:
@@ -83,7 +83,7 @@ def find_steps(trace: Trace) -> tuple[Span, ...]:
     """The marked steps in order of time; empty when none are marked."""
     for mark in STEP_MARKS:
         spans = _outermost(
-            trace.host.filter((pl.col("kind") == "annotation") & pl.col("name").str.contains(f"^{mark}$"))
+            trace.host.filter(pl.col("kind").is_in(MARKING_KINDS) & pl.col("name").str.contains(f"^{mark}$"))
         )
         if spans.height:
             numbers = spans["name"].str.extract(r"#(\d+)$").cast(pl.Int64)
@@ -122,17 +122,37 @@ def _as_spans(spans: pl.DataFrame, indexes: list[int]) -> tuple[Span, ...]:
     return tuple(Span(*row) for row in rows)
 
 
-def _with_steps(activities: pl.DataFrame, calls: pl.DataFrame, spans: tuple[Span, ...]) -> pl.DataFrame:
-    """Only the activities that belong to a step: its host span contains the start of their launch, or, where that is
-    not recorded, their own."""
-    launched = calls.select("call", launch_ns="start_ns")
+def _with_steps(activities: pl.DataFrame, calls: pl.DataFrame, spans: tuple[Span, ...]) -> tuple[pl.DataFrame, int]:
+    """Only the activities that belong to a step, and how many of them could belong to several.
+
+    An activity is of the step whose host span contains the start of its launch or, where that is not recorded, its own.
+    A span of the launching thread comes before those of other threads; of these the one that began last counts.
+    """
+    launched = calls.select("call", launch_ns="start_ns", launched_on="thread")
     joined = activities.join(launched, on="call", how="left", maintain_order="left")
     moments = joined.select(pl.coalesce("launch_ns", "start_ns")).to_series().to_numpy()
-    starts = np.array([span.start_ns for span in spans], dtype=np.int64)
-    ends = np.array([span.end_ns for span in spans], dtype=np.int64)
-    step = np.searchsorted(starts, moments, side="right") - 1
-    inside = (step >= 0) & (moments < ends[step])
-    return joined.drop("launch_ns").with_columns(step=pl.Series(step)).filter(pl.Series(inside))
+    (threads,) = columns(joined, "launched_on")
+    by_thread = {thread: _containing(spans, thread, moments) for thread in sorted({span.thread for span in spans})}
+    every = np.stack(list(by_thread.values()))
+    # Spans are in order of their start, so the largest number is the one that began last.
+    step = every.max(axis=0)
+    several = (every >= 0).sum(axis=0) > 1
+    for thread, own in by_thread.items():
+        mine = (threads == thread) & (own >= 0)
+        step[mine] = own[mine]
+        several[mine] = False
+    inside = pl.Series(step >= 0)
+    return joined.drop("launch_ns", "launched_on").with_columns(step=pl.Series(step)).filter(inside), int(several.sum())
+
+
+def _containing(spans: tuple[Span, ...], thread: int, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The thread's span, by its position in `spans`, in which each moment lies; -1 where it lies in none."""
+    own = np.array([i for i, span in enumerate(spans) if span.thread == thread], dtype=np.int64)
+    starts = np.array([spans[i].start_ns for i in own], dtype=np.int64)
+    ends = np.array([spans[i].end_ns for i in own], dtype=np.int64)
+    at = np.searchsorted(starts, moments, side="right") - 1
+    inside = (at >= 0) & (moments < ends[at])
+    return np.where(inside, own[at], -1)
 
 
 def _step_windows(activities: pl.DataFrame, device: int, spans: tuple[Span, ...]) -> Intervals:

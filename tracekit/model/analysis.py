@@ -71,7 +71,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """How one GPU spent the window: busy + idle = span. `name` is None where the trace does not say."""
+    """How one GPU spent the window: busy + idle = span. `name` is None where the trace does not say.
+
+    `outside_us` is the part of busy in which nothing ran but what was launched outside the window's steps.
+    """
 
     id: int
     name: str | None
@@ -80,6 +83,7 @@ class DeviceUse:
     idle_us: float
     idle_fraction: float
     streams: int
+    outside_us: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class GpuUse:
     busy_us: float
     idle_us: float
     idle_fraction: float
+    outside_us: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ class Trace:
 
     `skipped` counts the events that could not be read, by reason. `threads[i]` is the thread that a table's `thread`
     column calls `i`. `metadata` is what tracekit wrote into its own recordings, empty for traces made elsewhere.
-    `truncated` says that the file ended before its JSON did. `record_flags` are the profiler settings the file states
+    `unplaced` counts the activities that name no device; they stand under device 0. `truncated` says that the file
+    ended before its JSON did. `record_flags` are the profiler settings the file states
     (`record_shapes`, `with_stack`, `profile_memory`, ...). `allocations` counts the profiler's GPU memory events, and
     `peak_allocated_bytes` is the largest total they state; None where there are none.
     """
@@ -51,6 +52,7 @@ class Trace:
     events: int
     bytes: int
     skipped: dict[str, int]
+    unplaced: int
     truncated: bool
     activities: pl.DataFrame
     calls: pl.DataFrame

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from tracekit.errors import TracekitError
-from tracekit.tracefile.events import Document, Event, Header
+from tracekit.tracefile.events import Arguments, Document, Event, Header
 
-#: Where an event may begin again after one that cannot be read.
-NEXT_EVENT = re.compile(r'\{\s*"(?:ph|name|cat|pid|ts|args)"')
+#: Where an event may begin again after one that cannot be read: as the next of a list, never within an event.
+NEXT_EVENT = re.compile(r'[,\[]\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args)")')
 EVENTS_KEY = re.compile(r'"traceEvents"\s*:\s*\[')
 BLANK = " \t\r\n,"
 
@@ -68,7 +68,7 @@ def _salvage(content: bytes, path: Path) -> Decoded:
             # The last event of a file that was cut off is not a broken event.
             if following:
                 skipped["invalid JSON"] += 1
-            position = following.start() if following else len(text)
+            position = following.end() if following else len(text)
             continue
         _keep(raw, events, skipped)
     if not events:
@@ -104,6 +104,27 @@ def _keep(raw: Any, events: list[Event], skipped: Counter[str]) -> None:
         skipped["not an object"] += 1
         return
     try:
-        events.append(msgspec.convert(raw, Event))
+        events.append(_as_event(raw))
     except (msgspec.ValidationError, OverflowError):
         skipped["wrong type"] += 1
+
+
+def _as_event(raw: dict[str, Any]) -> Event:
+    """The event; of its arguments only those that can be used. Raises ValidationError for what cannot be placed."""
+    try:
+        return msgspec.convert(raw, Event)
+    except (msgspec.ValidationError, OverflowError):
+        event = msgspec.convert({**raw, "args": None}, Event)
+    arguments = raw.get("args")
+    usable = (
+        {key: value for key, value in arguments.items() if _fits(key, value)} if isinstance(arguments, dict) else {}
+    )
+    return msgspec.structs.replace(event, args=msgspec.convert(usable, Arguments))
+
+
+def _fits(key: str, value: object) -> bool:
+    try:
+        msgspec.convert({key: value}, Arguments)
+    except (msgspec.ValidationError, OverflowError):
+        return False
+    return True

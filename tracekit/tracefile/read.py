@@ -33,6 +33,7 @@ def read_trace(path: Path, *, on_bytes: OnBytes | None = None) -> Trace:
             events=len(decoded.events),
             bytes=len(content),
             skipped=dict(filled.skipped),
+            unplaced=filled.unplaced,
             truncated=damaged or decoded.truncated,
             activities=activities,
             calls=tables.frame(filled.calls, tables.CALL_SCHEMA),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tracekit.model.trace import Device, Thread
@@ -47,6 +49,9 @@ LONGEST_US = 2**53 / 1e3
 #: Nanoseconds since any origin must fit 64 bits.
 LONGEST_TS_US = 2**62 / 1e3
 
+#: Events beyond a silence of this length do not belong to the recording.
+LONGEST_SILENCE_US = 3600e6
+
 ACTIVITY_SCHEMA = {
     "kind": pl.String,
     "name": pl.String,
@@ -73,14 +78,17 @@ NO_ARGUMENTS = Arguments()
 
 @dataclass
 class Tables:
-    """The tables as they fill. `origin_us` is what times are counted from."""
+    """The tables as they fill. `origin_us` is what times are counted from; what lies outside `within_us` is left out.
+    `unplaced` counts the activities that name no device."""
 
     origin_us: int
+    within_us: tuple[float, float]
     skipped: Counter[str]
     activities: list[tuple[Any, ...]] = field(default_factory=list)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     host: list[tuple[Any, ...]] = field(default_factory=list)
     threads: dict[Thread, int] = field(default_factory=dict)
+    unplaced: int = 0
     allocations: int = 0
     peak_allocated_bytes: int | None = None
 
@@ -103,7 +111,8 @@ class Tables:
         if times is None:
             return
         args = event.args or NO_ARGUMENTS
-        device = _whole(args.device if args.device is not None else event.pid)
+        device = _device(args.device if args.device is not None else event.pid)
+        self.unplaced += device is None
         stream = _whole(args.stream if args.stream is not None else event.tid)
         correlation, external = _id(args.correlation), _whole(args.external_id)
         self.activities.append(
@@ -134,6 +143,8 @@ class Tables:
     def _times(self, event: Event) -> tuple[int, int] | None:
         """Start and end in whole nanoseconds since the origin; None, and counted, for an event without usable times."""
         reason = _fault(event)
+        if not reason and not self.within_us[0] <= event.ts <= self.within_us[1]:  # type: ignore[operator]
+            reason = "time far from all others"
         if reason:
             self.skipped[reason] += 1
             return None
@@ -167,6 +178,15 @@ def _whole(value: Identifier | Number | None) -> int | None:
     return number if number is not None and abs(number) < 2**63 else None
 
 
+def _device(value: Identifier | None) -> int | None:
+    """A device's number: as it is, or at the end of a name (`GPU 1`)."""
+    number = _whole(value)
+    if number is None and isinstance(value, str):
+        found = re.search(r"(\d{1,4})\s*$", value)
+        return int(found.group(1)) if found else None
+    return number
+
+
 def _id(value: Identifier | None) -> int | None:
     """A correlation id; 0 and less are what writers put where there is none."""
     number = _whole(value)
@@ -175,11 +195,28 @@ def _id(value: Identifier | None) -> int | None:
 
 def fill_tables(events: list[Event], skipped: Counter[str]) -> Tables:
     """Files every event; `skipped` grows by what had to be left out."""
-    starts = [event.ts for event in events if event.ph == "X" and event.ts is not None and not _fault(event)]
-    tables = Tables(origin_us=math.floor(min(starts, default=0)), skipped=skipped)
+    within_us = find_common_time([event for event in events if event.ph == "X" and not _fault(event)])
+    tables = Tables(origin_us=math.floor(within_us[0]), within_us=within_us, skipped=skipped)
     for event in events:
         tables.add(event)
     return tables
+
+
+def find_common_time(events: list[Event]) -> tuple[float, float]:
+    """The stretch of time, from start to start, in which most events lie; (0, 0) without events.
+
+    No recording is silent for an hour: events beyond such a silence have a broken clock (`ts` 0, say).
+    """
+    starts = np.array([event.ts for event in events], dtype=np.float64)
+    ends = starts + np.array([event.dur for event in events], dtype=np.float64)
+    if not len(starts):
+        return 0.0, 0.0
+    order = np.argsort(starts, kind="stable")
+    starts, reach = starts[order], np.maximum.accumulate(ends[order])
+    breaks = np.flatnonzero(starts[1:] - reach[:-1] > LONGEST_SILENCE_US) + 1
+    edges = np.concatenate(([0], breaks, [len(starts)]))
+    largest = int(np.argmax(np.diff(edges)))
+    return float(starts[edges[largest]]), float(starts[edges[largest + 1] - 1])
 
 
 def frame(rows: list[tuple[Any, ...]], schema: dict[str, Any]) -> pl.DataFrame:
