@@ -63,6 +63,7 @@ def make_analysis(
     idle_us: float = 800.0,
     causes: Mapping[str, float] | None = None,
     overlap_us: float = 0.0,
+    outside_us: float = 0.0,
     graph_launches: int = 0,
     devices: int = 1,
     gpu_name: str = "NVIDIA H200",
@@ -74,16 +75,16 @@ def make_analysis(
     times.sort(key=lambda each: -each.total_us)
     computing = tuple(each for each in times if each.family not in COPIES)
     copying = tuple(each for each in times if each.family in COPIES)
-    busy_us = sum(each.total_us for each in times) - overlap_us
+    busy_us = sum(each.total_us for each in times) - overlap_us + outside_us
     span_us = busy_us + idle_us
     shares = {"op_dispatch": 0.75, "launch_call": 0.25} if causes is None else causes
-    use = DeviceUse(0, gpu_name, span_us, busy_us, idle_us, idle_us / span_us, 1)
+    use = DeviceUse(0, gpu_name, span_us, busy_us, idle_us, idle_us / span_us, 1, outside_us)
     return Analysis(
         trace=TraceFacts(path="trace.json.gz", events=1234, bytes=5678, skipped={}),
         health=tuple(health),
         window=Window(kind=window, steps=steps if window == "steps" else 0, span_us=span_us),
         devices=(use,) * devices,
-        gpu=GpuUse(span_us, busy_us, idle_us, idle_us / span_us),
+        gpu=GpuUse(span_us, busy_us, idle_us, idle_us / span_us, outside_us),
         kernels=_kernel_summary(computing),
         copies=CopySummary(
             memcpy_count=sum(each.count for each in copying if each.family == "memcpy"),

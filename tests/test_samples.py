@@ -66,11 +66,11 @@ def test_idle_causes_keep_what_the_light_recording_measured() -> None:
     for side in sides:
         idle = side.analysis.idle
         assert idle is not None
-        light = {each.cause: each.us for each in idle.causes}
-        shown = side.idle_by_cause("unprofiled")
-        assert shown["device"] / shown["launch_call"] == pytest.approx(light["device"] / light["launch_call"])
-        assert sum(shown.values()) == pytest.approx(side.unprofiled_idle_us)
-    assert sides[1].idle_by_cause("unprofiled")["device"] < sides[0].idle_by_cause("unprofiled")["device"]
+        light = {each.cause: each.us / side.steps for each in idle.causes}
+        shown = side.idle_by_cause()
+        assert (shown["device"], shown["launch_call"]) == (light["device"], light["launch_call"])
+        assert sum(shown.values()) == pytest.approx(side.recorded_idle_us)
+    assert sides[1].idle_by_cause()["device"] < sides[0].idle_by_cause()["device"]
 
 
 def test_samples_name_no_machine() -> None:

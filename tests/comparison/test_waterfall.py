@@ -41,30 +41,46 @@ def test_unprofiled_walls_are_the_ends_where_both_sides_have_them():
     assert waterfall.a_us == pytest.approx(1500.375)
     assert waterfall.b_us == pytest.approx(1100.275)
     assert total(waterfall) == pytest.approx(waterfall.b_us)
-    assert waterfall.residual_us == pytest.approx(0, abs=1e-9)
 
 
-def test_idle_time_is_wall_less_busy_divided_as_the_recording_divides_it():
+def test_what_recording_added_to_one_side_more_than_to_the_other_is_the_residual():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    waterfall = waterfall_of(a, b)
+    added_to_a, added_to_b = a.lengthened_idle_us("unprofiled"), b.lengthened_idle_us("unprofiled")
+    assert added_to_a == pytest.approx(800 / 2 - (1500.375 - 1726 / 2))
+    assert waterfall.residual_us == pytest.approx(added_to_a - added_to_b)
+
+
+def test_idle_parts_are_as_recorded_without_the_profiler_s_own_share():
     a = make_side("a", make_analysis(causes={"op_dispatch": 0.5, "launch_call": 0.3, "profiler": 0.2}), make_form())
     b = make_side("b", make_analysis(causes={"device": 1.0}), make_form())
     waterfall = waterfall_of(a, b)
-    true_idle = 1000 - 1726 / 2
-    assert part(waterfall, "op_dispatch") == pytest.approx(-true_idle * 5 / 8)
-    assert part(waterfall, "launch_call") == pytest.approx(-true_idle * 3 / 8)
-    assert part(waterfall, "device") == pytest.approx(true_idle)
+    assert part(waterfall, "op_dispatch") == pytest.approx(-400 * 0.5)
+    assert part(waterfall, "launch_call") == pytest.approx(-400 * 0.3)
+    assert part(waterfall, "device") == pytest.approx(400)
     assert "profiler" not in {each.label for each in waterfall.parts}
+    assert waterfall.residual_us == pytest.approx(-400 * 0.2)
 
 
-def test_idle_time_that_the_recording_does_not_show_is_unattributed():
+def test_idle_time_that_the_recording_does_not_show_is_in_the_residual():
     a = make_side("a", make_analysis(idle_us=0, causes={}), make_form(wall_us=STEADY))
     waterfall = waterfall_of(a, make_side("b", make_analysis(), make_form()))
-    assert part(waterfall, "unattributed") < 0
+    assert part(waterfall, "op_dispatch") == pytest.approx(300)
+    assert waterfall.residual_us == pytest.approx(-400, rel=0.01)
     assert total(waterfall) == pytest.approx(waterfall.b_us)
 
 
-def test_a_wall_shorter_than_the_busy_time_leaves_a_residual_and_still_closes():
+def test_a_wall_shorter_than_the_busy_time_leaves_the_trace_s_own_basis():
     waterfall = waterfall_of(*make_pair(scaled(1.5), scaled(0.5)))
-    assert waterfall.residual_us == pytest.approx(500.125 - 1418 / 2)
+    assert waterfall.basis == "trace"
+    assert total(waterfall) == pytest.approx(waterfall.b_us)
+
+
+def test_work_launched_outside_the_steps_has_a_part_of_its_own():
+    a, b = make_side("a", make_analysis()), make_side("b", make_analysis(outside_us=60))
+    waterfall = waterfall_of(a, b)
+    assert part(waterfall, "work launched outside the steps") == pytest.approx(30)
+    assert part(waterfall, "overlap correction") == pytest.approx(0)
     assert total(waterfall) == pytest.approx(waterfall.b_us)
 
 
@@ -88,7 +104,7 @@ def test_small_groups_share_a_part_and_unchanged_kernels_another():
     few = {"gemm": ("gemm", 1, 10_000.0), "Memset": ("memset", 9, 9.0), "p": ("pointwise", 10, 1000.0)}
     fewer = {"gemm": ("gemm", 1, 10_100.0), "p": ("pointwise", 2, 100.0)}
     waterfall = waterfall_of(make_side("a", make_analysis(few, steps=1)), make_side("b", make_analysis(fewer, steps=1)))
-    assert part(waterfall, "other kernels") == -9
+    assert part(waterfall, "other GPU work") == -9
     assert part(waterfall, "unchanged kernels") == pytest.approx(100)
     assert part(waterfall, "element-wise and reduction kernels (matched by family only)") == -900
 

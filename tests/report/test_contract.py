@@ -29,8 +29,9 @@ def test_an_analysis_has_the_keys_of_its_contract_in_order():
     assert told["schema"] == "tracekit.analysis/1"
     assert list(told["trace"]) == ["path", "events", "bytes", "skipped"]
     assert list(told["window"]) == ["kind", "steps", "span_us"]
-    assert list(told["devices"][0]) == ["id", "name", "span_us", "busy_us", "idle_us", "idle_fraction", "streams"]
-    assert list(told["gpu"]) == ["span_us", "busy_us", "idle_us", "idle_fraction"]
+    use = ["span_us", "busy_us", "idle_us", "idle_fraction"]
+    assert list(told["devices"][0]) == ["id", "name", *use, "streams", "outside_us"]
+    assert list(told["gpu"]) == [*use, "outside_us"]
     assert list(told["kernels"]) == ["count", "unique", "total_us", "triton_count", "short_count", "by_family", "top"]
     assert list(told["kernels"]["top"][0]) == ["name", "family", "count", "total_us", "mean_us"]
     assert list(told["launches"]) == ["count", "graph_launches", "kernels_in_graphs", "unlinked_kernels"]

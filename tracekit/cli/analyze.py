@@ -44,5 +44,5 @@ def analyze(
     console.print(analysis_summary(side.analysis, side.form, side.rich))
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
-    write_json(analysis_json(side.analysis, top=top), json_path)
+    write_json(analysis_json(side.analysis, top=top, side=side), json_path)
     raise_if_damaged(side.analysis)

@@ -48,7 +48,7 @@ def _report_form(folder: Path, run: Run, console: Console) -> str:
     console.print(analysis_summary(side.analysis, form, side.rich))
     say(console, f"written: {folder}")
     say(console, f"next: {_next_command(run, form)}")
-    return analysis_json(side.analysis)
+    return analysis_json(side.analysis, side=side)
 
 
 def _next_command(run: Run, form: FormResult) -> str:

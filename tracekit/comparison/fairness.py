@@ -30,7 +30,8 @@ CPU_RUN = (
 
 def find_unfairness(a: Side, b: Side) -> tuple[str, ...]:
     """One sentence for each thing a reader must know before believing the figures; empty when there is none."""
-    return (*_missing_gpu(a, b), *_other_work(a, b), *_other_machine(a, b), *_other_windows(a, b), *_unsound(a, b))
+    questions = (_missing_gpu, _other_work, _other_machine, _other_windows, _busier_than_the_call, _disturbed, _unsound)
+    return tuple(sentence for ask in questions for sentence in ask(a, b))
 
 
 def _missing_gpu(a: Side, b: Side) -> Iterator[str]:
@@ -95,6 +96,31 @@ def _other_windows(a: Side, b: Side) -> Iterator[str]:
 
 def _window(kind: str) -> str:
     return {"steps": "its marked steps", "span": "one span", "whole": "the whole recording"}[kind]
+
+
+def _busier_than_the_call(a: Side, b: Side) -> Iterator[str]:
+    for side in (a, b):
+        if side.reads_calls and side.wall_us is not None and side.busy_us is not None and side.busy_us > side.wall_us:
+            yield (
+                f"{side.label}: the GPU was busy for {side.busy_us / 1e3:.3f} ms of the recorded step, longer than the "
+                f"unprofiled call ({side.wall_us / 1e3:.3f} ms): its idle time is not known, figures are as recorded."
+            )
+
+
+def _disturbed(a: Side, b: Side) -> Iterator[str]:
+    """Recording never makes a call faster: a recorded step that is much shorter was undisturbed, the timed ones not."""
+    for side in (a, b):
+        recorded, wall = side.recorded_wall_us, side.wall_us
+        if (
+            recorded is not None
+            and wall is not None
+            and side.analysis.window.kind == "steps"
+            and wall > 1.25 * recorded
+        ):
+            yield (
+                f"{side.label}: timed calls took {wall / recorded:.1f} times as long as recorded ones, though "
+                "recording slows calls: something else used this machine meanwhile, or its clocks changed. Measure again."
+            )
 
 
 def _unsound(a: Side, b: Side) -> Iterator[str]:

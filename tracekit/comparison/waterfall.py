@@ -12,24 +12,29 @@ from tracekit.model.comparison import Basis, KernelGroup, Side, Waterfall, Water
 MOST_GROUPS = 8
 SMALLEST_SHARE = 0.005
 
-OTHER_KERNELS = "other kernels"
+OTHER_KERNELS = "other GPU work"
 #: Kernels of the same name and count differ by clocks and caches only, so together they make one part.
 SAME_KERNELS = "unchanged kernels"
 OVERLAP = "overlap correction"
+OUTSIDE = "work launched outside the steps"
 
 
 def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:
     """None when a side has no figures of one GPU: idle time of several does not add up to wall time.
 
     The ends are the unprofiled median walls where both sides have them and their recordings were read by steps. Idle
-    is then what the GPU did not work in of that wall, divided among causes as the recording divides its own idle time,
-    less the profiler's own share. Else the ends are the recorded windows, and idle time is as recorded.
+    parts are the changes of what was recorded, without the profiler's own share. Recording lengthens idle time, and
+    nobody can say which causes of it: where it did so by more on one side than on the other, that is the residual. Else
+    the ends are the recorded windows, and only rounding is left.
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
         return None
     basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
-    parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b, basis))
+    parts = (
+        *_gpu_parts(a, b, groups, a_us),
+        *_idle_parts(a, b, without=("profiler",) if basis == "unprofiled" else ()),
+    )
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
 
@@ -42,7 +47,7 @@ def _present(value: float | None) -> float:
 
 def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> tuple[WaterfallPart, ...]:
     """The change of busy time, group by group. Kernels that ran side by side count once in busy time and twice in the
-    groups, which the overlap correction mends."""
+    groups, which the overlap correction mends; work launched outside the steps is in busy time and in no group."""
     changed = sorted((group for group in groups if group.kind != "unchanged"), key=lambda group: -abs(group.delta_us))
     large = sum(abs(group.delta_us) >= SMALLEST_SHARE * a_us for group in changed[:MOST_GROUPS])
     parts = [WaterfallPart("gpu", group.label, group.delta_us) for group in changed[:large]]
@@ -54,14 +59,20 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
         WaterfallPart("gpu", label, math.fsum(group.delta_us for group in some)) for label, some in rest.items() if some
     ]
     busy = _present(b.busy_us) - _present(a.busy_us)
-    overlap = busy - math.fsum(group.delta_us for group in groups)
+    outside = _outside(b) - _outside(a)
+    overlap = busy - outside - math.fsum(group.delta_us for group in groups)
+    parts += [WaterfallPart("gpu", OUTSIDE, outside)] if _outside(a) or _outside(b) else []
     return (*parts, WaterfallPart("gpu", OVERLAP, overlap))
 
 
-def _idle_parts(a: Side, b: Side, basis: Basis) -> tuple[WaterfallPart, ...]:
-    a_causes, b_causes = a.idle_by_cause(basis), b.idle_by_cause(basis)
+def _outside(side: Side) -> float:
+    return side.analysis.gpu.outside_us / side.steps if side.analysis.gpu else 0.0
+
+
+def _idle_parts(a: Side, b: Side, without: Sequence[str]) -> tuple[WaterfallPart, ...]:
+    a_causes, b_causes = a.idle_by_cause(), b.idle_by_cause()
     return tuple(
         WaterfallPart("idle", cause, b_causes.get(cause, 0.0) - a_causes.get(cause, 0.0))
         for cause in IDLE_CAUSES
-        if cause in a_causes or cause in b_causes
+        if cause not in without and (cause in a_causes or cause in b_causes)
     )

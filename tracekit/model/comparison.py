@@ -48,9 +48,8 @@ class Side:
 
     @property
     def recorded_wall_us(self) -> float | None:
-        """The mean step while it was recorded; None when the recording marks none."""
-        steps = self.analysis.steps
-        return sum(step.wall_us for step in steps) / len(steps) if steps else None
+        """The window's length per step while it was recorded; None when it was not read by steps or spans."""
+        return self.analysis.window.span_us / self.steps if self.analysis.window.kind != "whole" else None
 
     @property
     def span_us(self) -> float | None:
@@ -71,12 +70,17 @@ class Side:
     def unprofiled_idle_us(self) -> float | None:
         """What the GPU did not work in of the unprofiled call.
 
-        None without a wall time, with several GPUs, or when the recording was not read over the steps that are calls.
+        None without a wall time, with several GPUs, when the recording was not read over the steps that are calls, or
+        when it shows more work than the call took.
         """
-        comparable = self.analysis.window.kind == "steps" and len(self.analysis.devices) == 1
-        if self.wall_us is None or self.busy_us is None or not comparable:
+        if self.wall_us is None or self.busy_us is None or not self.reads_calls or self.busy_us > self.wall_us:
             return None
-        return max(self.wall_us - self.busy_us, 0.0)
+        return self.wall_us - self.busy_us
+
+    @property
+    def reads_calls(self) -> bool:
+        """Whether a step of the recording is what an unprofiled call is: of one GPU, and marked."""
+        return self.analysis.window.kind == "steps" and len(self.analysis.devices) == 1
 
     def idle_us(self, basis: Basis) -> float | None:
         return self.unprofiled_idle_us if basis == "unprofiled" else self.recorded_idle_us
@@ -86,21 +90,22 @@ class Side:
         """The analysis that tells what the host did: the rich recording's where there is one."""
         return self.rich if self.rich and self.rich.idle else self.analysis
 
-    def idle_by_cause(self, basis: Basis) -> dict[str, float]:
-        """Idle time per step by cause, in microseconds; it adds up to `idle_us(basis)`.
+    def idle_by_cause(self) -> dict[str, float]:
+        """Idle time per step by cause, in microseconds, as recorded; it adds up to `recorded_idle_us`.
 
-        What the light recording attributes stays in its proportions: it distorts least. Only the rest, where it holds
-        no operators, is divided among host causes as in the rich recording. On the unprofiled basis the profiler's
-        share is left out and all are scaled to that idle time. Causes without time are left out.
+        What the light recording attributes is taken from it: it distorts least. Only the rest, where it holds no
+        operators, is divided among host causes as in the rich one. Causes without time are left out.
         """
-        whole = self.idle_us(basis)
-        shares = self._idle_shares()
-        if basis == "unprofiled":
-            shares.pop("profiler", None)
-        total = math.fsum(shares.values())
-        if not whole:
-            return {}
-        return {cause: us / total * whole for cause, us in shares.items()} if total else {"unattributed": whole}
+        return {cause: us / self.steps for cause, us in self._idle_shares().items()}
+
+    def lengthened_idle_us(self, basis: Basis) -> float | None:
+        """How much more idle time per step its causes add up to than `idle_us(basis)`: what recording added to each.
+
+        The recording does not say which causes it lengthened. 0 on the trace's own basis; None where idle time is.
+        """
+        if basis == "trace" or self.recorded_idle_us is None or self.unprofiled_idle_us is None:
+            return 0.0 if basis == "trace" else None
+        return self.recorded_idle_us - self.unprofiled_idle_us
 
     def _idle_shares(self) -> dict[str, float]:
         light = _causes(self.analysis)

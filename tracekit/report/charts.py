@@ -15,7 +15,6 @@ from tracekit.report.names import printable
 from tracekit.report.numbers import duration, duration_change
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
-from tracekit.report.sections.overview import shared_basis
 from tracekit.report.sections.waterfall import part_label
 from tracekit.report.words import cause_words, shared_scope
 
@@ -120,14 +119,17 @@ def _families(comparison: Comparison) -> tuple[Chart, ...]:
 def _causes(comparison: Comparison) -> Chart | None:
     if comparison.a.analysis.idle is None or comparison.b.analysis.idle is None:
         return None
-    basis = shared_basis(comparison)
-    a, b = comparison.a.idle_by_cause(basis), comparison.b.idle_by_cause(basis)
+    a, b = comparison.a.idle_by_cause(), comparison.b.idle_by_cause()
     values = {
         cause_words(cause): (a.get(cause, 0.0) / 1e3, b.get(cause, 0.0) / 1e3) for cause in causes_present(comparison)
     }
     return (
         _paired(
-            "idle-causes", f"Idle time by cause in milliseconds, {shared_scope(comparison)}", values, comparison, "ms"
+            "idle-causes",
+            f"Idle time by cause in milliseconds, as recorded, {shared_scope(comparison)}",
+            values,
+            comparison,
+            "ms",
         )
         if values
         else None

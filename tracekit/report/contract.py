@@ -10,9 +10,13 @@ from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
 
 
-def analysis_json(analysis: Analysis, *, top: int = 20) -> str:
-    """One trace's analysis; `top` is how many names of kernels and copies are listed, largest total time first."""
-    return _text({"schema": "tracekit.analysis/1", **_analysis(analysis, top)})
+def analysis_json(analysis: Analysis, *, top: int = 20, side: Side | None = None) -> str:
+    """One trace's analysis; `top` is how many names of kernels and copies are listed, largest total time first.
+
+    `side` adds what its run folder says beside the trace, under the key `run`.
+    """
+    run = {"run": _measured(side, top)} if side and side.form else {}
+    return _text({"schema": "tracekit.analysis/1", **_analysis(analysis, top), **run})
 
 
 def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
@@ -24,8 +28,25 @@ def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
 
 def _side(side: Side, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(side)
-    rich = _analysis(side.rich, top) if side.rich else None
-    return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top), "rich": rich}
+    return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
+
+
+def _measured(side: Side, top: int) -> dict[str, Any]:
+    return {"form": msgspec.to_builtins(side.form), "steps": side.steps, **_derived(side, top)}
+
+
+def _derived(side: Side, top: int) -> dict[str, Any]:
+    """`rich` is the analysis of the rich recording; like `analysis` it holds totals over its window's steps, so what
+    reports show is beside it per step."""
+    per_step = {
+        "wall_us": side.wall_us,
+        "recorded_wall_us": side.recorded_wall_us,
+        "busy_us": side.busy_us,
+        "unprofiled_idle_us": side.unprofiled_idle_us,
+        "recorded_idle_us": side.recorded_idle_us,
+        "recorded_idle_by_cause_us": side.idle_by_cause(),
+    }
+    return {"per_step": per_step, "rich": _analysis(side.rich, top) if side.rich else None}
 
 
 def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tracekit.report.names import clipped, printable, short_kernel_name
 from tracekit.report.numbers import count, duration, duration_change, percent, size
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.overview import overview_table
-from tracekit.report.sections.waterfall import part_label
+from tracekit.report.sections.waterfall import part_label, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
 from tracekit.report.words import cause_words, scope, shared_scope, subject, verdict_evidence, verdict_sentence
 
@@ -149,7 +149,7 @@ def _kernels(side: Side, limit: int = 10) -> RenderableType:
 
 def _idle(side: Side) -> RenderableType:
     drawn = _empty((Column("Cause", numeric=False), Column("Idle")))
-    for cause, us in sorted(side.idle_by_cause("trace").items(), key=lambda item: -item[1]):
+    for cause, us in sorted(side.idle_by_cause().items(), key=lambda item: -item[1]):
         drawn.add_row(Text(cause_words(cause)), Text(duration(us)))
     note = (
         "Host time that the light recording does not divide is divided as in the rich one."
@@ -183,7 +183,8 @@ def _waterfall(comparison: Comparison) -> RenderableType:
     for label, us in changes:
         drawn.add_row(Text(label), Text(duration_change(us)), _bar(us, longest))
     drawn.add_row(Text(f"B: {clipped(printable(comparison.b.label), 40)}"), Text(duration(waterfall.b_us)), Text())
-    return _captioned(f"Where the difference comes from ({basis}, {shared_scope(comparison)})", drawn)
+    caption = f"Where the difference comes from ({basis}, {shared_scope(comparison)})"
+    return _captioned(caption, drawn, waterfall_note(comparison))
 
 
 def _bar(us: float, longest: float) -> Text:

@@ -13,8 +13,7 @@ from tracekit.report.words import CAUSES, cause_words, scope, shared_scope
 
 
 def causes_present(comparison: Comparison) -> tuple[str, ...]:
-    basis = shared_basis(comparison)
-    present = {*comparison.a.idle_by_cause(basis), *comparison.b.idle_by_cause(basis)}
+    present = {*comparison.a.idle_by_cause(), *comparison.b.idle_by_cause()}
     return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
 
 
@@ -22,14 +21,12 @@ def cause_table(comparison: Comparison) -> Table | None:
     """Idle time by cause on both sides; None when a side has no GPU figures."""
     if comparison.a.analysis.idle is None or comparison.b.analysis.idle is None:
         return None
-    basis = shared_basis(comparison)
-    a, b = comparison.a.idle_by_cause(basis), comparison.b.idle_by_cause(basis)
+    a, b = comparison.a.idle_by_cause(), comparison.b.idle_by_cause()
     rows = [
         (cause_words(cause), *_change(a.get(cause, 0.0), b.get(cause, 0.0)), CAUSES.get(cause, ("", ""))[1])
         for cause in causes_present(comparison)
     ]
-    rows.append(("all idle time", *_change(sum(a.values()), sum(b.values())), ""))
-    scaled = "The unprofiled idle time, divided as the recording divides its own; the profiler's share is left out."
+    rows += _sums(comparison, sum(a.values()), sum(b.values()))
     return Table(
         caption=f"Idle time by cause, {shared_scope(comparison)}",
         columns=(
@@ -38,8 +35,26 @@ def cause_table(comparison: Comparison) -> Table | None:
             Column("What it means", numeric=False),
         ),
         rows=tuple(rows),
-        note=scaled if basis == "unprofiled" else "As recorded, which profiling lengthens.",
+        note="Causes are as recorded, which lengthens idle time.",
     )
+
+
+Row = tuple[str, str, str, str, str]
+
+
+def _sums(comparison: Comparison, a_us: float, b_us: float) -> list[Row]:
+    """All idle time as recorded, and what of it unprofiled calls have too where that is known of both sides."""
+    whole = ("all idle time, as recorded", *_change(a_us, b_us), "")
+    basis = shared_basis(comparison)
+    ends = [(side.lengthened_idle_us(basis), side.idle_us(basis)) for side in (comparison.a, comparison.b)]
+    (a_longer, a_true), (b_longer, b_true) = ends
+    if basis == "trace" or a_longer is None or b_longer is None or a_true is None or b_true is None:
+        return [whole]
+    return [
+        whole,
+        ("less what recording added", *_change(-a_longer, -b_longer), "to which causes it added is not known"),
+        ("idle time of unprofiled calls", *_change(a_true, b_true), "unprofiled wall time less GPU busy time"),
+    ]
 
 
 def _change(a_us: float, b_us: float) -> tuple[str, str, str]:

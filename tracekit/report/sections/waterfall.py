@@ -29,5 +29,18 @@ def waterfall_table(comparison: Comparison) -> Table | None:
         caption=f"From A to B, {shared_scope(comparison)}",
         columns=(Column("Part", numeric=False), Column("Change"), Column("Time so far")),
         rows=tuple(rows),
-        note="The changes add up: A, every part and the residual make B.",
+        note=waterfall_note(comparison),
+    )
+
+
+def waterfall_note(comparison: Comparison) -> str:
+    """That it closes, and what the residual comes from where that is known."""
+    closes = "The changes add up: A, every part and the residual make B."
+    waterfall = comparison.waterfall
+    if waterfall is None or waterfall.basis == "trace":
+        return closes
+    a, b = (side.lengthened_idle_us("unprofiled") for side in (comparison.a, comparison.b))
+    return (
+        f"{closes} Idle parts are as recorded: recording added {duration_change(a)} to A's idle time and "
+        f"{duration_change(b)} to B's; where it added more to one than to the other, that is the residual."
     )
