@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,47 +50,98 @@ def make_run() -> Run:
 
 
 def test_a_run_comes_back_as_it_was_saved(tmp_path: Path) -> None:
-    draft = store.begin(tmp_path / "flux-eager", force=False)
-    folder = store.finish(make_run(), draft)
+    folder = finished(tmp_path / "flux-eager")
     assert store.load(folder) == replace(make_run(), status="complete")
 
 
+def finished(folder: Path, *, force: bool = False, **changes: object) -> Path:
+    with store.begun(folder, force=force) as draft:
+        return store.finish(replace(make_run(), **changes), draft)  # type: ignore[arg-type]
+
+
+def interrupted(folder: Path) -> Path:
+    with store.begun(folder, force=False) as draft:
+        store.save(make_run(), draft)
+    return draft
+
+
 def test_an_unfinished_run_has_incomplete_in_its_folder_name_and_status(tmp_path: Path) -> None:
-    draft = store.begin(tmp_path / "flux-eager", force=False)
-    store.save(make_run(), draft)
+    draft = interrupted(tmp_path / "flux-eager")
     assert draft.name == "flux-eager.incomplete"
     assert store.load(draft).status == "incomplete"
     assert not (tmp_path / "flux-eager").exists()
+    assert [path.name for path in draft.iterdir()] == ["run.json"]
 
 
 def test_a_run_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
-    folder = store.finish(make_run(), store.begin(tmp_path / "flux-eager", force=False))
-    with pytest.raises(TracekitError, match="already there; pass --force"):
-        store.begin(folder, force=False)
-    draft = store.begin(folder, force=True)
-    assert store.load(folder).status == "complete", "the old run must stay until the new one is whole"
-    store.finish(replace(make_run(), command="again"), draft)
+    folder = finished(tmp_path / "flux-eager")
+    with pytest.raises(TracekitError, match="already there; pass --force"), store.begun(folder, force=False):
+        pass
+    with store.begun(folder, force=True) as draft:
+        assert store.load(folder).status == "complete", "the old run must stay until the new one is whole"
+        store.finish(replace(make_run(), command="again"), draft)
     assert store.load(folder).command == "again"
     assert [path.name for path in tmp_path.iterdir()] == ["flux-eager"]
+    assert [path.name for path in folder.iterdir()] == ["run.json"]
 
 
-def test_a_folder_that_is_no_run_is_never_replaced(tmp_path: Path) -> None:
-    precious = tmp_path / "thesis"
+@pytest.mark.parametrize("name", ["thesis", "thesis.incomplete"])
+def test_a_folder_that_is_no_run_is_never_replaced(tmp_path: Path, name: str) -> None:
+    precious = tmp_path / name
     precious.mkdir()
     (precious / "chapter.tex").write_text("words")
-    with pytest.raises(TracekitError, match="no run of tracekit"):
-        store.begin(precious, force=True)
+    with (
+        pytest.raises(TracekitError, match=r"no run of tracekit|not made by tracekit"),
+        store.begun(tmp_path / "thesis", force=True),
+    ):
+        pass
     assert (precious / "chapter.tex").read_text() == "words"
 
 
-def test_what_an_interrupted_run_left_is_cleared_by_the_next(tmp_path: Path) -> None:
-    draft = store.begin(tmp_path / "flux-eager", force=False)
+def test_what_an_interrupted_run_measured_is_kept_unless_forced(tmp_path: Path) -> None:
+    draft = interrupted(tmp_path / "flux-eager")
     (draft / "eager-light.json.gz").write_bytes(b"half")
-    assert list(store.begin(tmp_path / "flux-eager", force=False).iterdir()) == []
+    with (
+        pytest.raises(TracekitError, match="holds what an interrupted run measured; pass --force"),
+        store.begun(tmp_path / "flux-eager", force=False),
+    ):
+        pass
+    assert (draft / "eager-light.json.gz").read_bytes() == b"half"
+    with store.begun(tmp_path / "flux-eager", force=True) as again:
+        assert not (again / "eager-light.json.gz").exists()
+
+
+def test_what_a_killed_run_left_before_it_measured_anything_is_cleared(tmp_path: Path) -> None:
+    draft = tmp_path / "flux-eager.incomplete"
+    draft.mkdir()
+    (draft / ".lock").touch()
+    (draft / "output.log").write_text("chatter")
+    with store.begun(tmp_path / "flux-eager", force=False):
+        assert not (draft / "output.log").exists()
+
+
+def test_a_draft_that_another_process_writes_is_left_alone(tmp_path: Path) -> None:
+    holding = (
+        "import sys, pathlib; from tracekit import store\n"
+        "with store.begun(pathlib.Path(sys.argv[1]), force=False):\n"
+        "    print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", holding, str(tmp_path / "flux-eager")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdin is not None
+        assert other.stdout.readline() == "held\n"
+        with (
+            pytest.raises(TracekitError, match="another tracekit is writing"),
+            store.begun(tmp_path / "flux-eager", force=True),
+        ):
+            pass
+        other.stdin.close()
+    assert list(tmp_path.iterdir()) == [], "what holds nothing is taken away"
 
 
 def test_the_name_of_an_interrupted_run_tells_where_its_part_is(tmp_path: Path) -> None:
-    store.save(make_run(), store.begin(tmp_path / "flux-eager", force=False))
+    interrupted(tmp_path / "flux-eager")
     with pytest.raises(TracekitError, match=r"never finished: .*flux-eager\.incomplete"):
         store.load(tmp_path / "flux-eager")
 

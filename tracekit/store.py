@@ -1,7 +1,7 @@
 """Run folders: where a run lies on disk. The only file that knows their layout.
 
 A run is written into `NAME.incomplete/` and renamed to `NAME/` when it is whole, so a folder without that ending is
-always a whole run.
+always a whole run. While a process writes it, it holds a lock in there.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from tracekit.errors import TracekitError
 from tracekit.model.run import FormResult, RecordingKind, Run
@@ -21,6 +24,7 @@ MANIFEST = "run.json"
 #: What torch and its libraries printed while the run was made.
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
+LOCK = ".lock"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -38,20 +42,70 @@ def write_text(path: Path, text: str) -> None:
         raise
 
 
-def begin(folder: Path, *, force: bool) -> Path:
-    """The empty folder in which a run that will become `folder` is written."""
+@contextmanager
+def begun(folder: Path, *, force: bool) -> Iterator[Path]:
+    """The empty folder in which a run that will become `folder` is written, nobody else's as long as the block lasts.
+
+    Raises TracekitError when the run is there already, or what an interrupted one measured, and `force` is not set;
+    when another process is writing it; and for whatever tracekit did not make.
+    """
+    _refuse_what_is_there(folder, force=force)
+    draft = folder.with_name(folder.name + INCOMPLETE)
+    try:
+        draft.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TracekitError(f"cannot write to {draft.parent}: {error.strerror}; pass --out for another place") from None
+    if not _is_draft(draft):
+        raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass --out for another place")
+    lock = FileLock(draft / LOCK)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise TracekitError(f"another tracekit is writing {draft}; wait for it, or pass --out") from None
+    try:
+        _refuse_what_was_measured(draft, force=force)
+        clear(draft)
+        yield draft
+    finally:
+        lock.release()
+        _tidy(draft)
+
+
+def _refuse_what_is_there(folder: Path, *, force: bool) -> None:
     if folder.exists() and not force:
         raise TracekitError(f"{folder} is already there; pass --force to record it again, or --out for another place")
     if folder.exists() and not is_run(folder):
         raise TracekitError(f"{folder} is there and is no run of tracekit; pass --out for another place")
-    draft = folder.with_name(folder.name + INCOMPLETE)
-    if draft.exists():
-        shutil.rmtree(draft)
-    try:
-        draft.mkdir(parents=True)
-    except OSError as error:
-        raise TracekitError(f"cannot write to {draft.parent}: {error.strerror}; pass --out for another place") from None
-    return draft
+
+
+def _is_draft(draft: Path) -> bool:
+    """Whether tracekit made this folder: it holds a manifest or our lock, or nothing at all."""
+    return is_run(draft) or (draft / LOCK).exists() or not any(draft.iterdir())
+
+
+def _refuse_what_was_measured(draft: Path, *, force: bool) -> None:
+    if is_run(draft) and not force:
+        raise TracekitError(
+            f"{draft} holds what an interrupted run measured; pass --force to replace it, or --out for another place"
+        )
+
+
+def clear(draft: Path) -> None:
+    """Empties a draft of which nothing is worth keeping."""
+    for path in draft.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
+
+
+def _tidy(draft: Path) -> None:
+    """What was measured stays, without the lock; a folder of nothing else goes."""
+    if not draft.is_dir():
+        return
+    (draft / LOCK).unlink(missing_ok=True)
+    if not any(draft.iterdir()):
+        draft.rmdir()
 
 
 def save(run: Run, draft: Path) -> None:
@@ -63,6 +117,7 @@ def save(run: Run, draft: Path) -> None:
 def finish(run: Run, draft: Path) -> Path:
     """Marks the run whole and gives it its name; an older run of that name is replaced only now."""
     save(replace(run, status="complete"), draft)
+    (draft / LOCK).unlink(missing_ok=True)
     folder = draft.with_name(draft.name.removesuffix(INCOMPLETE))
     if folder.exists():
         old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old."))

@@ -20,9 +20,12 @@ def make_run_folder(
     parent: Path, name: str = "flux-compiled", forms: tuple[FormName, ...] = ("eager", "compiled")
 ) -> Path:
     """A whole run: the compiled form has one kernel a step where the eager one has two, and is twice as fast."""
-    draft = store.begin(parent / name, force=False)
-    measured = tuple(_record(form, draft) for form in forms)
-    run = Run(
+    with store.begun(parent / name, force=False) as draft:
+        return store.finish(_run(forms, draft), draft)
+
+
+def _run(forms: tuple[FormName, ...], draft: Path) -> Run:
+    return Run(
         schema="tracekit.run/1",
         status="incomplete",
         tracekit="0.1.0",
@@ -32,11 +35,10 @@ def make_run_folder(
         size_reason="asked for",
         environment=make_environment(),
         components=(),
-        forms=measured,
+        forms=tuple(_record(form, draft) for form in forms),
         order=tuple(form for _ in range(10) for form in forms),
         notes=(),
     )
-    return store.finish(run, draft)
 
 
 def _record(name: FormName, draft: Path) -> FormResult:

@@ -11,6 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
+from tracekit.errors import TracekitError
+
 
 @dataclass
 class CompilationWatch:
@@ -24,7 +28,7 @@ class CompilationWatch:
 
     def start(self, event: Any) -> None:
         self.compilations += 1
-        recording = "CUDAGRAPH" in str(event.callback_trigger)
+        recording = "CUDAGRAPH" in str(getattr(event, "callback_trigger", ""))
         self._recordings += recording
         if self.on_event:
             graph = self.compilations - self._recordings
@@ -56,10 +60,25 @@ def is_switched_off() -> bool:
     return bool(getattr(config, "disable", False))
 
 
+def compile_errors() -> tuple[type[Exception], type[Exception]]:
+    """What Dynamo raises when it cannot make one graph, and for whatever else fails while compiling."""
+    from torch._dynamo import exc
+
+    return exc.Unsupported, exc.TorchDynamoException
+
+
 @contextmanager
 def watch_compilation(on_event: Callable[[str], None] | None = None) -> Iterator[CompilationWatch]:
-    """Watches every compilation of this process until the block ends; `on_event` is told which as each begins."""
-    from torch._dynamo.callback import callback_handler
+    """Watches every compilation of this process until the block ends; `on_event` is told which as each begins.
+
+    Raises TracekitError where this torch cannot be watched: without it nobody knows when a form is warm.
+    """
+    try:
+        from torch._dynamo.callback import callback_handler
+    except ImportError:
+        raise TracekitError(
+            f"torch {torch.__version__} says in no known way when it compiles; tracekit knows 2.9 to 2.15"
+        ) from None
 
     watch = CompilationWatch(on_event=on_event)
     watch.mark()

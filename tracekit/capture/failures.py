@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
+from tracekit.capture.compilation import compile_errors
 from tracekit.errors import TracekitError
 from tracekit.model.run import Settings
 
@@ -27,16 +28,15 @@ def out_of_memory_explained(size: str) -> Iterator[None]:
 @contextmanager
 def explained(settings: Settings) -> Iterator[None]:
     """Turns what torch.compile says it cannot do into a TracekitError; anything else is passed on as it is."""
-    from torch._dynamo import exc
-
+    unsupported, failed = compile_errors()
     try:
         yield
-    except exc.Unsupported as error:
+    except unsupported as error:
         raise TracekitError(
             f"torch.compile could not make one graph of {settings.scope}: {_first_line(error)}."
             " Pass --no-fullgraph to compile what can be, or another --scope"
         ) from error
-    except exc.TorchDynamoException as error:
+    except failed as error:
         cause = error.__cause__ or error
         raise TracekitError(
             f"torch.compile failed on {settings.scope}: {_first_line(cause)}. `tracekit doctor` checks the compilers"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,16 @@ CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
 
 @dataclass(frozen=True)
 class Form:
-    """One form of a workload. `call` runs it once and returns when its host code does, not the device."""
+    """One form of a workload. `call` runs it once and returns when its host code does, not the device.
+
+    Calls are made inside `ready()`, which switches the form on: outside of what is timed, so that switching costs no
+    form anything.
+    """
 
     name: FormName
     device: str
     call: Callable[[], object]
+    ready: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 def eager_form(workload: BuiltWorkload) -> Form:
@@ -48,14 +53,24 @@ def compiled_form(workload: BuiltWorkload) -> Form:
     torch.compiler.reset()
     switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
 
-    def call() -> object:
-        if settings.mode in CUDA_GRAPH_MODES:
-            # One call is one iteration: CUDA graphs may reuse the memory of the call before.
-            torch.compiler.cudagraph_mark_step_begin()
+    @contextmanager
+    def ready() -> Iterator[None]:
         with switched_on(switches), recording_settings(settings.device), failures.explained(settings):
-            return workload.call()
+            yield
 
-    return Form("compiled", settings.device, call)
+    return Form("compiled", settings.device, _marked(workload.call, settings.mode), ready)
+
+
+def _marked(call: Callable[[], object], mode: str) -> Callable[[], object]:
+    """One call is one iteration: CUDA graphs may reuse the memory of the call before."""
+    if mode not in CUDA_GRAPH_MODES:
+        return call
+
+    def marked() -> object:
+        torch.compiler.cudagraph_mark_step_begin()
+        return call()
+
+    return marked
 
 
 def compile_options(settings: Settings) -> dict[str, Any]:

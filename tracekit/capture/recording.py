@@ -35,22 +35,20 @@ def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Pr
     too. Never Python stacks: under them compiled code ran four times slower. One call is made and thrown away
     first, because the profiler's own first call is slow.
     """
-    progress.phase(f"recording {form.name} ({kind})", total=steps + 1)
-    marks: list[tuple[int, int]] = []
-    with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich"):
-        _step(form, 0)
-    progress.advance()
-    with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as profiler:
-        synchronize(form.device)
-        for index in range(steps):
-            marks.append(_step(form, index))
-            progress.advance()
-    progress.detail("writing the trace")
+    progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
+    with form.ready():
+        with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich"):
+            _step(form, 0)
+        progress.advance()
+        with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as profiler:
+            synchronize(form.device)
+            marks = tuple(_step(form, index) for index in range(steps))
+    progress.phase(f"writing {form.name} ({kind})")
     try:
         profiler.export_chrome_trace(str(path))
     except (OSError, RuntimeError) as error:
         raise TracekitError(f"the profiler could not write {path}: {error}") from None
-    return RawRecording(path, tuple(marks))
+    return RawRecording(path, marks)
 
 
 def _activities(device: str, kind: RecordingKind) -> list[ProfilerActivity]:

@@ -36,7 +36,7 @@ def time_forms(forms: tuple[Form, ...], iterations: int, seed: int, timings: Tim
     Each round calls every form once, in an order drawn anew, so that drift of the machine meets both alike.
     """
     shuffle = random.Random(seed).shuffle
-    progress.phase("timing", total=iterations * len(forms))
+    progress.phase("timing", total=iterations * len(forms), still=True)
     for _ in range(iterations):
         round_ = list(forms)
         shuffle(round_)
@@ -50,8 +50,8 @@ def _time_one(form: Form, timings: Timings) -> None:
     if gpu:
         torch.cuda.reset_peak_memory_stats()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    synchronize(form.device)
-    with watch_compilation() as watch:
+    with form.ready(), watch_compilation() as watch:
+        synchronize(form.device)
         start_ns = time.perf_counter_ns()
         if gpu:
             begin.record()

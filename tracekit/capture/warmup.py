@@ -34,12 +34,13 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
     walls: list[float] = []
     compiling_us = 0.0
     quiet = 0
-    with watch_compilation(progress.detail) as watch:
+    with form.ready(), watch_compilation(progress.detail) as watch:
         while quiet < QUIET_CALLS:
             if len(walls) == MOST_CALLS:
                 raise TracekitError(
-                    f"the {form.name} form still compiles after {MOST_CALLS} equal calls ({watch.compilations}"
-                    " compilations); look for values that change from call to call with TORCH_LOGS=recompiles"
+                    f"the {form.name} form still compiles after {MOST_CALLS} equal calls"
+                    f" ({_compilations(watch.compilations)}); look for values that change from call to call with"
+                    " TORCH_LOGS=recompiles"
                 )
             before = watch.compilations
             walls.append(_timed_call(form))
@@ -49,10 +50,14 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
             else:
                 quiet += 1
             progress.detail(
-                f"call {len(walls)} done" + (f", {watch.compilations} compilations" if watch.compilations else "")
+                f"call {len(walls)} done" + (f", {_compilations(watch.compilations)}" if watch.compilations else "")
             )
         facts = _facts(watch, compiling_us) if form.name == "compiled" else None
     return WarmUp(tuple(walls), facts)
+
+
+def _compilations(number: int) -> str:
+    return f"{number} compilation{'' if number == 1 else 's'}"
 
 
 def _facts(watch: CompilationWatch, compiling_us: float) -> CompileFacts:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import shutil
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +23,8 @@ from tracekit.workloads.sizes import check_size, choose_size
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
 
-LIGHT_STEPS = 2
-RICH_STEPS = 1
+#: What is recorded of each form, and how many steps of it.
+RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 1))
 
 
 @dataclass(frozen=True)
@@ -48,14 +46,15 @@ def profile_workload(plan: Plan) -> None:
     check_size(info, plan.request.size, plan.request.pretrained)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
     console = console_of_its_own()
-    draft = store.begin(folder, force=plan.force)
-    try:
-        with shown(console) as progress:
-            run = measure(plan, info, replace(plan.request, scope=scope), draft, progress)
-    except BaseException:
-        _keep_what_was_measured(draft, console)
-        raise
-    report_run(store.finish(run, draft), plan.json_path)
+    with store.begun(folder, force=plan.force) as draft:
+        try:
+            with shown(console) as progress:
+                run = measure(plan, info, replace(plan.request, scope=scope), draft, progress)
+        except BaseException:
+            _keep_what_was_measured(draft, console)
+            raise
+        store.finish(run, draft)
+    report_run(folder, plan.json_path)
 
 
 def _run_name(plan: Plan, scope: str) -> str:
@@ -71,8 +70,9 @@ def _keep_what_was_measured(draft: Path, console: Console) -> None:
     """After an error or an interrupt: says where the part of the run is that was made; without one nothing is left."""
     if store.is_run(draft) and store.load(draft).forms:
         console.print(f"what was measured until now is in {draft}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"to see it: tracekit analyze {draft}", markup=False, highlight=False, soft_wrap=True)
     else:
-        shutil.rmtree(draft)
+        store.clear(draft)
 
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
@@ -164,8 +164,9 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             run = _with_timings(run, timings)
             store.save(run, draft)
         for form in made:
-            run = _with_recordings(run, form.name, _record(form, run, draft, progress))
-            store.save(run, draft)
+            for kind, steps in RECORDINGS:
+                run = _with_recording(run, form.name, _record(form, kind, steps, run, draft, progress))
+                store.save(run, draft)
     return run
 
 
@@ -198,28 +199,31 @@ def _with_timings(run: Run, timings: timing.Timings) -> Run:
     return replace(run, forms=tuple(timed(form) for form in run.forms), order=tuple(timings.order))
 
 
-def _with_recordings(run: Run, name: FormName, recordings: Iterable[Recording]) -> Run:
-    found = tuple(recordings)
-    return replace(
-        run, forms=tuple(replace(form, recordings=found) if form.name == name else form for form in run.forms)
-    )
+def _with_recording(run: Run, name: FormName, recording: Recording) -> Run:
+    def recorded(form: FormResult) -> FormResult:
+        return replace(form, recordings=(*form.recordings, recording)) if form.name == name else form
+
+    return replace(run, forms=tuple(recorded(form) for form in run.forms))
 
 
-def _record(form: forms.Form, run: Run, draft: Path, progress: Progress) -> Iterator[Recording]:
+def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress) -> Recording:
     from tracekit.capture import recording
     from tracekit.tracefile.publish import publish
 
-    plans: tuple[tuple[RecordingKind, int], ...] = (("light", LIGHT_STEPS), ("rich", RICH_STEPS))
-    for kind, steps in plans:
-        raw = recording.record(form, kind, steps, draft / f".{form.name}-{kind}.json", progress)
-        name = f"{form.name}-{kind}.json.gz"
-        about = {
-            "tracekit": run.tracekit,
-            "workload": run.settings.workload,
-            "form": form.name,
-            "recording": kind,
-            "device": run.settings.device,
-            "mode": run.settings.mode if form.name == "compiled" else None,
-        }
+    unpublished = draft / f".{form.name}-{kind}.json"
+    name = f"{form.name}-{kind}.json.gz"
+    about = {
+        "tracekit": run.tracekit,
+        "workload": run.settings.workload,
+        "form": form.name,
+        "recording": kind,
+        "device": run.settings.device,
+        "mode": run.settings.mode if form.name == "compiled" else None,
+    }
+    try:
+        raw = recording.record(form, kind, steps, unpublished, progress)
         size = publish(raw.path, draft / name, metadata=about, marks=raw.marks)
-        yield Recording(kind=kind, path=name, steps=steps, bytes=size)
+    finally:
+        # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.
+        unpublished.unlink(missing_ok=True)
+    return Recording(kind=kind, path=name, steps=steps, bytes=size)

@@ -10,25 +10,43 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
+from rich.table import Column
+from rich.text import Text
 
 from tracekit.model.progress import Progress
 
 #: Without a terminal, how often a line says that a phase still goes on.
 HEARTBEAT_SECONDS = 15.0
 
+#: How often the live bars are drawn; while something is measured, at most so often between calls and within one.
+LIVE_SECONDS = 0.125
+BETWEEN_CALLS_SECONDS = 0.5
+STILL_SECONDS = 5.0
+
 
 class LiveProgress:
-    """One bar a phase; its clock runs on while torch is busy, so nobody wonders."""
+    """One bar a phase; its clock runs on while torch is busy, so nobody wonders.
+
+    Drawing takes milliseconds of this process: while something is measured it is done between calls, unless a call
+    lasts so long that it does not matter.
+    """
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
         self._task: TaskID | None = None
+        self._still = False
+        self._drawn = time.monotonic()
+        self._over = threading.Event()
+        self._pen = threading.Thread(target=self._keep_drawing, daemon=True, name="tracekit-progress")
+        self._pen.start()
 
-    def phase(self, name: str, total: int | None = None) -> None:
+    def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
-        self._task = self._bars.add_task(name, total=total, detail="")
+        self._still = still
+        self._task = self._bars.add_task(name, total=total, detail="", counted=total is not None)
+        self._draw()
 
     def detail(self, text: str) -> None:
         if self._task is not None:
@@ -37,6 +55,8 @@ class LiveProgress:
     def advance(self) -> None:
         if self._task is not None:
             self._bars.advance(self._task)
+        if self._still and time.monotonic() - self._drawn > BETWEEN_CALLS_SECONDS:
+            self._draw()
 
     def close(self) -> None:
         """The phase is over: its bar is full and its clock stands."""
@@ -44,6 +64,27 @@ class LiveProgress:
             return
         total = self._bars.tasks[-1].total or 1
         self._bars.update(self._task, total=total, completed=total)
+
+    def stop(self) -> None:
+        self._over.set()
+        self._pen.join()
+        self._draw()
+
+    def _keep_drawing(self) -> None:
+        while not self._over.wait(LIVE_SECONDS):
+            if time.monotonic() - self._drawn > (STILL_SECONDS if self._still else 0):
+                self._draw()
+
+    def _draw(self) -> None:
+        self._bars.refresh()
+        self._drawn = time.monotonic()
+
+
+class CountColumn(ProgressColumn):
+    """`12/40` for a phase whose calls are counted."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.completed:.0f}/{task.total:.0f}" if task.fields["counted"] else "", style="green")
 
 
 class PlainProgress:
@@ -57,7 +98,7 @@ class PlainProgress:
         self._heart = threading.Thread(target=self._beat, daemon=True, name="tracekit-progress")
         self._heart.start()
 
-    def phase(self, name: str, total: int | None = None) -> None:
+    def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
         self._detail, self._began, self._name = "", time.monotonic(), name
         self._say(f"{name} ...")
@@ -113,13 +154,19 @@ def shown(console: Console) -> Iterator[Progress]:
         return
     columns = (
         SpinnerColumn(finished_text="[green]✓[/]"),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
+        BarColumn(bar_width=10),
+        CountColumn(),
         TimeElapsedColumn(),
-        TextColumn("[dim]{task.fields[detail]}[/]"),
+        # What is left of the line: of a narrow terminal's, the end of the text goes and never the clock.
+        TextColumn(
+            "{task.description}  [dim]{task.fields[detail]}[/]",
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        ),
     )
-    with Bars(*columns, console=console, refresh_per_second=8) as bars:
+    with Bars(*columns, console=console, auto_refresh=False, expand=True) as bars:
         live = LiveProgress(bars)
-        yield live
-        live.close()
+        try:
+            yield live
+            live.close()
+        finally:
+            live.stop()

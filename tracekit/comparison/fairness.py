@@ -119,7 +119,8 @@ def _disturbed(a: Side, b: Side) -> Iterator[str]:
         ):
             yield (
                 f"{side.label}: timed calls took {wall / recorded:.1f} times as long as recorded ones, though "
-                "recording slows calls: something else used this machine meanwhile, or its clocks changed. Measure again."
+                "recording slows calls: something else used this machine meanwhile, or its clocks changed. Measure "
+                "again."
             )
 
 

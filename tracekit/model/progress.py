@@ -8,8 +8,11 @@ from typing import Protocol
 class Progress(Protocol):
     """Told of each phase as it begins and of what happens in it."""
 
-    def phase(self, name: str, total: int | None = None) -> None:
-        """A new phase begins; the one before it is over. `total` is how many `advance` calls to expect, if known."""
+    def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
+        """A new phase begins; the one before it is over. `total` is how many `advance` calls to expect, if known.
+
+        `still`: the phase is being measured, so between calls of `advance` hardly anything is drawn.
+        """
 
     def detail(self, text: str) -> None:
         """What is going on within the phase: `graph 3`, `call 12`."""
@@ -21,7 +24,7 @@ class Progress(Protocol):
 class Silent:
     """Shows nothing: for tests and library use."""
 
-    def phase(self, name: str, total: int | None = None) -> None: ...
+    def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None: ...
 
     def detail(self, text: str) -> None: ...
 

@@ -46,7 +46,11 @@ GROUPS = (
     "does not prove that they do the same work."
 )
 
-OPERATORS = "From a separate recording with torch.profiler. Own time leaves out the operators called within."
+OPERATORS = (
+    "From a separate recording with torch.profiler. Own time leaves out the operators called within. Inductor's C++ "
+    "kernels are compiled with their profiler events (cpp.enable_kernel_profile), in the timed calls too, which makes "
+    "the compiled form a little slower than without."
+)
 
 STEP = "One measured call of the model, or the whole recording where no steps are marked. All figures are per step."
 

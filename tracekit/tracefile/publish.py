@@ -79,10 +79,13 @@ def _launching_thread(events: list[dict[str, Any]]) -> tuple[Any, Any]:
 
 def _write_gzip(data: bytes, out: Path) -> None:
     draft = out.with_name(f".{out.name}.draft")
-    # No file name and no time inside: the same recording gives the same bytes.
-    with (
-        draft.open("wb") as file,
-        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=9, mtime=0) as packed,
-    ):
-        packed.write(data)
-    os.replace(draft, out)
+    try:
+        # No file name and no time inside: the same recording gives the same bytes.
+        with (
+            draft.open("wb") as file,
+            gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=9, mtime=0) as packed,
+        ):
+            packed.write(data)
+        os.replace(draft, out)
+    finally:
+        draft.unlink(missing_ok=True)
