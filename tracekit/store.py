@@ -146,6 +146,7 @@ def load(folder: Path) -> Run:
     if not path.is_file():
         raise TracekitError(
             f"{folder} is no run folder, it has no {MANIFEST}: name one that `tracekit profile` wrote, or a trace file"
+            f"{_runs_inside(folder)}"
         )
     try:
         return msgspec.json.decode(path.read_bytes(), type=Run)
@@ -153,11 +154,17 @@ def load(folder: Path) -> Run:
         raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None
 
 
+def _runs_inside(folder: Path) -> str:
+    """Names what a user may have meant."""
+    inside = sorted(path for path in folder.iterdir() if is_run(path)) if folder.is_dir() else []
+    return f"; in it are {', '.join(str(path) for path in inside[:5])}" if inside else ""
+
+
 def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:
     """The trace file of a form's light or rich recording."""
     recording = next((each for each in form.recordings if each.kind == kind), None)
     if recording is None:
-        raise TracekitError(f"{folder} has no {kind} recording of the {form.name} form; record the run again")
+        raise TracekitError(f"{folder} holds no {kind} recording of the {form.name} form; record the run again")
     path = folder / recording.path
     if not path.is_file():
         raise TracekitError(f"{path} is missing; record the run again")

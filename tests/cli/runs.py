@@ -46,6 +46,7 @@ def _record(name: FormName, draft: Path) -> FormResult:
     recordings = []
     for kind, steps in (("light", 2), ("rich", 1)):
         events = [event for step in range(steps) for event in _step(step, kernels)]
+        events += [make_span(5, 300, name="denoise")] if kind == "rich" else []
         path = write_trace(draft, events).rename(draft / f"{name}-{kind}.json")
         recordings.append(Recording(kind, path.name, steps, path.stat().st_size))  # type: ignore[arg-type]
     form = make_form(name, scaled(1.0 if name == "eager" else 0.5))

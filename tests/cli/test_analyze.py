@@ -43,6 +43,33 @@ def test_top_shortens_the_list_of_kernels() -> None:
     assert len(json.loads(run(VIT, "--top", 3, "--json", "-").stdout)["kernels"]["top"]) == 3
 
 
+def test_top_shortens_what_is_shown_too() -> None:
+    assert "Largest 3 of" in run(VIT, "--top", 3).stdout
+    assert "Largest 10 of" in run(VIT).stdout
+
+
+def test_an_interrupted_run_shows_what_was_measured(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path).rename(tmp_path / "flux-compiled.incomplete")
+    manifest = folder / "run.json"
+    manifest.write_text(manifest.read_text().replace('"complete"', '"incomplete"'))
+    result = run(folder)
+    assert result.exit_code == 0
+    assert "This run was interrupted and is not whole" in result.stdout
+    assert "light, rich" in result.stdout
+    (folder / "compiled-light.json").unlink()
+    missing = run(folder)
+    assert missing.exit_code == 1
+    assert "timed calls" in missing.stdout
+
+
+def test_a_run_s_json_holds_what_was_measured_beside_the_trace(tmp_path: Path) -> None:
+    told = json.loads(run(make_run_folder(tmp_path), "--json", "-").stdout)
+    assert told["run"]["form"]["name"] == "compiled"
+    per_step = told["run"]["per_step"]
+    assert sum(per_step["recorded_idle_by_cause_us"].values()) == pytest.approx(per_step["recorded_idle_us"])
+    assert told["run"]["rich"]["window"]["steps"] == 1
+
+
 def test_a_window_is_a_span_by_regular_expression() -> None:
     analysis = json.loads(run(VIT, "--window", r"tracekit\.iteration.*", "--json", "-").stdout)
     assert (analysis["window"]["kind"], analysis["window"]["steps"]) == ("span", 2)

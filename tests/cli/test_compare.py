@@ -65,6 +65,49 @@ def test_the_calls_of_one_run_count_as_timed_in_alternation(folder: Path) -> Non
     assert any("alternation" in warning for warning in apart["warnings"])  # type: ignore[attr-defined]
 
 
+def test_the_forms_of_a_run_may_be_named_in_either_order(folder: Path) -> None:
+    turned = compare_json(make_run_folder(folder), "--form-a", "compiled", "--form-b", "eager")
+    assert turned["verdict"]["result"] == "slower"  # type: ignore[index]
+    assert not any("alternation" in warning for warning in turned["warnings"])  # type: ignore[attr-defined]
+
+
+def test_a_named_span_of_a_run_is_looked_up_in_its_rich_recordings(folder: Path) -> None:
+    comparison = compare_json(make_run_folder(folder), "--window", "denoise")
+    assert comparison["a"]["path"].endswith("eager-rich.json")  # type: ignore[index]
+    assert comparison["a"]["analysis"]["window"]["kind"] == "span"  # type: ignore[index]
+    assert comparison["a"]["rich"] is None  # type: ignore[index]
+
+
+def test_a_recording_compared_with_itself_is_noticed() -> None:
+    comparison = compare_json(VIT[0], VIT[0])
+    assert any("the same recording" in warning for warning in comparison["warnings"])  # type: ignore[attr-defined]
+
+
+def test_a_step_is_not_subtracted_from_a_whole_recording(folder: Path) -> None:
+    comparison = compare_json(make_run_folder(folder), VIT[0], "--form-a", "eager")
+    assert set(comparison["deltas"].values()) == {None}  # type: ignore[attr-defined]
+    assert comparison["waterfall"] is None
+
+
+def test_a_run_named_after_its_form_is_not_named_twice(folder: Path) -> None:
+    other = make_run_folder(folder, "flux-compiled-regional")
+    assert labels(compare_json(make_run_folder(folder), other)) == ["flux-compiled", "flux-compiled-regional compiled"]
+
+
+def test_a_folder_of_runs_names_those_in_it(folder: Path) -> None:
+    (folder / "traces").mkdir()
+    make_run_folder(folder / "traces")
+    result = run("traces", VIT[0])
+    assert result.exit_code == 1
+    assert "in it are traces/flux-compiled" in result.stderr
+
+
+def test_a_folder_for_the_json_is_refused_before_anything_is_read(folder: Path) -> None:
+    result = run("nowhere.json", VIT[0], "--json", folder)
+    assert result.exit_code == 1
+    assert "is a folder: name a file" in result.stderr
+
+
 def test_two_runs_are_compared_by_their_compiled_forms(folder: Path) -> None:
     comparison = compare_json(make_run_folder(folder, "before"), make_run_folder(folder, "after"))
     assert labels(comparison) == ["before compiled", "after compiled"]

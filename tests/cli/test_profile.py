@@ -125,6 +125,8 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
         (["flux", "--no-baseline"], "--no-baseline says how to compile: pass --compiled too"),
         (["flux", "--mode", "max-autotune", "--no-fullgraph"], "--mode, --fullgraph says how to compile"),
         (["flux", "--size", "huge"], "has no size 'huge'"),
+        (["flux", "--height", "100"], "multiples of 16"),
+        (["flux", "--json", "."], "--json . is a folder"),
         (["flux", "--pretrained", "a/b", "--size", "tiny"], "real weights have a size of their own"),
     ],
 )
@@ -141,7 +143,6 @@ def test_a_wrong_request_is_one_line_before_anything_is_loaded(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["flux", "--height", "100"], "multiples of 16"),
         (["flux", "--size", "full"], "needs about 76 GiB of memory"),
     ],
 )

@@ -24,6 +24,16 @@ def test_sides_of_one_run_are_fair():
     assert find_unfairness(make_side("a", form=make_form()), make_side("b", form=make_form())) == ()
 
 
+def test_timed_calls_much_slower_than_recorded_ones_are_a_disturbed_machine():
+    warning = only(replace(make_side("b", form=make_form(wall_us=(9000.0,) * 10)), path="other"))
+    assert "something else used this machine" in warning
+
+
+def test_a_gpu_that_seems_busier_than_the_call_lasted_is_said():
+    warning = only(replace(make_side("b", form=make_form(wall_us=(700.0,) * 10)), path="other"))
+    assert "longer than the unprofiled call" in warning
+
+
 def test_another_gpu_is_named():
     assert only(changed(environment=make_environment(gpu="NVIDIA A100"))) == (
         "The sides differ in GPU: A has NVIDIA H200, B has NVIDIA A100."

@@ -10,6 +10,7 @@ import pytest
 from tracekit.doctor import build_tools, model_libraries, torch_build
 from tracekit.doctor.build_tools import check_setuptools
 from tracekit.doctor.model_libraries import check_diffusers, check_transformers
+from tracekit.doctor.torch_build import INSTALL
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -26,7 +27,7 @@ def pretend_version(monkeypatch: pytest.MonkeyPatch, installed: str | None) -> N
 def test_a_missing_library_names_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_version(monkeypatch, None)
     found = check_diffusers()
-    assert (found.status, found.fix) == ("problem", "pip install 'torch-tracekit[profile]'")
+    assert (found.status, found.fix) == ("problem", INSTALL)
 
 
 def test_an_old_library_names_the_version_to_get(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ def test_without_torch_profile_names_the_extra(tmp_path: Path) -> None:
     done = without_extra("profile", "flux", folder=tmp_path)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert "pip install 'torch-tracekit[profile]'" in done.stderr.splitlines()[-1]
+    assert "pip install -c constraints.txt '.[profile]'" in done.stderr.splitlines()[-1]
     assert not list(tmp_path.glob("traces/*"))
 
 

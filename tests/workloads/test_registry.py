@@ -36,7 +36,7 @@ def test_the_default_scope_is_the_first() -> None:
 
 def test_a_missing_package_names_the_extra_to_install() -> None:
     broken = replace(FLUX, module="a_package_that_is_not_there.flux")
-    with pytest.raises(TracekitError, match=r"pip install 'torch-tracekit\[profile\]'"):
+    with pytest.raises(TracekitError, match=r"pip install -c constraints.txt '\.\[profile\]'"):
         registry.load_builder(broken)
 
 

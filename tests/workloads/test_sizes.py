@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tracekit.errors import TracekitError
+from tracekit.model.workload import Request
 from tracekit.workloads.flux_info import FLUX
-from tracekit.workloads.sizes import GIB, check_size, choose_size
+from tracekit.workloads.sizes import GIB, check_request, choose_size
 
 
 @pytest.mark.parametrize(("free_gib", "size"), [(139, "full"), (24, "small"), (4, "tiny")])
@@ -35,10 +36,16 @@ def test_a_gpu_too_full_for_the_smallest_size_says_what_to_do() -> None:
 
 def test_a_size_that_does_not_exist_lists_those_that_do() -> None:
     with pytest.raises(TracekitError, match="auto, full, small, tiny"):
-        check_size(FLUX, "huge", None)
+        check_request(FLUX, Request("flux", size="huge"))
 
 
 def test_real_weights_take_no_size() -> None:
-    check_size(FLUX, "auto", "owner/model")
+    check_request(FLUX, Request("flux", pretrained="owner/model"))
     with pytest.raises(TracekitError, match="a size of their own"):
-        check_size(FLUX, "tiny", "owner/model")
+        check_request(FLUX, Request("flux", size="tiny", pretrained="owner/model"))
+
+
+def test_an_image_size_the_model_cannot_make_is_refused():
+    check_request(FLUX, Request("flux", height=512, width=768))
+    with pytest.raises(TracekitError, match="multiples of 16 pixels: --width 100"):
+        check_request(FLUX, Request("flux", width=100))

@@ -106,9 +106,18 @@ def _find_named(trace: Trace, name: str) -> tuple[Span, ...]:
     if not named.height:
         there = host.filter(pl.col("kind") == "annotation")["name"].unique(maintain_order=True).head(8).to_list()
         listed = f"it has {', '.join(there)}" if there else "it has no annotations"
-        raise TracekitError(f"no span of {trace.path} is called {name!r}: {listed}; or pass --window whole")
+        raise TracekitError(
+            f"no span of {trace.path} is called {name!r}, nor matches it as a pattern of the whole name"
+            f"{_near(host, name)}: {listed}; or pass --window whole"
+        )
     spans = _outermost(named)
     return _as_spans(spans, list(range(spans.height)))
+
+
+def _near(host: pl.DataFrame, name: str) -> str:
+    """A pattern that does match, where part of some name is what was asked for."""
+    parts = host.filter(pl.col("name").str.contains(name, literal=True))
+    return f" (--window {'.*' + re.escape(name) + '.*'!r} matches {parts['name'][0]})" if parts.height else ""
 
 
 def _outermost(spans: pl.DataFrame) -> pl.DataFrame:

@@ -24,25 +24,29 @@ if TYPE_CHECKING:
     help="What is counted: the marked steps, all of it, or spans by name or regular expression.",
 )
 @click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
-@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="Kernel names in the JSON.")
+@click.option("--top", type=click.IntRange(min=1), help="Kernel names listed (default 10 here, 20 in the JSON).")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
 @click.option("--no-cache", is_flag=True, help="Read the file anew. It always is: nothing is cached yet.")
 def analyze(
-    trace: Path, form: FormName | None, window: str, cpu: bool, top: int, json_path: str | None, no_cache: bool
+    trace: Path, form: FormName | None, window: str, cpu: bool, top: int | None, json_path: str | None, no_cache: bool
 ) -> None:
     """Say what TRACE shows: busy and idle time, kernels, launches.
 
     TRACE is a Chrome JSON trace of torch.profiler, plain or gzipped, or a run folder of `tracekit profile`.
     """
-    from tracekit.cli.output import console_beside, say, write_json
-    from tracekit.cli.sides import load_side, raise_if_damaged
+    from tracekit.cli.output import check_json_path, console_beside, say, write_json
+    from tracekit.cli.sides import interrupted_run, load_side, raise_if_damaged
     from tracekit.report.contract import analysis_json
-    from tracekit.report.terminal import analysis_summary
+    from tracekit.report.terminal import analysis_summary, interrupted_summary
 
-    side = load_side(trace, form=form, window=window, cpu=cpu)
+    check_json_path(json_path)
     console = console_beside(json_path)
-    console.print(analysis_summary(side.analysis, side.form, side.rich))
+    interrupted = interrupted_run(trace)
+    if interrupted:
+        console.print(interrupted_summary(interrupted))
+    side = load_side(trace, form=form, window=window, cpu=cpu)
+    console.print(analysis_summary(side.analysis, side.form, side.rich, top=top or 10))
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
-    write_json(analysis_json(side.analysis, top=top, side=side), json_path)
+    write_json(analysis_json(side.analysis, top=top or 20, side=side), json_path)
     raise_if_damaged(side.analysis)

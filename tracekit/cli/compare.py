@@ -49,14 +49,15 @@ def compare(
 
     Each is a trace file or a run folder. A run folder alone is compared with itself: eager with compiled.
     """
-    from tracekit.cli.output import command_line, console_beside, say, write_json
+    from tracekit.cli.output import check_json_path, command_line, console_beside, say, write_json
     from tracekit.cli.sides import raise_if_damaged, write_report
     from tracekit.comparison import compare as compare_sides
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
 
+    check_json_path(json_path)
     one, other, run = _load_sides(a, b, (form_a, form_b), window, cpu)
-    order = run.order if run and (one.label, other.label) == ("eager", "compiled") else ()
+    order = run.order if run and one.label != other.label else ()
     comparison = compare_sides(one, other, order)
     folder, name = _report_place(out, a.resolve().name if run else f"{one.label}-vs-{other.label}")
     written = write_report(comparison, run, command_line(), folder, name)
@@ -93,7 +94,10 @@ def _load_sides(
 
 
 def _label(side: Side, path: Path) -> str:
-    return f"{path.resolve().name} {side.form.name}" if side.form else side.label
+    if side.form is None:
+        return side.label
+    run = path.resolve().name
+    return run if run.endswith(f"-{side.form.name}") else f"{run} {side.form.name}"
 
 
 def _report_place(out: Path | None, name: str) -> tuple[Path, str]:

@@ -23,6 +23,12 @@ def console_beside(json_path: str | None) -> Console:
     return Console(stderr=json_path == "-")
 
 
+def check_json_path(json_path: str | None) -> None:
+    """Raises TracekitError, before any work is done, for a place no file can be written to."""
+    if json_path not in (None, "-") and Path(str(json_path)).is_dir():
+        raise TracekitError(f"--json {json_path} is a folder: name a file, or - for standard output")
+
+
 def write_json(text: str, json_path: str | None) -> None:
     """Writes what `--json` asked for: `-` is standard output, None is nothing."""
     if json_path == "-":

@@ -18,7 +18,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder
-from tracekit.workloads.sizes import check_size, choose_size
+from tracekit.workloads.sizes import check_request, choose_size
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
@@ -43,7 +43,7 @@ def profile_workload(plan: Plan) -> None:
     """Measures, writes the run folder, and reports. Raises TracekitError for whatever the user can mend."""
     info = find(plan.request.workload)
     scope = check_scope(info, plan.request.scope)
-    check_size(info, plan.request.size, plan.request.pretrained)
+    check_request(info, plan.request)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
     console = console_of_its_own()
     with store.begun(folder, force=plan.force) as draft:

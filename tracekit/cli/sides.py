@@ -31,15 +31,24 @@ def load_side(
         return Side(label or file_label(path), str(path), analysis, form=None, settings=None, environment=None)
     run = store.load(path)
     chosen = choose_form(run, path, form)
+    kind, analysis, rich = _analyze_recordings(path, chosen, window, cpu)
     return Side(
         label=label or chosen.name,
-        path=str(store.recording_path(path, chosen, "light")),
-        analysis=_analyze_recording(path, chosen, "light", window, cpu),
+        path=str(store.recording_path(path, chosen, kind)),
+        analysis=analysis,
         form=chosen,
         settings=run.settings,
         environment=run.environment,
-        rich=_analyze_recording(path, chosen, "rich", window, cpu) if _has_recording(chosen, "rich") else None,
+        rich=rich,
     )
+
+
+def interrupted_run(path: Path) -> Run | None:
+    """The run in this folder if it was never finished."""
+    if not store.is_run(path):
+        return None
+    run = store.load(path)
+    return run if run.status == "incomplete" else None
 
 
 def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
@@ -57,6 +66,21 @@ def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
 
 def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
     return any(recording.kind == kind for recording in form.recordings)
+
+
+def _analyze_recordings(
+    folder: Path, form: FormResult, window: str, cpu: bool
+) -> tuple[RecordingKind, Analysis, Analysis | None]:
+    """Which recording the figures are of, its analysis, and the rich one's beside it.
+
+    The figures are the light one's, unless the window is a span of another name than the steps': a light recording of a
+    GPU holds no others, so they are the rich one's then.
+    """
+    has_rich = _has_recording(form, "rich")
+    rich = _analyze_recording(folder, form, "rich", window, cpu) if has_rich else None
+    if rich is not None and rich.window.kind == "span" and rich.gpu is not None:
+        return "rich", rich, None
+    return "light", _analyze_recording(folder, form, "light", window, cpu), rich
 
 
 def _analyze_recording(folder: Path, form: FormResult, kind: RecordingKind, window: str, cpu: bool) -> Analysis:

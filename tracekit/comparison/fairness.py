@@ -30,8 +30,22 @@ CPU_RUN = (
 
 def find_unfairness(a: Side, b: Side) -> tuple[str, ...]:
     """One sentence for each thing a reader must know before believing the figures; empty when there is none."""
-    questions = (_missing_gpu, _other_work, _other_machine, _other_windows, _busier_than_the_call, _disturbed, _unsound)
+    questions = (
+        _same_recording,
+        _missing_gpu,
+        _other_work,
+        _other_machine,
+        _other_windows,
+        _busier_than_the_call,
+        _disturbed,
+        _unsound,
+    )
     return tuple(sentence for ask in questions for sentence in ask(a, b))
+
+
+def _same_recording(a: Side, b: Side) -> Iterator[str]:
+    if a.path == b.path:
+        yield f"Both sides are the same recording ({a.path}): every change is 0."
 
 
 def _missing_gpu(a: Side, b: Side) -> Iterator[str]:

@@ -20,7 +20,8 @@ OUTSIDE = "work launched outside the steps"
 
 
 def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:
-    """None when a side has no figures of one GPU: idle time of several does not add up to wall time.
+    """None when a side has no figures of one GPU (idle time of several does not add up to wall time), and when one was
+    read per step and the other whole.
 
     The ends are the unprofiled median walls where both sides have them and their recordings were read by steps. Idle
     parts are the changes of what was recorded, without the profiler's own share. Recording lengthens idle time, and
@@ -28,6 +29,8 @@ def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfal
     the ends are the recorded windows, and only rounding is left.
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
+        return None
+    if (a.analysis.window.kind == "whole") != (b.analysis.window.kind == "whole"):
         return None
     basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))

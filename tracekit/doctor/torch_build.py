@@ -11,7 +11,7 @@ from tracekit.doctor.versions import is_older
 
 NAME = "torch"
 OLDEST = "2.9"
-INSTALL = "pip install 'torch-tracekit[profile]'"
+INSTALL = "pip install -c constraints.txt '.[profile]'  # in tracekit's checkout"
 
 
 def check_torch_build() -> Check:

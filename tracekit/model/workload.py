@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class WorkloadInfo:
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what
     `--scope` accepts to what it compiles, the default first. `module` is where it is built, imported only to run it.
-    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings."""
+    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings. Heights
+    and widths are multiples of `pixel_step`; None for a model that makes no images."""
 
     name: str
     title: str
@@ -26,6 +27,7 @@ class WorkloadInfo:
     scopes: dict[str, str]
     fullgraph: bool
     extra: str
+    pixel_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

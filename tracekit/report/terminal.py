@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
@@ -14,8 +15,8 @@ from rich.text import Text
 
 from tracekit.model.analysis import Analysis, CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.model.run import FormResult
-from tracekit.report.names import clipped, printable, short_kernel_name
+from tracekit.model.run import FormResult, Run
+from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import count, duration, duration_change, percent, size
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.overview import overview_table
@@ -33,25 +34,43 @@ COMMAND_WIDTH = 72
 
 
 def analysis_summary(
-    analysis: Analysis, form: FormResult | None = None, rich: Analysis | None = None
+    analysis: Analysis, form: FormResult | None = None, rich: Analysis | None = None, *, top: int = 10
 ) -> RenderableType:
-    """One trace at a glance; `form` adds what was measured without the profiler, `rich` what the host did meanwhile."""
+    """One trace at a glance; `form` adds what was measured without the profiler, `rich` what the host did meanwhile.
+    `top` is how many kernels or operators are listed."""
     path = analysis.trace.path
     side = Side("trace", path, analysis, form=form, settings=None, environment=None, rich=rich)
     parts: list[RenderableType] = [*_health(analysis.health), _figures(side)]
     if analysis.kernels is not None and analysis.kernels.by_name:
-        parts += [Text(), _kernels(side)]
+        parts += [Text(), _kernels(side, top)]
     if analysis.idle is not None and analysis.idle.causes:
         parts += [Text(), _idle(side)]
     if analysis.cpu is not None:
-        parts += [Text(), _operators(side, analysis.cpu)]
+        parts += [Text(), _operators(side, analysis.cpu, top)]
     return Group(*parts)
+
+
+def interrupted_summary(run: Run) -> RenderableType:
+    """What an interrupted run has measured: its forms, and the median of the calls that were timed."""
+    drawn = _empty(
+        (Column("Form", numeric=False), *map(Column, ("warm-up calls", "timed calls", "median", "recordings")))
+    )
+    for form in run.forms:
+        median = statistics.median(form.wall_us) if form.wall_us else None
+        recordings = ", ".join(each.kind for each in form.recordings) or "none"
+        cells = (form.name, count(len(form.warmup_us)), count(len(form.wall_us)), duration(median), recordings)
+        drawn.add_row(*map(Text, cells))
+    caption = f"This run was interrupted and is not whole: {run.settings.workload} at size {run.settings.size}"
+    return Group(_captioned(caption, drawn), Text())
 
 
 def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> RenderableType:
     """The verdict, the figures side by side, where the time went, what to do, and the commands to type next."""
     evidence = verdict_evidence(comparison)
-    health = [*comparison.a.analysis.health, *comparison.b.analysis.health]
+    # That a trace marks no steps is among the warnings, said of both sides.
+    health = [
+        each for side in (comparison.a, comparison.b) for each in side.analysis.health if each.code != "whole_trace"
+    ]
     parts: list[RenderableType] = [Text(printable(subject(comparison.b)), style="dim"), Text()]
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
@@ -77,7 +96,7 @@ def _empty(columns: Sequence[Column]) -> RichTable:
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
         drawn.add_column(
-            Text(clipped(printable(column.label), 24)),
+            Text(clipped_within(printable(column.label), 24)),
             justify="right" if column.numeric else "left",
             overflow="fold",
         )
@@ -131,11 +150,16 @@ def _figure_rows(side: Side) -> Iterator[tuple[str, str]]:
             "Memory copies, sets",
             f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}",
         )
+    if analysis.cpu:
+        yield "Operators", count(analysis.cpu.operator_count / side.steps)
+        yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
+        yield "Inductor's C++ kernels", count(analysis.cpu.fused_count / side.steps)
+        yield "Time in C++ kernels", duration(analysis.cpu.fused_us / side.steps)
     for device in analysis.devices if len(analysis.devices) > 1 else ():
         yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
 
 
-def _kernels(side: Side, limit: int = 10) -> RenderableType:
+def _kernels(side: Side, limit: int) -> RenderableType:
     kernels = side.analysis.kernels
     if kernels is None:
         return Text()
@@ -159,7 +183,7 @@ def _idle(side: Side) -> RenderableType:
     return _captioned(f"Idle time by cause, as recorded, {scope(side)}", drawn, note)
 
 
-def _operators(side: Side, cpu: CpuUse, limit: int = 10) -> RenderableType:
+def _operators(side: Side, cpu: CpuUse, limit: int) -> RenderableType:
     columns = (Column("Operator", numeric=False), Column("Count"), Column("Own time"))
     drawn = _empty(columns)
     for each in cpu.top[:limit]:
@@ -212,7 +236,14 @@ def _finding(finding: Finding) -> Iterator[RenderableType]:
 
 
 def _warnings(comparison: Comparison) -> Iterator[Text]:
-    for warning in comparison.warnings:
+    damage = {
+        f"{side.label}: {each.message}"
+        for side in (comparison.a, comparison.b)
+        for each in side.analysis.health
+        if each.severity == "error"
+    }
+    # Damage stands at the top already.
+    for warning in (each for each in comparison.warnings if each not in damage):
         yield Text.assemble(("note: ", "yellow"), printable(warning))
 
 

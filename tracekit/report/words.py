@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Side
-from tracekit.report.numbers import count, duration, percent, times
+from tracekit.report.numbers import count, duration, times
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
@@ -25,8 +25,8 @@ KINDS = {
     "fused": "several kernels became fewer",
     "substituted": "done by other kernels",
     "defused": "one library kernel became several",
-    "eliminated": "gone from B",
-    "added": "new in B",
+    "eliminated": "gone from B, all or some of them",
+    "added": "new in B, all or some of them",
     "unmatched": "could not be matched",
 }
 
@@ -50,18 +50,27 @@ def shared_scope(comparison: Comparison) -> str:
 def verdict_sentence(comparison: Comparison) -> str:
     """The answer, in one sentence."""
     sentence = _answer(comparison)
-    return sentence[:1].upper() + sentence[1:]
+    # The names of forms are words; those of files and runs stay as they are written.
+    first = sentence.partition(" ")[0]
+    return sentence[:1].upper() + sentence[1:] if first in ("eager", "compiled") else sentence
 
 
 def _answer(comparison: Comparison) -> str:
     verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
     if verdict.result == "not_timed" or verdict.speedup is None:
-        return f"Which of {a} and {b} is faster was not measured: there are only traces, and recording distorts time."
+        return f"Which of {a} and {b} is faster was not measured: {_why_not_timed(comparison)}"
     if verdict.result == "faster":
         return f"{b} is {times(verdict.speedup)} as fast as {a}."
     if verdict.result == "slower":
         return f"{b} is slower than {a}: a call takes {times(1 / verdict.speedup)} the time."
     return f"No difference in speed between {a} and {b} could be established."
+
+
+def _why_not_timed(comparison: Comparison) -> str:
+    untimed = [side.label for side in (comparison.a, comparison.b) if side.wall_us is None]
+    if len(untimed) == 1:
+        return f"{untimed[0]} has no unprofiled times to set beside the other's."
+    return "there are only traces, and recording distorts time."
 
 
 def verdict_evidence(comparison: Comparison) -> str | None:
@@ -74,8 +83,13 @@ def verdict_evidence(comparison: Comparison) -> str | None:
         text += f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})"
     text += f"; medians of {_calls(comparison.a)} and {_calls(comparison.b)} unprofiled calls"
     if verdict.noise_floor is not None:
-        text += f"; a form differs from itself by up to {percent(verdict.noise_floor, 2)} here"
+        text += f"; a form differs from itself by up to {_roughly(verdict.noise_floor)} here"
     return text + "."
+
+
+def _roughly(share: float) -> str:
+    """One figure: more would be false precision for an estimate of noise."""
+    return f"about {float(f'{share * 100:.1g}'):g} %" if share >= 1e-4 else "less than 0.01 %"
 
 
 def _calls(side: Side) -> str:

@@ -13,7 +13,6 @@ from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeli
 from torch import nn
 from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
 
-from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
@@ -116,9 +115,6 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
 def _settings(request: Request, size: str, device: str, architecture: Architecture) -> Settings:
     height = request.height or architecture.pixels
     width = request.width or architecture.pixels
-    if height % 16 or width % 16:
-        # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
-        raise TracekitError(f"flux makes images in multiples of 16 pixels, not {height}x{width}")
     gpu = device != "cpu"
     return Settings(
         workload=FLUX.name,

@@ -41,7 +41,7 @@ def load_builder(info: WorkloadInfo) -> Builder:
             raise
         raise TracekitError(
             f"{info.name} needs the package {error.name}, which is not installed: "
-            f"pip install 'torch-tracekit[{info.extra}]'"
+            f"pip install -c constraints.txt '.[{info.extra}]' in tracekit's checkout"
         ) from None
     builder: Builder = module.build
     return builder

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from tracekit.errors import TracekitError
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import Request, WorkloadInfo
 
 GIB = 2**30
 
 
-def check_size(info: WorkloadInfo, asked: str, pretrained: str | None) -> None:
-    """Raises TracekitError for a size the workload has not, or one beside weights that bring their own."""
+def check_request(info: WorkloadInfo, request: Request) -> None:
+    """Raises TracekitError for a size the workload has not, or one beside weights that bring their own, and for an
+    image size that it cannot make."""
+    asked, pretrained = request.size, request.pretrained
     if asked != "auto" and asked not in info.sizes:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
     if pretrained and asked != "auto":
         raise TracekitError("real weights have a size of their own: leave --size out beside --pretrained")
+    step = info.pixel_step
+    for option, pixels in (("--height", request.height), ("--width", request.width)):
+        if pixels is not None and step is None:
+            raise TracekitError(f"{info.name} makes no images: leave {option} out")
+        if pixels is not None and step is not None and pixels % step:
+            raise TracekitError(f"{info.name} makes images in multiples of {step} pixels: {option} {pixels} is none")
 
 
 def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) -> tuple[str, str]:
