@@ -6,3 +6,7 @@ class TracekitError(Exception):
 
     The command line prints the message and exits with 1. Any other exception is a bug and keeps its traceback.
     """
+
+
+class StrictError(TracekitError):
+    """What is only noted otherwise, and fails a command that was told to be strict."""

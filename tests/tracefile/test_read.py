@@ -189,7 +189,7 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes, message: s
 def test_a_missing_file_and_a_folder_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(TracekitError, match="is not there"):
         read_trace(tmp_path / "nothing.json")
-    with pytest.raises(TracekitError, match=r"without a run\.json"):
+    with pytest.raises(TracekitError, match=r"without a trace or a run\.json"):
         read_trace(tmp_path)
 
 

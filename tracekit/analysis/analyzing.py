@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from tracekit.analysis import cpu as cpu_only
-from tracekit.analysis import devices, idle, kernels, launches, steps
+from tracekit.analysis import devices, idle, kernels, launches
 from tracekit.analysis.health import check_health
+from tracekit.analysis.steps import measure_steps
 from tracekit.analysis.window import Scope, find_named_or_steps, find_scope
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis, MemorySummary, StepUse, TraceFacts, Window
 from tracekit.model.trace import Trace
 
 
-def analyze(trace: Trace, *, window: str = "auto", cpu: bool = False) -> Analysis:
+def analyze(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None = None, cpu: bool = False) -> Analysis:
     """Every question asked of one trace.
 
     `window` is `auto` (steps if any are marked, else whole), `steps`, `whole`, or the name or regular expression of a
-    host span. A trace without GPU activity is analysed for its operators if tracekit recorded it on a CPU or `cpu` is
+    host span. `steps` leaves only the marked steps with these numbers, the first and the last of them. A trace without
+    GPU activity is analysed for its operators if tracekit recorded it on a CPU or `cpu` is
     set. Raises TracekitError when it is neither, or when nothing matches `window`.
     """
     if trace.activities.height:
-        return _analyze_gpu(trace, find_scope(trace, window))
+        return _analyze_gpu(trace, find_scope(trace, window, steps))
     if cpu or trace.metadata.get("device") == "cpu":
-        return _analyze_cpu(trace, window)
+        return _analyze_cpu(trace, window, steps)
     raise TracekitError(_why_no_gpu(trace))
 
 
@@ -60,13 +62,13 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
         launches=launches.count_launches(scope),
         idle=idle.explain_idle(trace, scope),
         memory=_memory(trace),
-        steps=steps.measure_steps(trace, scope),
+        steps=measure_steps(trace, scope),
         cpu=None,
     )
 
 
-def _analyze_cpu(trace: Trace, window: str) -> Analysis:
-    kind, spans = find_named_or_steps(trace, window)
+def _analyze_cpu(trace: Trace, window: str, steps: tuple[int, int] | None) -> Analysis:
+    kind, spans = find_named_or_steps(trace, window, steps)
     use = cpu_only.measure_cpu(trace, spans)
     return Analysis(
         trace=_facts(trace),

@@ -28,15 +28,17 @@ LARGEST = 10
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """The gaps of one device as columns. `thread` is the host thread that decides the causes, -1 where none is known.
-    `launched_ns` is when the call that launched the ending activity returned, -1 where no such call is recorded."""
+    `launched_ns` is when the call that launched the ending activity returned, -1 where no such call is recorded.
+    `after` and `before` are the activities around a gap by their position in `names`, -1 at the window's edges."""
 
     device: int
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     thread: NDArray[np.int64]
     launched_ns: NDArray[np.int64]
-    after: list[str | None]
-    before: list[str | None]
+    after: NDArray[np.int64]
+    before: NDArray[np.int64]
+    names: pl.Series
 
 
 def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
@@ -76,26 +78,25 @@ def _find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
     ended = following < len(starts)
     ended[ended] = starts[following[ended]] == holes[ended, 1]
     at = np.where(ended, following, 0)
-    names = joined["name"].to_list()
     return Gaps(
         device=device,
         starts=holes[:, 0],
         ends=holes[:, 1],
         thread=np.where(ended, threads[at] if len(at) else -1, _threads_of_steps(scope, holes)),
         launched_ns=np.where(ended, launched[at], -1),
-        after=_names_before(names, ends, holes[:, 0]),
-        before=[names[i] if there else None for i, there in zip(following, ended, strict=True)],
+        after=_ending_at(ends, holes[:, 0]),
+        before=np.where(ended, following, -1),
+        names=joined["name"],
     )
 
 
-def _names_before(names: list[str], ends: NDArray[np.int64], moments: NDArray[np.int64]) -> list[str | None]:
-    """The activity that ended when each gap began; None where the window itself began there."""
+def _ending_at(ends: NDArray[np.int64], moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The activity that ended when each gap began; -1 where the window itself began there."""
+    if not len(ends):
+        return np.full(len(moments), -1, dtype=np.int64)
     order = np.argsort(ends, kind="stable")
-    at = np.searchsorted(ends[order], moments, side="left")
-    found = [
-        order[i] if i < len(order) and ends[order[i]] == moment else None for i, moment in zip(at, moments, strict=True)
-    ]
-    return [names[i] if i is not None else None for i in found]
+    at = np.minimum(np.searchsorted(ends[order], moments, side="left"), len(ends) - 1)
+    return np.where(ends[order][at] == moments, order[at], -1)
 
 
 def _threads_of_steps(scope: Scope, holes: interval.Intervals) -> NDArray[np.int64]:
@@ -111,7 +112,7 @@ def _divide(gaps: Gaps, timelines: dict[int, Timeline], unrecorded: str) -> NDAr
     """Nanoseconds of each cause (columns) of each gap (rows); a row adds up to its gap."""
     parts = np.zeros((len(gaps.starts), len(IDLE_CAUSES)), dtype=np.int64)
     # Until when the host is the cause: its launch call's return, or the whole gap where nothing ends it.
-    by_activity = np.array([name is not None for name in gaps.before], dtype=bool)
+    by_activity = gaps.before >= 0
     host_until = np.where(by_activity, np.clip(gaps.launched_ns, gaps.starts, gaps.ends), gaps.ends)
     unknown = by_activity & (gaps.launched_ns < 0) | (gaps.thread < 0)
     for thread, timeline in timelines.items():
@@ -137,8 +138,12 @@ def _sum_causes(divided: Iterable[NDArray[np.int64]]) -> tuple[CauseTime, ...]:
 
 def _syncing_threads(scope: Scope) -> set[int]:
     """The threads that wait for the GPU, among them those that explain no gap: their waits are counted all the same."""
-    waits = pl.Series([is_sync_call(name) for name in scope.calls["name"]], dtype=pl.Boolean)
-    return set(scope.calls.filter(waits)["thread"].to_list())
+    return set(scope.calls.filter(_are_syncs(scope.calls))["thread"].unique())
+
+
+def _are_syncs(events: pl.DataFrame) -> pl.Series:
+    waiting = [name for name in events["name"].unique() if is_sync_call(name)]
+    return events["name"].is_in(waiting)
 
 
 def _measure_syncs(scope: Scope, gaps: list[Gaps], timelines: dict[int, Timeline]) -> tuple[SyncTime, ...]:
@@ -147,17 +152,15 @@ def _measure_syncs(scope: Scope, gaps: list[Gaps], timelines: dict[int, Timeline
     idle: Counter[str] = Counter()
     where: dict[str, Counter[str]] = {}
     for thread, timeline in timelines.items():
-        syncs = timeline.table.with_row_index("row").filter(
-            (pl.col("kind") == "call")
-            & pl.Series([is_sync_call(name) for name in timeline.table["name"]], dtype=pl.Boolean)
-        )
+        syncs = timeline.table.with_row_index("row").filter((pl.col("kind") == "call") & _are_syncs(timeline.table))
         syncs = syncs.filter(pl.Series(_inside(scope, syncs["start_ns"].to_numpy()), dtype=pl.Boolean))
         names, rows = syncs["name"].to_list(), syncs["row"].to_list()
         counts.update(names)
         for name, row in zip(names, rows, strict=True):
-            where.setdefault(name, Counter()).update(filter(None, [timeline.callers.get(row)]))
+            where.setdefault(name, Counter()).update(filter(None, [timeline.caller(row)]))
         for each in gaps:
-            for index, gap_ns in _drained(each, thread, *columns(syncs, "start_ns", "end_ns")):
+            indexes, lengths = _drained(each, thread, *columns(syncs, "start_ns", "end_ns"))
+            for index, gap_ns in zip(indexes.tolist(), lengths.tolist(), strict=True):
                 idle[names[index]] += gap_ns
     return tuple(
         SyncTime(name, count, idle[name] / 1e3, next((caller for caller, _ in where[name].most_common(1)), None))
@@ -173,21 +176,30 @@ def _inside(scope: Scope, moments: NDArray[np.int64]) -> NDArray[np.bool_]:
     return inside
 
 
-def _drained(gaps: Gaps, thread: int, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Iterable[tuple[int, int]]:
-    """For each gap of the thread that began inside one of these calls: the call's position and the gap's length."""
+def _drained(
+    gaps: Gaps, thread: int, starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of the thread's gaps those that began inside one of these calls: the call's position and the gap's length."""
     own = gaps.thread == thread
     begins, lengths = gaps.starts[own], (gaps.ends - gaps.starts)[own]
     at = np.searchsorted(starts, begins, side="right") - 1
-    for index, begin, gap_ns in zip(at, begins, lengths, strict=True):
-        if index >= 0 and begin <= ends[index]:
-            yield int(index), int(gap_ns)
+    inside = at >= 0
+    inside[inside] = begins[inside] <= ends[at[inside]]
+    return at[inside], lengths[inside]
 
 
 def _largest(scope: Scope, gaps: list[Gaps], divided: list[NDArray[np.int64]]) -> tuple[IdleGap, ...]:
-    every = [(each, parts, i) for each, parts in zip(gaps, divided, strict=True) for i in range(len(each.starts))]
-    every.sort(key=lambda item: -int(item[0].ends[item[2]] - item[0].starts[item[2]]))
+    every: list[tuple[int, Gaps, NDArray[np.int64], int]] = []
+    for each, parts in zip(gaps, divided, strict=True):
+        lengths = each.ends - each.starts
+        every += [(int(lengths[i]), each, parts[i], i) for i in np.argsort(-lengths, kind="stable")[:LARGEST].tolist()]
+    every.sort(key=lambda item: -item[0])
     origin = min((int(window[0, 0]) for window in scope.windows.values() if len(window)), default=0)
-    return tuple(_as_gap(each, parts[i], i, origin) for each, parts, i in every[:LARGEST])
+    return tuple(_as_gap(each, parts, i, origin) for _, each, parts, i in every[:LARGEST])
+
+
+def _name(gaps: Gaps, activity: int) -> str | None:
+    return str(gaps.names[activity]) if activity >= 0 else None
 
 
 def _as_gap(gaps: Gaps, parts: NDArray[np.int64], i: int, origin_ns: int) -> IdleGap:
@@ -196,6 +208,6 @@ def _as_gap(gaps: Gaps, parts: NDArray[np.int64], i: int, origin_ns: int) -> Idl
         start_us=(int(gaps.starts[i]) - origin_ns) / 1e3,
         duration_us=int(gaps.ends[i] - gaps.starts[i]) / 1e3,
         causes={cause: int(parts[code]) / 1e3 for cause, code in CAUSE_CODES.items() if parts[code]},
-        after=gaps.after[i],
-        before=gaps.before[i],
+        after=_name(gaps, int(gaps.after[i])),
+        before=_name(gaps, int(gaps.before[i])),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tracekit.analysis.nesting import nest
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
 
@@ -78,34 +80,45 @@ def cause_of_host_event(kind: str, name: str) -> str | None:
 class Timeline:
     """One thread, flat: stretches that do not overlap, each with the cause code of its innermost event.
 
-    `totals[i, c]` is the time of cause c before stretch i. `events` is the row of the innermost event in `table`.
-    Between the stretches nothing is recorded. `callers` maps a row of `table` to the name of the operator above it.
+    `events` is the row of that event in `table`; between the stretches nothing is recorded. `parents` is the row of the
+    event around each row of `table`, -1 for none.
     """
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     codes: NDArray[np.int64]
     events: NDArray[np.int64]
-    totals: NDArray[np.int64]
     table: pl.DataFrame
-    callers: dict[int, str]
+    parents: NDArray[np.int64]
 
     def time_by_cause(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Nanoseconds of each cause (columns, by code) within each stretch (rows); unrecorded time is in none."""
-        return self._until(ends) - self._until(starts)
-
-    def _until(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Time of each cause from the beginning to each moment."""
-        if not len(self.starts):
-            return np.zeros((len(moments), len(IDLE_CAUSES)), dtype=np.int64)
-        at = np.searchsorted(self.starts, moments, side="right") - 1
-        before = at < 0
-        at = np.maximum(at, 0)
-        times = self.totals[at].copy()
-        within = np.minimum(moments, self.ends[at]) - self.starts[at]
-        times[np.arange(len(at)), self.codes[at]] += within
-        times[before] = 0
+        times = np.zeros((len(starts), len(IDLE_CAUSES)), dtype=np.int64)
+        for code in np.unique(self.codes).tolist():
+            own = self.codes == code
+            begun, over = self.starts[own], self.ends[own]
+            before = np.concatenate(([0], np.cumsum(over - begun)))
+            times[:, code] = _until(begun, over, before, ends) - _until(begun, over, before, starts)
         return times
+
+    def caller(self, row: int) -> str | None:
+        """The operator or Python line around a row of `table`, the innermost; None where none is recorded."""
+        above = int(self.parents[row])
+        while above >= 0:
+            if self.table["kind"][above] in ("op", "python"):
+                return str(self.table["name"][above])
+            above = int(self.parents[above])
+        return None
+
+
+def _until(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], before: NDArray[np.int64], moments: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How much of the stretches lies before each moment; `before[i]` is the length of the first i."""
+    at = np.searchsorted(starts, moments, side="right")
+    last = np.maximum(at - 1, 0)
+    # Of the last stretch that has begun, what is over by then.
+    return before[at] - np.where(at > 0, np.maximum(ends[last] - moments, 0), 0)
 
 
 def lay_flat(trace: Trace, thread: int, launching: set[int]) -> Timeline:
@@ -114,74 +127,40 @@ def lay_flat(trace: Trace, thread: int, launching: set[int]) -> Timeline:
     The profiler's own overhead is recorded on a thread that does not exist; it is laid over every thread.
     """
     table = _events_of(trace, thread, launching)
-    starts, ends, codes, events, callers = _sweep(table)
-    totals = np.zeros((len(starts), len(IDLE_CAUSES)), dtype=np.int64)
-    for code in range(len(IDLE_CAUSES)):
-        spent = np.where(codes == code, ends - starts, 0)
-        totals[1:, code] = np.cumsum(spent)[:-1] if len(spent) else 0
-    return Timeline(starts, ends, codes, events, totals, table, callers)
+    nesting = nest(table["start_ns"].to_numpy(), table["end_ns"].to_numpy())
+    codes = _inherit_compiling(table["code"].to_numpy().astype(np.int64), nesting.parents)
+    return Timeline(nesting.starts, nesting.ends, codes[nesting.rows], nesting.rows, table, nesting.parents)
+
+
+def _inherit_compiling(codes: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Whatever happens while code is compiled, compiling is why."""
+    compiling = codes == CAUSE_CODES["compile"]
+    if not compiling.any():
+        return codes
+    # Each round looks twice as far up.
+    above = parents
+    while (above >= 0).any():
+        compiling |= compiling[above] & (above >= 0)
+        above = np.where(above >= 0, above[above], -1)
+    return np.where(compiling, CAUSE_CODES["compile"], codes)
 
 
 def _events_of(trace: Trace, thread: int, launching: set[int]) -> pl.DataFrame:
+    """Host events and API calls of a thread, parents before children, with the code of their cause."""
     host = trace.host.filter((pl.col("thread") == thread) | (pl.col("kind") == "overhead"))
     calls = trace.calls.with_row_index("call").filter(pl.col("thread") == thread)
-    host_causes = [cause_of_host_event(kind, name) for kind, name in zip(host["kind"], host["name"], strict=True)]
-    host = host.with_columns(cause=pl.Series(host_causes, dtype=pl.String)).filter(pl.col("cause").is_not_null())
-    call_causes = [
-        cause_of_call(name, starts_work=call in launching)
-        for name, call in zip(calls["name"], calls["call"], strict=True)
-    ]
-    shared = ["kind", "name", "start_ns", "end_ns", "cause"]
-    both = pl.concat(
-        [
-            host.select(shared),
-            calls.with_columns(kind=pl.lit("call"), cause=pl.Series(call_causes, dtype=pl.String)).select(shared),
-        ]
-    )
+    calls = calls.with_columns(starts_work=pl.col("call").is_in(list(launching)))
+    host = _with_codes(host, ("kind", "name"), lambda kind, name: cause_of_host_event(kind, name))
+    calls = _with_codes(calls, ("starts_work", "name"), lambda starts, name: cause_of_call(name, starts_work=starts))
+    shared = ["kind", "name", "start_ns", "end_ns", "code"]
+    both = pl.concat([host.select(shared), calls.with_columns(kind=pl.lit("call")).select(shared)])
     return both.sort(["start_ns", "end_ns"], descending=[False, True], maintain_order=True)
 
 
-@dataclass(slots=True)
-class _Sweep:
-    """The stretches as they are found; `stack` holds (end, cause code, row) of the events that are open."""
-
-    stack: list[tuple[int, int, int]]
-    out: list[tuple[int, int, int, int]]
-    cursor: int
-
-    def advance(self, moment: int) -> None:
-        """Everything until `moment` is written out, and what has ended by then is closed."""
-        while self.stack:
-            end, code, row = self.stack[-1]
-            upto = min(end, moment)
-            if upto > self.cursor:
-                self.out.append((self.cursor, upto, code, row))
-                self.cursor = upto
-            if end > moment:
-                return
-            self.stack.pop()
-        self.cursor = max(self.cursor, moment)
-
-
-def _sweep(
-    table: pl.DataFrame,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], dict[int, str]]:
-    sweep = _Sweep([], [], 0 if not table.height else int(table["start_ns"][0]))
-    compiling, syncing = CAUSE_CODES["compile"], CAUSE_CODES["sync_wait"]
-    kinds, names = table["kind"].to_list(), table["name"].to_list()
-    callers: dict[int, str] = {}
-    rows = zip(table["start_ns"].to_list(), table["end_ns"].to_list(), table["cause"].to_list(), strict=True)
-    for row, (start, end, cause) in enumerate(rows):
-        sweep.advance(start)
-        code = CAUSE_CODES[cause]
-        if sweep.stack and sweep.stack[-1][1] == compiling:
-            # Whatever happens while code is compiled, compiling is why.
-            code = compiling
-        if code == syncing:
-            above = next((r for _, _, r in reversed(sweep.stack) if kinds[r] in ("op", "python")), None)
-            if above is not None:
-                callers[row] = names[above]
-        sweep.stack.append((end, code, row))
-    sweep.advance(2**62)
-    found = np.array(sweep.out, dtype=np.int64).reshape(-1, 4)
-    return found[:, 0], found[:, 1], found[:, 2], found[:, 3], callers
+def _with_codes(events: pl.DataFrame, keys: tuple[str, str], cause: Callable[..., str | None]) -> pl.DataFrame:
+    """The events that have a cause, with its code; each pair of keys is looked at once."""
+    pairs = events.select(keys).unique()
+    causes = [cause(*pair) for pair in pairs.iter_rows()]
+    codes = [None if each is None else CAUSE_CODES[each] for each in causes]
+    coded = pairs.with_columns(code=pl.Series(codes, dtype=pl.Int8))
+    return events.join(coded, on=keys, how="left", maintain_order="left").filter(pl.col("code").is_not_null())

@@ -53,11 +53,12 @@ class Scope:
     doubtful: int
 
 
-def find_scope(trace: Trace, window: str) -> Scope:
+def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) -> Scope:
     """What `window` names: `auto` (steps if any are marked, else whole), `steps`, `whole`, or the name or regular
-    expression of a host span. Raises TracekitError when nothing in the trace matches."""
+    expression of a host span. `steps` are the first and the last number of the steps that count. Raises TracekitError
+    when nothing in the trace matches."""
     linked, calls = link_launches(trace)
-    kind, spans = find_named_or_steps(trace, window)
+    kind, spans = find_named_or_steps(trace, window, steps)
     if kind == "whole":
         bounds = {device: _extent(linked.filter(pl.col("device") == device)) for device in _devices(linked)}
         return Scope("whole", (), linked.with_columns(step=pl.lit(0)), linked, calls, bounds, {}, doubtful=0)
@@ -67,8 +68,12 @@ def find_scope(trace: Trace, window: str) -> Scope:
     return Scope(kind, spans, activities, linked, calls, windows, by_device, doubtful)
 
 
-def find_named_or_steps(trace: Trace, window: str) -> tuple[Literal["steps", "span", "whole"], tuple[Span, ...]]:
+def find_named_or_steps(
+    trace: Trace, window: str, steps: tuple[int, int] | None = None
+) -> tuple[Literal["steps", "span", "whole"], tuple[Span, ...]]:
     """The spans that `window` names, and what they are. Raises TracekitError when nothing in the trace matches."""
+    if steps is not None:
+        return "steps", _chosen_steps(trace, window, steps)
     if window == "whole":
         return "whole", ()
     if window in ("auto", "steps"):
@@ -77,6 +82,17 @@ def find_named_or_steps(trace: Trace, window: str) -> tuple[Literal["steps", "sp
             raise TracekitError(f"{trace.path} marks no steps; pass --window whole, or the name of a span in it")
         return ("steps", spans) if spans else ("whole", ())
     return "span", _find_named(trace, window)
+
+
+def _chosen_steps(trace: Trace, window: str, steps: tuple[int, int]) -> tuple[Span, ...]:
+    if window not in ("auto", "steps"):
+        raise TracekitError(f"--steps chooses among marked steps: leave --window {window} out")
+    marked = find_steps(trace)
+    chosen = tuple(span for span in marked if steps[0] <= span.index <= steps[1])
+    if not chosen:
+        there = f"its steps are {marked[0].index} to {marked[-1].index}" if marked else "it marks no steps"
+        raise TracekitError(f"{trace.path} has no step {steps[0]} to {steps[1]}: {there}")
+    return chosen
 
 
 def find_steps(trace: Trace) -> tuple[Span, ...]:

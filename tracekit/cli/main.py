@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from tracekit import __version__
-from tracekit.errors import TracekitError
+from tracekit.errors import StrictError, TracekitError
 
 #: What Ctrl-C ends with, as a shell has it.
 INTERRUPTED = 130
+#: What a damaged recording ends with under --strict.
+STRICT_EXIT = 2
 
 #: Each command and its line of help. Its file `tracekit/cli/NAME.py` is imported only when it is used.
 COMMANDS = {
@@ -66,7 +68,9 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except TracekitError as error:
-            raise MendableError(str(error)) from error
+            mendable = MendableError(str(error))
+            mendable.exit_code = STRICT_EXIT if isinstance(error, StrictError) else MendableError.exit_code
+            raise mendable from error
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
             ctx.exit(INTERRUPTED)

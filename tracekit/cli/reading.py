@@ -1,37 +1,71 @@
-"""Reading a trace with a bar on the terminal, should it take a while."""
+"""Reading a trace as a command asks for it, with a bar on the terminal should it take a while."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tracekit.analysis import analyze
+from tracekit.errors import TracekitError
+from tracekit.model.analysis import Analysis
 from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
+from tracekit.tracefile.cache import default_folder
 
 #: Nobody needs a bar for less.
 PATIENCE_SECONDS = 1.0
 
 
-def read_with_bar(path: Path) -> Trace:
-    """The trace of a file; a bar on standard error shows how far reading is once it has taken a second."""
-    with bar_after(PATIENCE_SECONDS, f"reading {path.name}", Console(stderr=True)) as on_bytes:
-        return read_trace(path, on_bytes=on_bytes)
+@dataclass(frozen=True)
+class Reading:
+    """What of a trace is to be read, as the options of `analyze` and `compare` say it. `steps` are the first and the
+    last number of the marked steps that count, None for all. Files that were read before come from the cache if
+    `cached`."""
+
+    window: str = "auto"
+    steps: tuple[int, int] | None = None
+    cpu: bool = False
+    cached: bool = True
+
+    def analyze(self, place: Path | str) -> Analysis:
+        """The analysis of the trace at this place: a file, `-`, or a URL."""
+        return analyze(read_with_bar(place, cached=self.cached), window=self.window, steps=self.steps, cpu=self.cpu)
+
+
+def parse_steps(text: str | None) -> tuple[int, int] | None:
+    """`3` is step 3, `2-4` are steps 2 to 4. Raises TracekitError for anything else."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if first > last:
+        raise TracekitError(f"--steps takes a step's number or a range of them, as in 3 or 2-4, not {text!r}")
+    return first, last
+
+
+def read_with_bar(place: Path | str, *, cached: bool = True) -> Trace:
+    """The trace at this place; a bar on standard error shows how far reading is once it has taken a second."""
+    name = Path(str(place)).name
+    with bar_after(PATIENCE_SECONDS, f"reading {name}", Console(stderr=True)) as on_bytes:
+        return read_trace(place, on_bytes=on_bytes, cache_folder=default_folder() if cached else None)
 
 
 @contextmanager
-def bar_after(seconds: float, label: str, console: Console) -> Iterator[Callable[[int, int], None]]:
+def bar_after(seconds: float, label: str, console: Console) -> Iterator[Callable[[int, int | None], None]]:
     """A function to be told (bytes done, bytes in all); it shows a bar when the block has lasted so long."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     task = progress.add_task(label, total=None)
     began = time.monotonic()
 
-    def on_bytes(done: int, total: int) -> None:
+    def on_bytes(done: int, total: int | None) -> None:
         if time.monotonic() - began >= seconds:
             progress.start()
         progress.update(task, completed=done, total=total)

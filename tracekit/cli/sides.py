@@ -5,33 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracekit import store
-from tracekit.analysis import analyze
 from tracekit.cli.output import write_file
-from tracekit.cli.reading import read_with_bar
-from tracekit.errors import TracekitError
+from tracekit.cli.reading import Reading
+from tracekit.errors import StrictError, TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import FormName, FormResult, RecordingKind, Run
 from tracekit.report.markdown import comparison_markdown
 from tracekit.report.page import comparison_page
+from tracekit.tracefile.source import holds_traces
+
+#: All that a command without options reads.
+WHOLE_READING = Reading()
 
 
 def load_side(
-    path: Path, *, form: FormName | None = None, window: str = "auto", cpu: bool = False, label: str | None = None
+    place: Path | str, *, form: FormName | None = None, reading: Reading = WHOLE_READING, label: str | None = None
 ) -> Side:
-    """The side that `path` names: a trace file, or one form of a run folder (see `choose_form`).
+    """The side that `place` names: a trace file or its URL, `-`, or one form of a run folder (see `choose_form`).
 
     The label is the form's name for a run, the file's name for a file, unless one is given. Raises TracekitError for
     whatever keeps it from being read.
     """
-    if not path.is_dir() and not store.was_interrupted(path):
+    path = Path(place)
+    if not is_run_folder(place):
         if form is not None:
-            raise TracekitError(f"{path} is a trace file: it has no forms to choose from; leave --form out")
-        analysis = analyze(read_with_bar(path), window=window, cpu=cpu)
-        return Side(label or file_label(path), str(path), analysis, form=None, settings=None, environment=None)
+            raise TracekitError(f"{place} is a trace file: it has no forms to choose from; leave --form out")
+        analysis = reading.analyze(place)
+        return Side(label or file_label(path), str(place), analysis, form=None, settings=None, environment=None)
     run = store.load(path)
     chosen = choose_form(run, path, form)
-    kind, analysis, rich = _analyze_recordings(path, chosen, window, cpu)
+    kind, analysis, rich = _analyze_recordings(path, chosen, reading)
     return Side(
         label=label or chosen.name,
         path=str(store.recording_path(path, chosen, kind)),
@@ -43,8 +47,15 @@ def load_side(
     )
 
 
-def interrupted_run(path: Path) -> Run | None:
+def is_run_folder(place: Path | str) -> bool:
+    """Whether the place is one of tracekit's, or a folder that holds no trace itself and so was meant to be one."""
+    path = Path(place)
+    return store.is_run(path) or store.was_interrupted(path) or (path.is_dir() and not holds_traces(path))
+
+
+def interrupted_run(place: Path | str) -> Run | None:
     """The run in this folder if it was never finished."""
+    path = Path(place)
     if not store.is_run(path):
         return None
     run = store.load(path)
@@ -69,7 +80,7 @@ def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
 
 
 def _analyze_recordings(
-    folder: Path, form: FormResult, window: str, cpu: bool
+    folder: Path, form: FormResult, reading: Reading
 ) -> tuple[RecordingKind, Analysis, Analysis | None]:
     """Which recording the figures are of, its analysis, and the rich one's beside it.
 
@@ -77,14 +88,10 @@ def _analyze_recordings(
     GPU holds no others, so they are the rich one's then.
     """
     has_rich = _has_recording(form, "rich")
-    rich = _analyze_recording(folder, form, "rich", window, cpu) if has_rich else None
+    rich = reading.analyze(store.recording_path(folder, form, "rich")) if has_rich else None
     if rich is not None and rich.window.kind == "span" and rich.gpu is not None:
         return "rich", rich, None
-    return "light", _analyze_recording(folder, form, "light", window, cpu), rich
-
-
-def _analyze_recording(folder: Path, form: FormResult, kind: RecordingKind, window: str, cpu: bool) -> Analysis:
-    return analyze(read_with_bar(store.recording_path(folder, form, kind)), window=window, cpu=cpu)
+    return "light", reading.analyze(store.recording_path(folder, form, "light")), rich
 
 
 def file_label(path: Path) -> str:
@@ -95,13 +102,14 @@ def file_label(path: Path) -> str:
     return name or path.name
 
 
-def raise_if_damaged(*analyses: Analysis) -> None:
+def raise_if_damaged(*analyses: Analysis, strict: bool = False) -> None:
     """Ends a command with an error, after its output, when a trace could be read in part only: nothing is lost, and no
     script takes the figures for whole ones."""
     for analysis in analyses:
         damage = next((finding for finding in analysis.health if finding.severity == "error"), None)
         if damage is not None:
-            raise TracekitError(f"{analysis.trace.path} is damaged: {damage.message}; copy or record it again")
+            kind = StrictError if strict else TracekitError
+            raise kind(f"{analysis.trace.path} is damaged: {damage.message}; copy or record it again")
 
 
 def write_report(comparison: Comparison, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:

@@ -1,101 +1,217 @@
-"""JSON bytes to events: at once when the file is sound, event by event when it is not."""
+"""Pieces of JSON to lists of events: all of a stretch at once where it is sound, event by event where it is not.
+
+A stretch ends between two events, at what looks like the end of one and the beginning of the next. If it decodes as a
+list, it was: an end inside a string or a nested list leaves something open.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from tracekit.errors import TracekitError
-from tracekit.tracefile.events import Arguments, Document, Event, Header
+from tracekit.tracefile.events import Arguments, Ending, Event, Header
 
 #: Where an event may begin again after one that cannot be read: as the next of a list, never within an event.
 NEXT_EVENT = re.compile(r'[,\[]\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args)")')
-EVENTS_KEY = re.compile(r'"traceEvents"\s*:\s*\[')
+EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
+BETWEEN_EVENTS = re.compile(rb"\},\s*\{")
 BLANK = " \t\r\n,"
+BOM = b"\xef\xbb\xbf"
+
+#: What cannot be decoded at once is tried in chunks of this size, so that damage costs its neighbourhood alone.
+CHUNK_BYTES = 1 << 16
+#: No event is longer, nor what stands behind the events; and what stands before them is shorter.
+LONGEST_BYTES = 1 << 28
+LONGEST_BEGINNING = 1 << 26
+
+EVENTS = msgspec.json.Decoder(list[Event])
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
+
+
+@dataclass
+class Decoding:
+    """What is known of a file besides its events, complete once they are over: what it says of itself, what was left
+    out and why, whether its end is missing, and whether its events stand in an object or are the file's own list."""
+
+    name: str
+    header: Header = field(default_factory=Header)
+    skipped: Counter[str] = field(default_factory=Counter)
+    truncated: bool = False
+    in_object: bool = True
+
+
+def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[Event]]:
+    """Every event that can be read, stretch by stretch. Raises TracekitError when the pieces are no trace."""
+    rest = _read_beginning(pieces, decoding)
+    for piece in pieces:
+        rest += piece
+        end = _last_end(rest)
+        if end is not None:
+            stretch = _decode_stretch(rest[:end], decoding)
+            yield from stretch.events
+            if stretch.tail is not None:
+                _read_tail(stretch.tail + rest[end:], pieces, decoding)
+                return
+            rest = stretch.left + rest[end:]
+        if len(rest) > LONGEST_BYTES:
+            decoding.skipped["an event of over 256 MiB, and all behind it"] += 1
+            decoding.truncated = True
+            return
+    yield from _decode_ending(rest, decoding)
 
 
 @dataclass(frozen=True)
-class Decoded:
-    """The events of a file, what it says of itself, what was left out and why, and whether its end is missing."""
+class _Stretch:
+    """What a stretch gave: its events in lists, what of it must be read again with what follows, and, if the list of
+    events ended within, what stands behind it."""
 
-    header: Header
-    events: list[Event]
-    skipped: Counter[str]
-    truncated: bool
+    events: list[list[Event]]
+    left: bytes = b""
+    tail: bytes | None = None
 
 
-def decode(content: bytes, path: Path) -> Decoded:
-    """Every event that can be read. Raises TracekitError when the file is no trace or nothing of it can be read."""
+def _read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
+    """Reads on until the events begin; what follows is returned."""
+    begun = b""
+    for piece in pieces:
+        begun += piece
+        start = begun.removeprefix(BOM).lstrip()
+        if start.startswith(b"["):
+            decoding.in_object = False
+            return start[1:]
+        if start and not start.startswith(b"{"):
+            break
+        found = EVENTS_KEY.search(start)
+        if found:
+            decoding.header = _header(start[: found.start()].rstrip().rstrip(b",") + b"}")
+            return start[found.end() :]
+        if len(begun) > LONGEST_BEGINNING:
+            break
+    raise TracekitError(_why_no_trace(begun, decoding.name))
+
+
+def _why_no_trace(begun: bytes, name: str) -> str:
     try:
-        if content.lstrip()[:1] == b"[":
-            return Decoded(Header(), msgspec.json.decode(content, type=list[Event]), Counter(), False)
-        document = msgspec.json.decode(content, type=Document)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _salvage(content, path)
-    if document.traceEvents is msgspec.UNSET:
-        raise TracekitError(f'{path} is JSON but no trace: it has no "traceEvents"; pass an export of torch.profiler')
-    return Decoded(document, document.traceEvents, Counter(), False)
+        msgspec.json.decode(begun)
+    except DECODE_ERRORS:
+        return f"{name} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)"
+    return f'{name} is JSON but no trace: it has no "traceEvents"; pass an export of torch.profiler'
 
 
-def _salvage(content: bytes, path: Path) -> Decoded:
+def _last_end(text: bytes) -> int | None:
+    """The last position at which an event seems to end and another to begin; None where there is none."""
+    at = len(text)
+    while (at := text.rfind(b"},", 0, at)) >= 0:
+        if BETWEEN_EVENTS.match(text, at):
+            return at + 1
+    return None
+
+
+def _decode_stretch(stretch: bytes, decoding: Decoding) -> _Stretch:
+    try:
+        return _Stretch([EVENTS.decode(b"[" + stretch.lstrip(b" \t\r\n,") + b"]")])
+    except DECODE_ERRORS:
+        return _decode_chunks(stretch, decoding)
+
+
+def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
+    """A damaged stretch, chunk by chunk: most are sound."""
+    found: list[list[Event]] = []
+    left = b""
+    position = 0
+    while position < len(stretch):
+        following = BETWEEN_EVENTS.search(stretch, min(position + CHUNK_BYTES, len(stretch)))
+        end = following.start() + 1 if following else len(stretch)
+        chunk, position = left + stretch[position:end], end
+        try:
+            found.append(EVENTS.decode(b"[" + chunk.lstrip(b" \t\r\n,") + b"]"))
+            left = b""
+        except DECODE_ERRORS:
+            salvaged = _salvage(chunk, decoding, final=False)
+            found += salvaged.events
+            left = salvaged.left
+            if salvaged.tail is not None:
+                return _Stretch(found, tail=salvaged.tail + stretch[position:])
+    return _Stretch(found, left)
+
+
+def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
+    """The last events, the end of their list, and what stands behind it."""
+    rest = rest.lstrip(b" \t\r\n,")
+    try:
+        if decoding.in_object:
+            ending = msgspec.json.decode(b'{"traceEvents":[' + rest, type=Ending)
+            _merge(decoding, ending)
+            yield ending.traceEvents
+        else:
+            yield EVENTS.decode(b"[" + rest)
+        return
+    except DECODE_ERRORS:
+        # Decoded in parts below, the last of them event by event.
+        end = _last_end(rest) or 0
+    stretch = _decode_stretch(rest[:end], decoding) if end else _Stretch([])
+    yield from stretch.events
+    if stretch.tail is None:
+        stretch = _salvage(stretch.left + rest[end:], decoding, final=True)
+        yield from stretch.events
+    decoding.truncated = stretch.tail is None
+    _read_tail(stretch.tail or b"", iter(()), decoding)
+
+
+def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
     """What Python's lenient decoder can read: NaN and control characters pass, broken events are left out."""
-    text = content.decode("utf-8-sig", errors="replace")
-    start, header = _find_events(text, path)
-    events: list[Event] = []
-    skipped: Counter[str] = Counter()
+    text = chunk.decode("utf-8", errors="replace")
     # Not strict: control characters in names are common in broken exports.
     scan = json.JSONDecoder(strict=False).raw_decode
-    truncated = True
-    position = start
+    events: list[Event] = []
+    position = 0
     while position < len(text):
         if text[position] in BLANK:
             position += 1
             continue
         if text[position] == "]":
-            truncated = False
-            header = _merge_headers(header, text[position + 1 :])
-            break
+            return _Stretch([events], tail=text[position + 1 :].encode())
         try:
             raw, position = scan(text, position)
         except (json.JSONDecodeError, RecursionError):
             following = NEXT_EVENT.search(text, position + 1)
-            # The last event of a file that was cut off is not a broken event.
-            if following:
-                skipped["invalid JSON"] += 1
-            position = following.end() if following else len(text)
+            if following is None:
+                # The last event of a file that was cut off is not a broken event, nor is one that goes on behind.
+                return _Stretch([events], b"" if final else text[position:].encode())
+            decoding.skipped["invalid JSON"] += 1
+            position = following.end()
             continue
-        _keep(raw, events, skipped)
-    if not events:
-        raise TracekitError(f"{path} is damaged and no event of it can be read; copy or record it again")
-    return Decoded(header, events, skipped, truncated)
+        _keep(raw, events, decoding.skipped)
+    return _Stretch([events])
 
 
-def _find_events(text: str, path: Path) -> tuple[int, Header]:
-    stripped = len(text) - len(text.lstrip())
-    if text[stripped : stripped + 1] == "[":
-        return stripped + 1, Header()
-    found = EVENTS_KEY.search(text)
-    if text[stripped : stripped + 1] != "{" or not found:
-        raise TracekitError(f"{path} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)")
-    return found.end(), _header(text[: found.start()].rstrip().rstrip(",") + "}")
+def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> None:
+    """What stands behind the events, when the list ended before the file did."""
+    for piece in pieces:
+        if len(begun) < LONGEST_BYTES:
+            begun += piece
+    _merge(decoding, _header(b"{" + begun.strip().removeprefix(b",").lstrip()))
 
 
-def _merge_headers(before: Header, tail: str) -> Header:
-    """Our own key stands behind the events."""
-    after = _header("{" + tail.strip().lstrip(","))
-    return msgspec.structs.replace(before, tracekit=after.tracekit) if after.tracekit else before
+def _merge(decoding: Decoding, behind: Header) -> None:
+    """What a file says behind its events adds to what it says before them."""
+    nothing = Header()
+    for key in Header.__struct_fields__:
+        if getattr(behind, key) != getattr(nothing, key):
+            setattr(decoding.header, key, getattr(behind, key))
 
 
-def _header(text: str) -> Header:
+def _header(text: bytes) -> Header:
     try:
         return msgspec.json.decode(text, type=Header)
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return Header()
 
 

@@ -10,15 +10,18 @@ import msgspec
 Number = int | float
 Identifier = int | float | str
 
+#: Stands in columns of identifiers where the file has none.
+NONE = -(2**62)
+
 
 class Arguments(msgspec.Struct, gc=False):
     """An event's `args`, of every kind of event together."""
 
-    device: Identifier | None = None
-    stream: Identifier | None = None
-    correlation: Identifier | None = None
-    bytes: Number | None = None
-    external_id: Identifier | None = msgspec.field(name="External id", default=None)
+    device: Identifier | None = NONE
+    stream: Identifier | None = NONE
+    correlation: Identifier | None = NONE
+    bytes: Number | None = NONE
+    external_id: Identifier | None = msgspec.field(name="External id", default=NONE)
     name: object = None
     device_type: Number | None = msgspec.field(name="Device Type", default=None)
     total_allocated: Number | None = msgspec.field(name="Total Allocated", default=None)
@@ -58,7 +61,7 @@ class Header(msgspec.Struct, gc=False):
         return {name: bool(getattr(self, name)) for name in names}
 
 
-class Document(Header, gc=False):
-    """A whole trace file in the object form."""
+class Ending(Header, gc=False):
+    """The last events of a file in the object form, and what it says of itself behind them."""
 
-    traceEvents: list[Event] | msgspec.UnsetType = msgspec.UNSET  # noqa: N815
+    traceEvents: list[Event] = []  # noqa: N815

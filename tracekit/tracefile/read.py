@@ -9,47 +9,74 @@ from pathlib import Path
 
 from tracekit.errors import TracekitError
 from tracekit.model.trace import Trace
-from tracekit.tracefile import tables
-from tracekit.tracefile.content import OnBytes, read_content
-from tracekit.tracefile.decode import decode
+from tracekit.tracefile import cache
+from tracekit.tracefile.columns import Columns
+from tracekit.tracefile.decode import Decoding, decode_events
+from tracekit.tracefile.source import Source, opened
+from tracekit.tracefile.tables import build_tables, list_devices, list_threads
+from tracekit.tracefile.unpack import OnBytes, unpacked
 
 
-def read_trace(path: Path, *, on_bytes: OnBytes | None = None) -> Trace:
-    """Reads a Chrome/Kineto JSON trace, gzipped or plain, in the object or the array form.
+def read_trace(place: Path | str, *, on_bytes: OnBytes | None = None, cache_folder: Path | None = None) -> Trace:
+    """Reads a Chrome/Kineto JSON trace, plain or packed with gzip or zstd, in the object or the array form.
 
-    Of a damaged file every event that can be read is kept, the rest is counted in `skipped`. `on_bytes(done, total)`
-    is told how much of the file has been read. Raises TracekitError when there is no such file, it is no trace, it has
-    no events, or nothing of it can be read.
+    `place` is a file, a folder with one trace in it, `-` for standard input, or, with the extra `remote`, the URL of a
+    file (s3, gs, hf, https ...). It is read in pieces and never held as a whole. Of a damaged file every event that can
+    be read is kept, the rest is counted in `skipped`. `on_bytes(done, total)` is told how much of the file has been
+    read; the total is None where nobody knows it. With a `cache_folder` a large local trace is read from there if it
+    was read before, and put there if not. Raises TracekitError when there is no such file, it is no trace, it has no
+    events, or nothing of it can be read.
     """
-    content, damaged = read_content(path, on_bytes)
-    with collector_paused():
-        decoded = decode(content, path)
-        if not decoded.events:
-            raise TracekitError(f"{path} has no events: nothing was recorded in it; record it again")
-        filled = tables.fill_tables(decoded.events, decoded.skipped)
-        activities = tables.frame(filled.activities, tables.ACTIVITY_SCHEMA)
-        return Trace(
-            path=str(path),
-            events=len(decoded.events),
-            bytes=len(content),
-            skipped=dict(filled.skipped),
-            unplaced=filled.unplaced,
-            truncated=damaged or decoded.truncated,
-            activities=activities,
-            calls=tables.frame(filled.calls, tables.CALL_SCHEMA),
-            host=tables.frame(filled.host, tables.HOST_SCHEMA),
-            threads=tuple(filled.threads),
-            devices=tables.list_devices({d.id: d.name for d in decoded.header.deviceProperties}, activities),
-            allocations=filled.allocations,
-            peak_allocated_bytes=filled.peak_allocated_bytes,
-            record_flags=decoded.header.flags(),
-            metadata=decoded.header.tracekit,
-        )
+    with opened(place) as source:
+        entry = cache.entry_of(source.path, cache_folder) if cache_folder and source.path else None
+        cached = cache.load(entry, source.name) if entry else None
+        if cached is not None:
+            return cached
+        trace = _read(source, on_bytes)
+    if entry and trace.bytes >= cache.SMALLEST_BYTES:
+        cache.save_beside(trace, entry)
+    return trace
+
+
+def _read(source: Source, on_bytes: OnBytes | None) -> Trace:
+    decoding, columns = Decoding(source.name), Columns()
+    with collector_paused(), unpacked(source, on_bytes) as content:
+        for events in decode_events(content.pieces, decoding):
+            columns.add(events)
+    columns.finish()
+    columns.skipped.update(decoding.skipped)
+    truncated = content.damaged or decoding.truncated
+    if not columns.events:
+        raise TracekitError(_why_no_events(source.name, damaged=truncated or bool(columns.skipped)))
+    tables = build_tables(columns)
+    return Trace(
+        path=source.name,
+        events=columns.events,
+        bytes=content.bytes,
+        skipped=dict(columns.skipped),
+        unplaced=columns.unplaced,
+        truncated=truncated,
+        activities=tables["activities"],
+        calls=tables["calls"],
+        host=tables["host"],
+        threads=list_threads(columns),
+        devices=list_devices({d.id: d.name for d in decoding.header.deviceProperties}, tables["activities"]),
+        allocations=columns.allocations,
+        peak_allocated_bytes=columns.peak_allocated_bytes,
+        record_flags=decoding.header.flags(),
+        metadata=decoding.header.tracekit,
+    )
+
+
+def _why_no_events(name: str, *, damaged: bool) -> str:
+    if damaged:
+        return f"{name} is damaged and no event of it can be read; copy or record it again"
+    return f"{name} has no events: nothing was recorded in it; record it again"
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No garbage collection inside: a million fresh tuples would set it off a hundred times and free nothing."""
+    """No garbage collection inside: a million fresh objects would set it off a hundred times and free nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:

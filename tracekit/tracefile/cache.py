@@ -1,0 +1,132 @@
+"""Traces that were read before, kept as Parquet tables in the user's cache folder.
+
+An entry is named after the content of the file it was made of, so it is never stale; one that is damaged is made anew.
+Entries are written under another name first and then renamed: half an entry is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import tempfile
+import threading
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+import polars as pl
+import xxhash
+
+from tracekit import __version__
+from tracekit.model.trace import Device, Thread, Trace
+
+#: Part of an entry's name: to be raised when the tables, or how they are filled, change.
+FORMAT = 1
+TABLES = ("activities", "calls", "host")
+ABOUT = "trace.json"
+#: Files below this are read as fast as their entry would be.
+SMALLEST_BYTES = 1 << 20
+#: The folder's size above which entries that were not used for longest are removed.
+LARGEST_BYTES = 4 << 30
+
+READ_BYTES = 1 << 20
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class About:
+    """All of a trace but its tables and its path."""
+
+    events: int
+    bytes: int
+    skipped: dict[str, int]
+    unplaced: int
+    truncated: bool
+    threads: tuple[Thread, ...]
+    devices: tuple[Device, ...]
+    allocations: int
+    peak_allocated_bytes: int | None
+    record_flags: dict[str, bool]
+    metadata: dict[str, object]
+
+
+def default_folder() -> Path:
+    return Path(platformdirs.user_cache_dir("tracekit", appauthor=False)) / "traces"
+
+
+def entry_of(path: Path, folder: Path) -> Path:
+    """Where the entry of this file is, or will be. Reads the whole file, for its name is made of its content."""
+    content = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while part := file.read(READ_BYTES):
+            content.update(part)
+    return folder / f"{content.hexdigest()}-{__version__}-{FORMAT}"
+
+
+def load(entry: Path, name: str) -> Trace | None:
+    """The trace as it was read before, now called `name`; None where there is no sound entry."""
+    try:
+        about = msgspec.json.decode((entry / ABOUT).read_bytes(), type=About)
+        tables: dict[str, Any] = {name: pl.read_parquet(entry / f"{name}.parquet", memory_map=False) for name in TABLES}
+        os.utime(entry)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
+        log.info("the cached %s is damaged (%s): it is made anew", entry, error)
+        return None
+    if any(tables[name].schema != schema for name, schema in _schemas().items()):
+        return None
+    return Trace(path=name, **{field.name: getattr(about, field.name) for field in fields(About)}, **tables)
+
+
+def _schemas() -> dict[str, pl.Schema]:
+    from tracekit.tracefile.tables import SCHEMAS
+
+    return {name: pl.Schema(schema) for name, schema in SCHEMAS.items()}
+
+
+def save_beside(trace: Trace, entry: Path) -> threading.Thread:
+    """Writes the entry in a thread of its own, which the program waits for before it ends."""
+    thread = threading.Thread(target=_save, args=(trace, entry), name="tracekit-cache")
+    thread.start()
+    return thread
+
+
+def _save(trace: Trace, entry: Path) -> None:
+    """A cache that cannot be written costs time alone, so the reader of a trace is not told."""
+    try:
+        save(trace, entry)
+        _make_room(entry.parent)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        log.info("%s could not be cached: %s", trace.path, error)
+
+
+def save(trace: Trace, entry: Path) -> None:
+    """Writes the entry. Raises OSError where the folder cannot be written to."""
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=entry.parent, prefix=".draft-"))
+    try:
+        for name in TABLES:
+            getattr(trace, name).write_parquet(draft / f"{name}.parquet", compression="lz4", statistics=False)
+        about = About(**{field.name: getattr(trace, field.name) for field in fields(About)})
+        (draft / ABOUT).write_bytes(msgspec.json.encode(about))
+        shutil.rmtree(entry, ignore_errors=True)
+        # Another process may have been faster; its entry is as good.
+        with contextlib.suppress(FileExistsError):
+            draft.rename(entry)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _make_room(folder: Path) -> None:
+    """Removes the entries that were not used for longest, until the rest is small enough."""
+    entries = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: -path.stat().st_mtime)
+    size = 0
+    for entry in entries:
+        size += sum(path.stat().st_size for path in entry.iterdir())
+        if size > LARGEST_BYTES:
+            shutil.rmtree(entry, ignore_errors=True)

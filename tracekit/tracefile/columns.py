@@ -1,0 +1,254 @@
+"""Events to columns, list by list: what is kept of a million events are arrays of numbers and each name once."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.tracefile.events import NONE, Arguments, Event, Identifier, Number
+from tracekit.tracefile.identifiers import device_number, whole
+
+TableName = Literal["activities", "calls", "host"]
+Ints = NDArray[np.int64]
+
+#: What each table calls the kinds of its rows, by the categories that profilers of all ages and vendors write, in lower
+#: case.
+ACTIVITY_KINDS = {
+    "kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "memcpy": "memcpy",
+    "memset": "memset",
+}
+HOST_KINDS = {
+    "cpu_op": "op",
+    "operator": "op",
+    "user_annotation": "annotation",
+    "python_function": "python",
+    "overhead": "overhead",
+}
+CALL_CATEGORIES = (
+    "cuda_runtime",
+    "cuda_driver",
+    "runtime",
+    "driver",
+    "hip_runtime",
+    "hip_driver",
+    "xpu_runtime",
+    "xpu_driver",
+    "mtia_runtime",
+    "privateuse1_runtime",
+    "privateuse1_driver",
+)
+
+#: Longer than this is no duration but an overflow: 2**53 ns is 104 days.
+LONGEST_US = 2**53 / 1e3
+#: Nanoseconds since any origin must fit 64 bits.
+LONGEST_TS_US = 2**62 / 1e3
+
+NO_ARGUMENTS = Arguments()
+
+
+@cache
+def place_of(category: str | None) -> tuple[TableName, str] | None:
+    """The table and the kind of a category's events; None for those tracekit has no use for."""
+    name = (category or "").lower()
+    if name in ACTIVITY_KINDS:
+        return "activities", ACTIVITY_KINDS[name]
+    if name in HOST_KINDS:
+        return "host", HOST_KINDS[name]
+    return ("calls", "call") if name in CALL_CATEGORIES else None
+
+
+class Numbered(dict[Hashable, int]):
+    """Each thing once, numbered as they came."""
+
+    def __missing__(self, key: Hashable) -> int:
+        number = self[key] = len(self)
+        return number
+
+    def of(self, things: Iterable[Hashable]) -> NDArray[np.int32]:
+        return np.fromiter(map(self.__getitem__, things), dtype=np.int32)
+
+
+@dataclass
+class Block:
+    """Events of one kind from one list. Times: `whole_us` is the start's whole microseconds, `rest_ns` what is left of
+    it, and `long_ns` the duration: one double holds no nanoseconds since boot."""
+
+    kind: str
+    names: NDArray[np.int32]
+    whole_us: Ints
+    rest_ns: Ints
+    long_ns: Ints
+    more: dict[str, NDArray[np.int64] | NDArray[np.int32]]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass
+class Columns:
+    """The tables as they grow."""
+
+    names: Numbered = field(default_factory=Numbered)
+    threads: Numbered = field(default_factory=Numbered)  # of (pid, tid), as the file writes them
+    tables: dict[TableName, list[Block]] = field(default_factory=lambda: {"activities": [], "calls": [], "host": []})
+    skipped: Counter[str] = field(default_factory=Counter)
+    events: int = 0
+    unplaced: int = 0
+    allocations: int = 0
+    peak_allocated_bytes: int | None = None
+    _open: dict[Hashable, list[Event]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, events: list[Event]) -> None:
+        """Files complete events under their categories; what tracekit has no use for is passed over in silence."""
+        self.events += len(events)
+        by_category: dict[str | None, list[Event]] = defaultdict(list)
+        for event in events:
+            by_category[event.cat].append(event)
+        pairs: list[Event] = []
+        for category, some in by_category.items():
+            place = place_of(category)
+            if place is not None:
+                complete = [event for event in some if event.ph == "X"]
+                self._add_block(place, complete)
+                if len(complete) == len(some):
+                    continue
+            pairs += [event for event in some if event.ph in ("B", "E")]
+            self._add_allocations([event for event in some if event.ph == "i" and event.name == "[memory]"])
+        self._add_pairs(pairs)
+
+    def finish(self) -> None:
+        """All events are there: what began and never ended is counted."""
+        unfinished = sum(1 for stack in self._open.values() for event in stack if place_of(event.cat))
+        if unfinished:
+            self.skipped["begun and never ended"] += unfinished
+        self._open.clear()
+
+    def _add_pairs(self, pairs: list[Event]) -> None:
+        """`B` and `E` of a thread belong together as brackets do, whatever stands between them."""
+        ended: dict[tuple[TableName, str], list[Event]] = defaultdict(list)
+        for event in pairs:
+            stack = self._open[event.pid, event.tid]
+            if event.ph == "B":
+                stack.append(event)
+                continue
+            begun = stack.pop() if stack else None
+            place = place_of(begun.cat) if begun else place_of(event.cat)
+            if begun is None or begun.ts is None or event.ts is None:
+                self.skipped["an end without a beginning"] += place is not None
+            elif place is not None:
+                begun.dur = event.ts - begun.ts
+                begun.args = begun.args or event.args
+                ended[place].append(begun)
+        for place, some in ended.items():
+            self._add_block(place, some)
+
+    def _add_block(self, place: tuple[TableName, str], events: list[Event]) -> None:
+        events, starts, durations = self._usable(events)
+        if not events:
+            return
+        table, kind = place
+        whole_us = np.floor(starts)
+        block = Block(
+            kind=kind,
+            names=self.names.of([event.name for event in events]),
+            whole_us=whole_us.astype(np.int64),
+            rest_ns=np.rint((starts - whole_us) * 1000).astype(np.int64),
+            long_ns=np.rint(durations * 1000).astype(np.int64),
+            more=self._more(table, events),
+        )
+        self.tables[table].append(block)
+
+    def _more(self, table: TableName, events: list[Event]) -> dict[str, NDArray[np.int64] | NDArray[np.int32]]:
+        arguments = [event.args or NO_ARGUMENTS for event in events]
+        if table == "activities":
+            return {
+                "device": self._devices(events, arguments),
+                "stream": _filled(identifiers([each.stream for each in arguments]), [event.tid for event in events]),
+                "correlation": _positive(identifiers([each.correlation for each in arguments])),
+                "external_id": identifiers([each.external_id for each in arguments]),
+                "bytes": identifiers([each.bytes for each in arguments]),
+            }
+        thread = {"thread": self.threads.of([(event.pid, event.tid) for event in events])}
+        if table == "calls":
+            return {**thread, "correlation": _positive(identifiers([each.correlation for each in arguments]))}
+        return {**thread, "external_id": identifiers([each.external_id for each in arguments])}
+
+    def _devices(self, events: list[Event], arguments: list[Arguments]) -> Ints:
+        """The device of each activity: its argument, else its process; 0, and counted, where neither names one."""
+        devices = identifiers([each.device for each in arguments])
+        for i in np.flatnonzero(devices == NONE).tolist():
+            stated = arguments[i].device
+            found = device_number(stated if stated not in (None, NONE) else events[i].pid)
+            self.unplaced += found is None
+            devices[i] = found or 0
+        return devices
+
+    def _usable(self, events: list[Event]) -> tuple[list[Event], NDArray[np.float64], NDArray[np.float64]]:
+        """The events that can be placed in time, their starts and durations; the others are counted by reason."""
+        starts, durations = _doubles([event.ts for event in events]), _doubles([event.dur for event in events])
+        nameless = np.array([event.name is None for event in events], dtype=bool)
+        with np.errstate(invalid="ignore"):
+            faults = {
+                "no name": nameless,
+                "no time": ~(np.abs(starts) <= LONGEST_TS_US),
+                "no duration": ~np.isfinite(durations),
+                "negative duration": durations < 0,
+                "absurd duration": durations > LONGEST_US,
+            }
+        bad = np.zeros(len(events), dtype=bool)
+        for reason, faulty in faults.items():
+            count = int((faulty & ~bad).sum())
+            if count:
+                self.skipped[reason] += count
+            bad |= faulty
+        if not bad.any():
+            return events, starts, durations
+        good = ~bad
+        return [event for event, keep in zip(events, good, strict=True) if keep], starts[good], durations[good]
+
+    def _add_allocations(self, events: list[Event]) -> None:
+        for event in events:
+            args = event.args or NO_ARGUMENTS
+            # c10::DeviceType: 0 is the CPU.
+            if not args.device_type:
+                continue
+            self.allocations += 1
+            total = whole(args.total_allocated)
+            if total is not None:
+                self.peak_allocated_bytes = max(self.peak_allocated_bytes or 0, total)
+
+
+def _doubles(numbers: Sequence[Number | None]) -> NDArray[np.float64]:
+    """Missing numbers, and such as no double holds, become NaN."""
+    try:
+        return np.array(numbers, dtype=np.float64)
+    except OverflowError:
+        return np.array([None if abs(each or 0) > LONGEST_TS_US else each for each in numbers], dtype=np.float64)
+
+
+def identifiers(values: Sequence[Identifier | None]) -> Ints:
+    """As numbers; NONE for a word, for what fits no 64-bit column, and for what is missing."""
+    try:
+        return np.array(values, dtype=np.int64)
+    except (ValueError, TypeError, OverflowError):
+        found = [whole(value) for value in values]
+        return np.array([NONE if number is None else number for number in found], dtype=np.int64)
+
+
+def _positive(values: Ints) -> Ints:
+    """0 and less are what writers put where there is no correlation id."""
+    return np.where(values > 0, values, NONE)
+
+
+def _filled(values: Ints, others: Sequence[Identifier | None]) -> Ints:
+    missing = values == NONE
+    return np.where(missing, identifiers(others), values) if missing.any() else values

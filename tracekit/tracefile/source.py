@@ -1,0 +1,88 @@
+"""Where a trace's bytes come from: a file of this machine, standard input, or wherever fsspec reaches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from tracekit.errors import TracekitError
+
+#: What stands for standard input on the command line.
+STDIN = "-"
+URL_MARK = "://"
+
+#: How the names of trace files end, for those in a folder.
+ENDINGS = (".json", ".json.gz", ".json.zst", ".json.zstd")
+
+
+@dataclass(frozen=True)
+class Source:
+    """An open trace. `bytes` is its length as it lies there, packed or not; None where nobody knows before the end.
+    `path` is None for what is no file of this machine."""
+
+    name: str
+    stream: BinaryIO
+    bytes: int | None
+    path: Path | None
+
+
+@contextmanager
+def opened(place: Path | str) -> Iterator[Source]:
+    """The file, open for reading. Raises TracekitError when there is none to read."""
+    if str(place) == STDIN:
+        yield Source("standard input", sys.stdin.buffer, None, None)
+    elif isinstance(place, str) and URL_MARK in place:
+        with _opened_url(place) as source:
+            yield source
+    else:
+        path = _only_trace_in(Path(place)) if Path(place).is_dir() else Path(place)
+        with _opened_file(path) as file:
+            yield Source(str(path), file, path.stat().st_size, path)
+
+
+def _opened_file(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise TracekitError(f"{path} is not there; check the path (`ls traces` lists recorded runs)") from None
+    except OSError as error:
+        raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def holds_traces(folder: Path) -> bool:
+    """Whether some file in the folder is called like a trace."""
+    return any(path.is_file() and path.name.endswith(ENDINGS) for path in folder.iterdir())
+
+
+def _only_trace_in(folder: Path) -> Path:
+    traces = sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
+    if len(traces) == 1:
+        return traces[0]
+    if not traces:
+        raise TracekitError(f"{folder} is a folder without a trace or a run.json; pass a trace file or a run folder")
+    names = ", ".join(path.name for path in traces[:5]) + (", ..." if len(traces) > 5 else "")
+    raise TracekitError(f"{folder} holds {len(traces)} traces: name one of them ({names})")
+
+
+@contextmanager
+def _opened_url(url: str) -> Iterator[Source]:
+    try:
+        import fsspec
+    except ImportError:
+        raise TracekitError(
+            f"{url} is no file of this machine, and reading it needs fsspec: pip install '.[remote]' in tracekit's"
+            " checkout"
+        ) from None
+    try:
+        with fsspec.open(url, "rb") as file:
+            yield Source(url, file, getattr(file, "size", None), None)
+    except FileNotFoundError:
+        raise TracekitError(f"{url} is not there; check the URL") from None
+    except ImportError as error:
+        raise TracekitError(f"{url} cannot be reached: {error}") from None
+    except (OSError, ValueError) as error:
+        raise TracekitError(f"{url} cannot be read: {error}") from None

@@ -1,0 +1,222 @@
+"""A trace's bytes in pieces, unpacked in a thread of their own: the decoder works on one while the next is made.
+
+gzip and zstd are told by the first bytes, never by the file's name. At most `QUEUED` pieces wait, so a file of any
+size, or one that unpacks to a thousand times its own, takes no more memory than they do.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import zstandard
+from isal import igzip_lib, isal_zlib
+
+from tracekit.errors import TracekitError
+from tracekit.tracefile.source import Source
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+#: zlib's window bits for gzip framing.
+GZIP_FRAME = 31
+
+#: Bytes read at a time, and bytes of the pieces that are handed on.
+READ_BYTES = 1 << 18
+PIECE_BYTES = 1 << 20
+QUEUED = 3
+
+OnBytes = Callable[[int, int | None], None]
+Unpacker = Callable[[bytes], bytes]
+
+
+@dataclass
+class Unpacked:
+    """The pieces, in order. `damaged` says, once they are over, that the packed file ended early or was spoilt; `bytes`
+    is how many came out of it."""
+
+    pieces: Iterator[bytes]
+    damaged: bool = False
+    bytes: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+
+
+class _Ended(Exception):  # noqa: N818 (it is no error)
+    """The file is over: the last thing in the queue. Holds what was raised while reading it, if anything."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+@contextmanager
+def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpacked]:
+    """The source's content. `on_bytes(done, total)` is told how much of the file has been read.
+
+    Raises TracekitError for an empty file, and for one of which nothing can be unpacked.
+    """
+    waiting: queue.Queue[bytes | _Ended] = queue.Queue(QUEUED)
+    content = Unpacked(iter(()))
+    content.pieces = _handed_over(waiting)
+    reader = threading.Thread(
+        target=_read_all, args=(source, content, waiting, on_bytes), daemon=True, name="tracekit-unpack"
+    )
+    reader.start()
+    try:
+        yield content
+    finally:
+        content._stop.set()
+        # Makes room for a reader that waits to hand over a piece nobody wants any more.
+        while reader.is_alive():
+            with _nothing_there():
+                waiting.get(timeout=0.05)
+        reader.join()
+
+
+@contextmanager
+def _nothing_there() -> Iterator[None]:
+    try:
+        yield
+    except queue.Empty:
+        return
+
+
+def _handed_over(waiting: queue.Queue[bytes | _Ended]) -> Iterator[bytes]:
+    while True:
+        piece = waiting.get()
+        if isinstance(piece, _Ended):
+            if piece.error:
+                raise piece.error
+            return
+        yield piece
+
+
+def _read_all(
+    source: Source, content: Unpacked, waiting: queue.Queue[bytes | _Ended], on_bytes: OnBytes | None
+) -> None:
+    """The thread: whatever goes wrong in here is raised where the pieces are taken."""
+    error: BaseException | None = None
+    try:
+        for piece in _joined(_content_of(source, content, on_bytes)):
+            if content._stop.is_set():
+                break
+            content.bytes += len(piece)
+            waiting.put(piece)
+    except OSError as problem:
+        error = TracekitError(f"{source.name} cannot be read: {problem.strerror or problem}")
+    except BaseException as problem:  # noqa: BLE001 (raised again on the other side)
+        error = problem
+    waiting.put(_Ended(error))
+
+
+def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Small parts put together to pieces, large ones cut."""
+    held: list[bytes] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= PIECE_BYTES:
+            joined = b"".join(held)
+            whole = size - size % PIECE_BYTES
+            for start in range(0, whole, PIECE_BYTES):
+                yield joined[start : start + PIECE_BYTES]
+            held, size = [joined[whole:]], size - whole
+    if size:
+        yield b"".join(held)
+
+
+def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> Iterator[bytes]:
+    parts = _packed(source, on_bytes)
+    first = next(parts, b"")
+    if not first:
+        raise TracekitError(f"{source.name} is empty; record it again")
+    if first.startswith(GZIP_MAGIC):
+        yield from _unpack(_chained(first, parts), _Gzip(), source, content)
+    elif first.startswith(ZSTD_MAGIC):
+        yield from _unpack(_chained(first, parts), _Zstd(), source, content)
+    else:
+        yield from _chained(first, parts)
+
+
+def _packed(source: Source, on_bytes: OnBytes | None) -> Iterator[bytes]:
+    done = 0
+    while part := source.stream.read(READ_BYTES):
+        done += len(part)
+        if on_bytes:
+            on_bytes(done, source.bytes)
+        yield part
+
+
+def _chained(first: bytes, parts: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from parts
+
+
+class _Gzip:
+    """gzip, of one member or several one after the other."""
+
+    name = "gzip"
+    errors: tuple[type[Exception], ...] = (igzip_lib.IsalError,)  # type: ignore[assignment] # isal's stub is wrong
+
+    def __init__(self) -> None:
+        self._member = isal_zlib.decompressobj(GZIP_FRAME)
+
+    def parts(self, packed: bytes) -> Iterator[bytes]:
+        while packed:
+            if self._member.eof:
+                if not packed.startswith(GZIP_MAGIC[: len(packed)]):
+                    # What pads or follows the last member is none.
+                    return
+                self._member = isal_zlib.decompressobj(GZIP_FRAME)
+            part = self._member.decompress(packed, PIECE_BYTES)
+            yield part
+            packed = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+            while len(part) == PIECE_BYTES and not packed and not self._member.eof:
+                part = self._member.decompress(b"", PIECE_BYTES)
+                yield part
+
+    @property
+    def whole(self) -> bool:
+        return bool(self._member.eof)
+
+
+class _Zstd:
+    """zstd, of one frame or several."""
+
+    name = "zstd"
+    errors: tuple[type[Exception], ...] = (zstandard.ZstdError,)
+
+    def __init__(self) -> None:
+        self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+
+    def parts(self, packed: bytes) -> Iterator[bytes]:
+        # The library gives out all that a part holds at once; small parts keep that bounded.
+        for start in range(0, len(packed), 1 << 12):
+            rest = packed[start : start + (1 << 12)]
+            while rest:
+                if self._frame.eof:
+                    self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+                yield self._frame.decompress(rest)
+                rest = self._frame.unused_data if self._frame.eof else b""
+
+    @property
+    def whole(self) -> bool:
+        return bool(self._frame.eof)
+
+
+def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, content: Unpacked) -> Iterator[bytes]:
+    some = False
+    try:
+        for part in packed:
+            for piece in unpacker.parts(part):
+                some = some or bool(piece)
+                yield piece
+        content.damaged = not unpacker.whole
+    except unpacker.errors:
+        content.damaged = True
+    if not some:
+        raise TracekitError(
+            f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"
+        )
