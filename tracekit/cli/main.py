@@ -37,6 +37,12 @@ class MendableError(click.ClickException):
         click.echo(f"error: {self.format_message()}", file=file, err=file is None)
 
 
+class DamageError(MendableError):
+    """The same under --strict."""
+
+    exit_code = STRICT_EXIT
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's file only when the command is used, so that help comes at once."""
 
@@ -68,9 +74,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except TracekitError as error:
-            mendable = MendableError(str(error))
-            mendable.exit_code = STRICT_EXIT if isinstance(error, StrictError) else MendableError.exit_code
-            raise mendable from error
+            raise (DamageError if isinstance(error, StrictError) else MendableError)(str(error)) from error
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
             ctx.exit(INTERRUPTED)
