@@ -46,7 +46,7 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     gaps = [_find_gaps(trace, scope, device) for device in scope.windows]
     threads = {int(thread) for each in gaps for thread in np.unique(each.thread) if thread >= 0}
     threads |= _syncing_threads(scope)
-    launching = set(scope.activities["call"].drop_nulls().to_list())
+    launching = set(scope.linked["call"].drop_nulls().to_list())
     timelines = {thread: lay_flat(trace, thread, launching) for thread in threads}
     unrecorded = _unrecorded_cause(trace)
     divided = [_divide(each, timelines, unrecorded) for each in gaps]

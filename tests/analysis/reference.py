@@ -1,0 +1,155 @@
+"""What an analysis should say, worked out slowly and obviously: one quarter of a microsecond after the other.
+
+Times of the events must be whole quarters. Nothing of tracekit's code is used but the names
+of causes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.traces import Json
+
+from tracekit.analysis.timeline import cause_of_call, cause_of_host_event
+
+TICK = 0.25
+ACTIVITIES = ("kernel", "gpu_memcpy", "gpu_memset")
+CALLS = ("cuda_runtime", "cuda_driver")
+
+
+@dataclass
+class Expected:
+    busy: Counter[int] = field(default_factory=Counter)
+    idle: Counter[int] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)
+    gaps: int = 0
+    kernels: Counter[int] = field(default_factory=Counter)
+    launches: dict[int, set[int]] = field(default_factory=dict)
+
+
+def end_of(event: Json) -> float:
+    return float(event["ts"] + event["dur"])
+
+
+def argument(event: Json, key: str) -> Any:
+    return event.get("args", {}).get(key)
+
+
+def ticks(begin: float, end: float) -> list[float]:
+    return [begin + i * TICK for i in range(round((end - begin) / TICK))]
+
+
+class Reference:
+    """One trace's events, asked one question at a time. `steps` are the spans that mark steps, in order of time."""
+
+    def __init__(self, events: list[Json], steps: list[Json]) -> None:
+        self.activities = sorted((e for e in events if e["cat"] in ACTIVITIES), key=lambda e: (e["ts"], -e["dur"]))
+        self.calls = sorted((e for e in events if e["cat"] in CALLS), key=lambda e: (e["ts"], -e["dur"]))
+        self.hosts = [e for e in events if e["cat"] not in (*ACTIVITIES, *CALLS)]
+        self.steps = steps
+        self.has_ops = any(e["cat"] == "cpu_op" for e in events)
+        self.launching = [call for activity in self.activities if (call := self.launch(activity)) is not None]
+
+    def launch(self, activity: Json) -> Json | None:
+        """The last call of its id that began before it, else the first of that id."""
+        wanted = argument(activity, "correlation")
+        calls = [call for call in self.calls if wanted and argument(call, "correlation") == wanted]
+        before = [call for call in calls if call["ts"] <= activity["ts"]]
+        return before[-1] if before else calls[0] if calls else None
+
+    def step_of(self, activity: Json) -> int | None:
+        call = self.launch(activity)
+        moment = call["ts"] if call else activity["ts"]
+        around = [i for i, step in enumerate(self.steps) if step["ts"] <= moment < end_of(step)]
+        own = [i for i in around if call and self.steps[i]["tid"] == call["tid"]]
+        return (own or around)[-1] if around else None
+
+    def expect(self) -> Expected:
+        found = Expected()
+        counted = [(a, self.step_of(a) if self.steps else 0) for a in self.activities]
+        counted = [(a, step) for a, step in counted if step is not None]
+        for activity, step in counted:
+            if activity["cat"] == "kernel":
+                found.kernels[step] += 1
+                call = self.launch(activity)
+                found.launches.setdefault(step, set()).update({id(call)} if call else set())
+        for device in sorted({argument(a, "device") for a, _ in counted}):
+            self._expect_of(device, [(a, s) for a, s in counted if argument(a, "device") == device], found)
+        return found
+
+    def _expect_of(self, device: int, counted: list[tuple[Json, int]], found: Expected) -> None:
+        windows = self._windows(counted)
+        running = [a for a in self.activities if argument(a, "device") == device]
+        inside = sorted({tick for begin, end in windows for tick in ticks(begin, end)})
+        idle = [tick for tick in inside if not any(a["ts"] <= tick < end_of(a) for a in running)]
+        found.busy[device] = len(inside) - len(idle)
+        found.idle[device] = len(idle)
+        for gap in _runs(idle):
+            found.gaps += 1
+            for tick in gap:
+                found.causes[self._cause(tick, gap, running)] += 1
+
+    def _windows(self, counted: list[tuple[Json, int]]) -> list[tuple[float, float]]:
+        if not self.steps:
+            return [(min(a["ts"] for a, _ in counted), max(end_of(a) for a, _ in counted))]
+        windows = []
+        for i, step in enumerate(self.steps):
+            ends = [end_of(a) for a, s in counted if s == i]
+            windows.append((step["ts"], max([end_of(step), *ends])))
+        return windows
+
+    def _cause(self, tick: float, gap: list[float], running: list[Json]) -> str:
+        over = gap[-1] + TICK
+        ending = [a for a in running if a["ts"] == over]
+        if ending:
+            call = self.launch(ending[0])
+            if call is None:
+                return "unattributed"
+            return "device" if tick >= min(max(end_of(call), gap[0]), over) else self._host(tick, call["tid"])
+        if not self.steps:
+            return "unattributed"
+        begun = [step for step in self.steps if step["ts"] <= gap[0]]
+        return self._host(tick, begun[-1]["tid"])
+
+    def _host(self, tick: float, thread: int) -> str:
+        """What the innermost event of the thread says."""
+        found = self._innermost(tick, thread)
+        return self._said(found, thread) if found else "python" if self.has_ops else "unattributed"
+
+    def _innermost(self, tick: float, thread: int, begun_before: tuple[float, float, int] | None = None) -> Json | None:
+        """The event that began last of those that are open; of those that began together, the shortest."""
+        open_ = []
+        for order, event in enumerate([*self.hosts, *self.calls]):
+            on_thread = event["tid"] == thread or event["cat"] == "overhead"
+            place = (event["ts"], -event["dur"], order)
+            earlier = begun_before is None or place < begun_before
+            if on_thread and earlier and self._named(event) and event["ts"] <= tick < end_of(event):
+                open_.append((place, event))
+        return max(open_, key=lambda each: each[0])[1] if open_ else None
+
+    def _said(self, event: Json, thread: int) -> str:
+        """Its own cause, unless it began inside something that compiled."""
+        order = next(i for i, each in enumerate([*self.hosts, *self.calls]) if each is event)
+        around = self._innermost(event["ts"], thread, (event["ts"], -event["dur"], order))
+        if around is not None and self._said(around, thread) == "compile":
+            return "compile"
+        return self._named(event) or "unattributed"
+
+    def _named(self, event: Json) -> str | None:
+        if event["cat"] in CALLS:
+            return cause_of_call(event["name"], starts_work=any(event is call for call in self.launching))
+        kind = {"cpu_op": "op", "user_annotation": "annotation", "python_function": "python"}.get(event["cat"])
+        return cause_of_host_event(kind or event["cat"], event["name"])
+
+
+def _runs(moments: list[float]) -> list[list[float]]:
+    """Stretches of neighbouring ticks; where one window follows on another, a gap goes on."""
+    runs: list[list[float]] = []
+    for tick in moments:
+        if runs and tick - runs[-1][-1] == TICK:
+            runs[-1].append(tick)
+        else:
+            runs.append([tick])
+    return runs

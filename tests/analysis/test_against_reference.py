@@ -1,0 +1,108 @@
+"""Every figure of an analysis against one worked out slowly and obviously (see reference.py)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.analysis.reference import TICK, Reference
+from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span, make_trace
+
+from tracekit.analysis import analyze
+from tracekit.model.analysis import Analysis
+
+moments = st.integers(0, 160)
+threads = st.sampled_from([1, 2])
+
+
+@st.composite
+def random_events(draw: st.DrawFn) -> list[Json]:
+    """Two GPUs, two streams, two threads; launches that are missing, late or share an id; host events that overlap."""
+    events: list[Json] = []
+    for number in range(draw(st.integers(2, 8))):
+        correlation = draw(st.sampled_from([number + 1, number + 1, 1]))
+        begin, length = draw(moments) * TICK, draw(st.integers(1, 30)) * TICK
+        device, stream = draw(st.sampled_from([0, 0, 1])), draw(st.sampled_from([7, 8]))
+        if draw(st.integers(0, 4)) == 0:
+            events.append({**make_copy(begin, begin + length, correlation=correlation), "tid": stream})
+        else:
+            events.append(make_kernel(begin, begin + length, device=device, stream=stream, correlation=correlation))
+        for _ in range(draw(st.sampled_from([0, 1, 1, 2]))):
+            launch, took = draw(moments) * TICK, draw(st.integers(1, 10)) * TICK
+            events.append(make_call(launch, launch + took, correlation=correlation, thread=draw(threads)))
+    names = ["aten::add", "TorchDynamo Cache Lookup", "x (dynamo_timed)"]
+    for _ in range(draw(st.integers(0, 8))):
+        begin, length, thread = draw(moments) * TICK, draw(st.integers(0, 60)) * TICK, draw(threads)
+        kind = draw(st.sampled_from(["op", "op", "sync", "overhead", "gc"]))
+        if kind == "op":
+            events.append(make_op(begin, begin + length, name=draw(st.sampled_from(names)), thread=thread))
+        elif kind == "sync":
+            events.append(make_call(begin, begin + length, name="cudaStreamSynchronize", thread=thread))
+        elif kind == "overhead":
+            events.append(make_event("overhead", begin, begin + length, name="Buffer Flush", thread=0))
+        else:
+            events.append(make_event("python_function", begin, begin + length, name="Python GC", thread=thread))
+    return events
+
+
+@st.composite
+def random_steps(draw: st.DrawFn) -> list[Json]:
+    """Steps one after the other on one thread, with pauses or without; the GPU may lag behind them."""
+    steps, at = [], draw(st.integers(0, 40))
+    for number in range(draw(st.integers(1, 3))):
+        length = draw(st.integers(1, 60))
+        steps.append(make_span(at * TICK, (at + length) * TICK, name=f"tracekit.step#{number}"))
+        at += length + draw(st.integers(0, 20))
+    return steps
+
+
+def check(found: Analysis, events: list[Json], steps: list[Json]) -> None:
+    expected = Reference(events, steps).expect()
+    assert found.gpu is not None
+    assert found.idle is not None
+    assert found.kernels is not None
+    assert found.launches is not None
+    us = {count: count * TICK for count in range(2000)}
+    assert {each.id: each.busy_us for each in found.devices} == {d: us[n] for d, n in expected.busy.items()}
+    assert {each.id: each.idle_us for each in found.devices} == {d: us[n] for d, n in expected.idle.items()}
+    assert found.idle.gap_count == expected.gaps
+    assert {each.cause: each.us for each in found.idle.causes} == {c: us[n] for c, n in expected.causes.items()}
+    assert found.kernels.count == expected.kernels.total()
+    assert found.launches.count == len(set().union(*expected.launches.values()))
+    if steps:
+        assert [each.kernels for each in found.steps] == [expected.kernels[i] for i in range(len(steps))]
+        assert [each.launches for each in found.steps] == [len(expected.launches.get(i, ())) for i in range(len(steps))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(random_events())
+def test_a_whole_recording(tmp_path_factory: pytest.TempPathFactory, events: list[Json]) -> None:
+    check(analyze(make_trace(tmp_path_factory.getbasetemp(), events)), events, [])
+
+
+@settings(max_examples=300, deadline=None)
+@given(random_events(), random_steps())
+def test_steps(tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]) -> None:
+    # One kernel that surely belongs, so that the window is never empty.
+    first = steps[0]["ts"]
+    sure = [make_call(first, first + TICK, correlation=99), make_kernel(first + 1, first + 2, correlation=99)]
+    every = [*events, *sure, *steps]
+    check(analyze(make_trace(tmp_path_factory.getbasetemp(), every)), every, steps)
+
+
+@settings(max_examples=100, deadline=None)
+@given(random_events())
+def test_each_stream_s_activity_lies_within_its_device_s(
+    tmp_path_factory: pytest.TempPathFactory, events: list[Json]
+) -> None:
+    found = analyze(make_trace(tmp_path_factory.getbasetemp(), events))
+    kernels = [event for event in events if event["cat"] in ("kernel", "gpu_memcpy")]
+    streams: dict[int, set[int]] = {}
+    longest: Counter[int] = Counter()
+    for event in kernels:
+        streams.setdefault(event["args"]["device"], set()).add(event["args"]["stream"])
+        longest[event["args"]["device"]] = max(longest[event["args"]["device"]], event["dur"])
+    assert {each.id: each.streams for each in found.devices} == {device: len(each) for device, each in streams.items()}
+    assert all(each.busy_us >= longest[each.id] for each in found.devices)
