@@ -22,11 +22,17 @@ from tracekit.tracefile.events import Arguments, Ending, Event, Header
 NEXT_EVENT = re.compile(r'[,\[]\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args)")')
 EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 BETWEEN_EVENTS = re.compile(rb"\},\s*\{")
+#: Strings, which may hold brackets and may not be whole, and brackets.
+TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+NEXT_OR_END = re.compile(r"\s*(?:,\s*\{|\]|$)")
 BLANK = " \t\r\n,"
+LONGEST_WORD = len("-Infinity")
 BOM = b"\xef\xbb\xbf"
 
 #: What cannot be decoded at once is tried in chunks of this size, so that damage costs its neighbourhood alone.
 CHUNK_BYTES = 1 << 16
+#: How far an event that does not end is followed before it is given up for broken.
+PATIENCE = 1 << 20
 #: No event is longer, nor what stands behind the events; and what stands before them is shorter.
 LONGEST_BYTES = 1 << 28
 LONGEST_BEGINNING = 1 << 26
@@ -180,16 +186,52 @@ def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
             return _Stretch([events], tail=text[position + 1 :].encode())
         try:
             raw, position = scan(text, position)
-        except (json.JSONDecodeError, RecursionError):
-            following = NEXT_EVENT.search(text, position + 1)
+        except (json.JSONDecodeError, RecursionError) as error:
+            following = None if _ran_out(text, error) else _behind_broken(text, position, final=final)
             if following is None:
                 # The last event of a file that was cut off is not a broken event, nor is one that goes on behind.
                 return _Stretch([events], b"" if final else text[position:].encode())
             decoding.skipped["invalid JSON"] += 1
-            position = following.end()
+            position = following
             continue
         _keep(raw, events, decoding.skipped)
     return _Stretch([events])
+
+
+def _ran_out(text: str, error: json.JSONDecodeError | RecursionError) -> bool:
+    """Whether nothing is wrong with what was read but that it ends."""
+    if isinstance(error, RecursionError):
+        return False
+    # A word or an escape that is cut off is called wrong where it begins.
+    return error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip()) - LONGEST_WORD
+
+
+def _behind_broken(text: str, begin: int, *, final: bool) -> int | None:
+    """Where to read on after an event that cannot be read; None if it is not whole.
+
+    Most broken events have their brackets in order, and end where these close. Where they do not, the next thing that
+    looks like an event is taken for one.
+    """
+    end = _close(text, begin)
+    if end is not None and NEXT_OR_END.match(text, end):
+        return end
+    if end is None and not final and len(text) - begin < PATIENCE:
+        return None
+    following = NEXT_EVENT.search(text, begin + 1)
+    return following.end() if following else None
+
+
+def _close(text: str, begin: int) -> int | None:
+    """Where the brackets opened at `begin` are closed; None if the text is over before."""
+    depth = 0
+    for token in TOKENS.finditer(text, begin):
+        if token[0] in "{[":
+            depth += 1
+        elif token[0] in "}]":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    return None
 
 
 def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> None:
