@@ -45,7 +45,12 @@ class Reference:
     """One trace's events, asked one question at a time. `steps` are the spans that mark steps, in order of time."""
 
     def __init__(self, events: list[Json], steps: list[Json]) -> None:
-        self.activities = sorted((e for e in events if e["cat"] in ACTIVITIES), key=lambda e: (e["ts"], -e["dur"]))
+        # Of activities that begin and end together the category that the file names first comes first.
+        categories = list(dict.fromkeys(e["cat"] for e in events))
+        self.activities = sorted(
+            (e for e in events if e["cat"] in ACTIVITIES),
+            key=lambda e: (e["ts"], -e["dur"], categories.index(e["cat"])),
+        )
         self.calls = sorted((e for e in events if e["cat"] in CALLS), key=lambda e: (e["ts"], -e["dur"]))
         self.hosts = [e for e in events if e["cat"] not in (*ACTIVITIES, *CALLS)]
         self.steps = steps

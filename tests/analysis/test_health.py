@@ -101,3 +101,58 @@ def test_work_launched_outside_the_steps_is_a_warning(tmp_path: Path) -> None:
 
 def test_kernels_without_a_launch_are_counted(tmp_path: Path) -> None:
     assert health_of(tmp_path, [make_kernel(0, 1), make_kernel(2, 3)])["unlinked_kernels"].count == 2
+
+
+def test_kernels_that_begin_before_their_launch_are_a_clock_out_of_order(tmp_path: Path) -> None:
+    found = health_of(tmp_path, [make_call(10, 11, correlation=1), make_kernel(5, 12, correlation=1)])["clock_disorder"]
+    assert (found.severity, found.count) == ("warning", 1)
+    assert "5.0 us" in found.message
+    nearly = [make_call(10, 11, correlation=1), make_kernel(9.5, 12, correlation=1)]
+    assert "clock_disorder" not in health_of(tmp_path, nearly)
+
+
+def test_launches_without_kernels_are_told_apart_by_where_they_are(tmp_path: Path) -> None:
+    sound = [make_call(10, 11, correlation=1), make_kernel(12, 13, correlation=1)]
+    early = health_of(tmp_path, [make_call(0, 1, correlation=9), *sound])["launches_without_kernels"]
+    assert (early.severity, early.count) == ("info", 1)
+    late = health_of(tmp_path, [make_call(20, 21, correlation=9), *sound])["launches_without_kernels"]
+    assert (late.severity, late.count) == ("warning", 1)
+    assert "buffers were full" in late.message
+    waiting = [make_call(20, 21, name="cudaStreamSynchronize", correlation=9), *sound]
+    assert "launches_without_kernels" not in health_of(tmp_path, waiting)
+
+
+def test_activities_that_are_in_the_file_twice_are_a_warning(tmp_path: Path) -> None:
+    kernel = make_kernel(0, 1, correlation=1)
+    assert health_of(tmp_path, [kernel, kernel, make_kernel(2, 3)])["duplicated_events"].count == 1
+
+
+def test_a_first_step_much_longer_than_the_others_is_a_warning(tmp_path: Path) -> None:
+    def steps(first: float) -> list[Json]:
+        spans = [(0, first), *((100 + 20 * i, 110 + 20 * i) for i in range(3))]
+        events = [make_span(begin, end, name=f"ProfilerStep#{i}") for i, (begin, end) in enumerate(spans)]
+        for i, (begin, _) in enumerate(spans):
+            events += [
+                make_call(begin, begin + 1, correlation=i + 1),
+                make_kernel(begin + 2, begin + 3, correlation=i + 1),
+            ]
+        return events
+
+    assert "3.0 times" in health_of(tmp_path, steps(30))["slow_first_step"].message
+    assert "slow_first_step" not in health_of(tmp_path, steps(11))
+
+
+def test_several_processes_that_call_the_gpu_are_said(tmp_path: Path) -> None:
+    one = [make_call(0, 1, correlation=1), make_kernel(2, 3, correlation=1)]
+    other = [{**make_call(0, 1, correlation=2), "pid": 200}, make_kernel(2, 3, device=1, correlation=2)]
+    assert health_of(tmp_path, one + other)["several_processes"].count == 2
+    assert "several_processes" not in health_of(tmp_path, one)
+
+
+def test_a_recording_without_a_gpu_says_why_that_may_be(tmp_path: Path) -> None:
+    def found(*events: Json, **top: object) -> dict[str, HealthFinding]:
+        return {each.code: each for each in analyze(make_trace(tmp_path, [*events], **top), cpu=True).health}
+
+    assert "ProfilerActivity.CUDA" in found(make_op(0, 1))["no_gpu_activity"].message
+    assert found(make_op(0, 1), make_call(0, 1))["no_gpu_activity"].severity == "warning"
+    assert "no_gpu_activity" not in found(make_op(0, 1), tracekit={"device": "cpu"})

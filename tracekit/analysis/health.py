@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -16,16 +18,25 @@ from tracekit.model.trace import Trace
 #: Field measurements on an H200, torch 2.11: with_stack on compiled FLUX.1-dev took 4.02 times as long as unprofiled.
 STACKS_FACTOR = "up to 4 times"
 
+#: Clocks that differ by less are in order.
+CLOCK_NS = 1000
+#: A first step this much longer than the others is worth saying.
+FIRST_STEP_FACTOR = 1.5
+#: Host API calls that launch kernels, of all vendors.
+LAUNCH_CALL = re.compile(r"^(cuda|cu|hip|hipExt)(Launch|GraphLaunch|ModuleLaunch|ExtModuleLaunch|ExtLaunch)")
+
 #: More than this share of busy time by work from outside the window is worth saying.
 MOST_OUTSIDE = 0.001
 
 
 def check_health(trace: Trace, scope: Scope | None, gpu: GpuUse | None) -> tuple[HealthFinding, ...]:
     """The findings, worst first; `scope` and `gpu` are None for a CPU-only recording."""
-    found = [_truncated(trace), _skipped(trace), _compiling(trace, scope), _stacks(trace)]
-    if scope is not None:
-        found += [_unlinked(scope), _ambiguous(scope), _unplaced(trace), _overlapping(trace), _no_steps(trace, scope)]
-        found += [_shared_steps(scope), _overlapping_steps(scope)]
+    found = [_truncated(trace), _skipped(trace), _compiling(trace, scope), _stacks(trace), _processes(trace)]
+    if scope is None:
+        found += [_no_gpu(trace)]
+    else:
+        found += [ask(scope) for ask in ABOUT_SCOPE]
+        found += [_unplaced(trace), _overlapping(trace), _duplicated(trace), _no_steps(trace, scope)]
     if gpu is not None:
         found += [_outside_work(gpu)]
     order = {"error": 0, "warning": 1, "info": 2}
@@ -103,6 +114,91 @@ def _unplaced(trace: Trace) -> HealthFinding | None:
     return HealthFinding("unnamed_device", "warning", message, trace.unplaced)
 
 
+def _no_gpu(trace: Trace) -> HealthFinding | None:
+    """Why a recording shows no GPU; nothing for tracekit's own CPU runs, which have none."""
+    if trace.metadata.get("device") == "cpu":
+        return None
+    if trace.calls.height:
+        message = (
+            "the host called the GPU and no GPU activity was recorded: the profiler was not allowed to see it (CUPTI"
+            " permission), or ended before the work did"
+        )
+        return HealthFinding("no_gpu_activity", "warning", message, trace.calls.height)
+    message = "no GPU activity was recorded: the profiler was run without ProfilerActivity.CUDA, or there is no GPU"
+    return HealthFinding("no_gpu_activity", "info", message, 0)
+
+
+def _processes(trace: Trace) -> HealthFinding | None:
+    """Several processes that call the GPU: ranks that were merged into one file."""
+    callers = {trace.threads[thread].pid for thread in trace.calls["thread"].unique()}
+    if len(callers) < 2:
+        return None
+    message = (
+        "several processes call the GPU (ranks merged into one trace?): figures are sums over their GPUs, and steps of"
+        " one count beside those of the others"
+    )
+    return HealthFinding("several_processes", "info", message, len(callers))
+
+
+def _early(scope: Scope) -> HealthFinding | None:
+    """No kernel begins before the host launches it: the two clocks disagree."""
+    launches = scope.calls.select("call", launch_ns="start_ns")
+    early = scope.linked.join(launches, on="call").filter(pl.col("launch_ns") - pl.col("start_ns") > CLOCK_NS)
+    if not early.height:
+        return None
+    most_us = int((early["launch_ns"] - early["start_ns"]).max()) / 1e3  # type: ignore[arg-type]
+    message = (
+        f"GPU activities begin before the call that launched them, by up to {most_us:,.1f} us: the clocks of host and"
+        " GPU disagree, and so may idle causes"
+    )
+    return HealthFinding("clock_disorder", "warning", message, early.height)
+
+
+def _lost_kernels(scope: Scope) -> HealthFinding | None:
+    """Launch calls without anything launched: dropped when the session began, or when the buffers were full."""
+    launching = [name for name in scope.calls["name"].unique() if LAUNCH_CALL.search(name)]
+    calls = scope.calls.filter(pl.col("name").is_in(launching) & pl.col("correlation").is_not_null())
+    lost = calls.join(scope.linked.select("correlation"), on="correlation", how="anti")
+    if not lost.height:
+        return None
+    linked = calls.filter(~pl.col("call").is_in(lost["call"].implode()))
+    first = linked["start_ns"].min()
+    late = lost.height if first is None else lost.filter(pl.col("start_ns") > first).height
+    if not late:
+        message = "launches at the beginning have no kernels: the profiler had not begun to record the GPU"
+        return HealthFinding("launches_without_kernels", "info", message, lost.height)
+    message = (
+        f"launches have no kernels, {late:,} of them in the middle: the profiler's buffers were full, or the GPU had"
+        " not finished when it stopped (synchronise before that); counts and busy time are too low"
+    )
+    return HealthFinding("launches_without_kernels", "warning", message, lost.height)
+
+
+def _first_step(scope: Scope) -> HealthFinding | None:
+    """The profiler's own first step is slow, and so is one that still warms up."""
+    lengths = np.array([span.end_ns - span.start_ns for span in scope.spans])
+    if scope.kind != "steps" or len(lengths) < 3:
+        return None
+    factor = float(lengths[0] / np.median(lengths[1:]))
+    if factor < FIRST_STEP_FACTOR:
+        return None
+    message = (
+        f"the first step took {factor:.1f} times as long as the others: it holds what happens once (the profiler's own"
+        " start, warming up); --steps leaves it out"
+    )
+    return HealthFinding("slow_first_step", "warning", message, 1)
+
+
+def _duplicated(trace: Trace) -> HealthFinding | None:
+    """The same activity twice, in every respect."""
+    keys = ["kind", "name", "device", "stream", "start_ns", "end_ns", "correlation"]
+    count = trace.activities.height - trace.activities.select(keys).n_unique()
+    if not count:
+        return None
+    message = "GPU activities are in the file twice: counts and sums of kernels hold them twice, busy time once"
+    return HealthFinding("duplicated_events", "warning", message, count)
+
+
 def _overlapping(trace: Trace) -> HealthFinding | None:
     """Kernels of one stream run one after the other; a microsecond's overlap is the profiler's clock."""
     ordered = trace.activities.sort("device", "stream", "start_ns")
@@ -159,3 +255,15 @@ def _outside_work(gpu: GpuUse) -> HealthFinding | None:
         " in its busy time, and among none of its kernels"
     )
     return HealthFinding("work_from_outside", "warning", message, 1)
+
+
+#: What is asked of every recording of a GPU, about the window and the whole of it.
+ABOUT_SCOPE = (
+    _unlinked,
+    _lost_kernels,
+    _ambiguous,
+    _early,
+    _first_step,
+    _shared_steps,
+    _overlapping_steps,
+)
