@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.traces import DATA, make_kernel, make_op, write_trace
+
+from tracekit.model.trace import Trace
+from tracekit.tracefile import cache, read, read_trace
+
+
+@pytest.fixture(autouse=True)
+def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "SMALLEST_BYTES", 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    return tmp_path / "cache"
+
+
+def read_and_keep(path: Path, folder: Path) -> Trace:
+    """The entry is written when this returns."""
+    trace = read_trace(path, cache_folder=folder)
+    for thread in [each for each in threading.enumerate() if each.name == "tracekit-cache"]:
+        thread.join()
+    return trace
+
+
+def same(a: Trace, b: Trace) -> bool:
+    for each in fields(Trace):
+        one, other = getattr(a, each.name), getattr(b, each.name)
+        if isinstance(one, pl.DataFrame):
+            assert one.equals(other), each.name
+            assert one.schema == other.schema, each.name
+        else:
+            assert one == other, each.name
+    return True
+
+
+def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("the file itself was decoded")
+
+    monkeypatch.setattr(read, "_read", fail)
+
+
+@pytest.mark.parametrize("name", ["vit_eager", "flux_reduce-overhead"])
+def test_a_trace_comes_out_of_the_cache_as_it_was_read(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = DATA / f"{name}.json.gz"
+    first = read_and_keep(path, folder)
+    no_reading(monkeypatch)
+    assert same(read_trace(path, cache_folder=folder), first)
+
+
+def test_our_own_facts_and_what_was_skipped_are_kept_too(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [make_kernel(0, 1), {**make_kernel(1, 2), "dur": -1}, make_op(0, 3)]
+    path = write_trace(tmp_path, events, with_stack=1, tracekit={"form": "eager", "n": [1, 2]})
+    first = read_and_keep(path, folder)
+    no_reading(monkeypatch)
+    again = read_trace(path, cache_folder=folder)
+    assert same(again, first)
+    assert again.skipped == {"negative duration": 1}
+
+
+def test_a_file_that_changed_is_read_anew_though_its_name_and_times_did_not(tmp_path: Path, folder: Path) -> None:
+    path = write_trace(tmp_path, [make_kernel(0, 1)])
+    stamp = path.stat()
+    read_and_keep(path, folder)
+    path.write_text(path.read_text().replace('"gemm"', '"conv"'))
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert read_trace(path, cache_folder=folder).activities["name"].to_list() == ["conv"]
+
+
+@pytest.mark.parametrize("file", ["activities.parquet", "host.parquet", "trace.json"])
+@pytest.mark.parametrize("damage", ["cut", "gone", "other"])
+def test_a_damaged_entry_is_made_anew(tmp_path: Path, folder: Path, file: str, damage: str) -> None:
+    path = write_trace(tmp_path, [make_kernel(0, 1), make_op(0, 2)])
+    first = read_and_keep(path, folder)
+    (entry,) = folder.iterdir()
+    if damage == "cut":
+        (entry / file).write_bytes((entry / file).read_bytes()[:-20])
+    elif damage == "gone":
+        (entry / file).unlink()
+    elif file == "trace.json":
+        (entry / file).write_text('{"events": "many"}')
+    else:
+        pl.DataFrame({"kind": [1]}).write_parquet(entry / file)
+    assert same(read_and_keep(path, folder), first)
+    assert same(cache.load(entry, str(path)) or pytest.fail("no entry"), first)
+
+
+def test_a_folder_that_cannot_be_written_to_costs_nothing_but_the_cache(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file stands here")
+    path = write_trace(tmp_path, [make_kernel(0, 1)])
+    assert read_and_keep(path, tmp_path / "cache").activities.height == 1
+
+
+def test_small_files_are_not_kept(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "SMALLEST_BYTES", 10_000)
+    read_and_keep(write_trace(tmp_path, [make_kernel(0, 1)]), folder)
+    assert not folder.exists()
+
+
+def test_the_entries_not_used_for_longest_make_room(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = []
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+        paths.append(write_trace(tmp_path / str(number), [make_kernel(0, number + 1)]))
+        read_and_keep(paths[-1], folder)
+        entry = cache.entry_of(paths[-1], folder)
+        os.utime(entry, (number, number))
+    read_and_keep(paths[0], folder)
+    size = sum(path.stat().st_size for path in cache.entry_of(paths[0], folder).iterdir())
+    monkeypatch.setattr(cache, "LARGEST_BYTES", int(size * 2.5))
+    cache._make_room(folder)
+    assert [cache.entry_of(path, folder).exists() for path in paths] == [True, False, True]

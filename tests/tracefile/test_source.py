@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+from tests.traces import make_kernel, write_trace
+
+from tracekit.errors import TracekitError
+from tracekit.tracefile import read_trace
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    return write_trace(tmp_path, [make_kernel(0, 1), make_kernel(2, 3)])
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+def test_the_packing_is_told_by_the_content_not_by_the_name(plain: Path, pack: object) -> None:
+    plain.write_bytes(pack(plain.read_bytes()))  # type: ignore[operator]
+    assert read_trace(plain).activities.height == 2
+
+
+def test_standard_input_is_a_trace_too(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(plain.read_bytes())))
+    told: list[tuple[int, int | None]] = []
+    trace = read_trace(Path("-"), on_bytes=lambda done, total: told.append((done, total)))
+    assert (trace.path, trace.activities.height) == ("standard input", 2)
+    assert told[-1] == (trace.bytes, None)
+
+
+def test_a_folder_with_one_trace_is_that_trace(plain: Path) -> None:
+    (plain.parent / "notes.txt").write_text("words")
+    assert read_trace(plain.parent).path == str(plain)
+
+
+def test_a_folder_of_several_traces_asks_for_one(plain: Path) -> None:
+    (plain.parent / "rank1.json.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    with pytest.raises(TracekitError, match=r"holds 2 traces: name one of them \(rank1.json.gz, trace.json\)"):
+        read_trace(plain.parent)
+
+
+def test_a_url_is_read_through_fsspec(plain: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://bucket/trace.json.gz", "wb") as file:
+        file.write(gzip.compress(plain.read_bytes()))
+    assert read_trace("memory://bucket/trace.json.gz").activities.height == 2
+    assert read_trace(f"file://{plain}").activities.height == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("memory://nowhere.json", "is not there"),
+        ("gopher://host/trace.json", "cannot be read"),
+        ("s3://bucket/trace.json", "cannot be reached|cannot be read"),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_one_line(url: str, message: str) -> None:
+    pytest.importorskip("fsspec")
+    if url.startswith("s3"):
+        try:
+            import s3fs  # noqa: F401
+
+            pytest.skip("s3fs is here, and would try the network")
+        except ImportError:
+            pass
+    with pytest.raises(TracekitError, match=message):
+        read_trace(url)
+
+
+def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(TracekitError, match=r"pip install '\.\[remote\]'"):
+        read_trace("https://host/trace.json")

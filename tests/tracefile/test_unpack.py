@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import threading
+import tracemalloc
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.errors import TracekitError
+from tracekit.tracefile import unpack
+from tracekit.tracefile.source import Source
+from tracekit.tracefile.unpack import PIECE_BYTES, unpacked
+
+INCOMPRESSIBLE = b"{" + random.Random(0).randbytes(1 << 20)
+
+
+def content_of(packed: bytes) -> tuple[bytes, bool]:
+    with unpacked(Source("it", io.BytesIO(packed), len(packed), None)) as content:
+        return b"".join(content.pieces), content.damaged
+
+
+PACKERS = {
+    "plain": lambda parts: b"".join(parts),
+    "gzip": lambda parts: b"".join(map(gzip.compress, parts)),
+    "zstd": lambda parts: b"".join(map(zstandard.compress, parts)),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(list(PACKERS)), st.lists(st.binary(min_size=1, max_size=2000), min_size=1, max_size=4))
+def test_what_was_packed_comes_out_also_of_several_members(how: str, parts: list[bytes]) -> None:
+    packed = PACKERS[how]([b"{", *parts])
+    assert content_of(packed) == (b"".join([b"{", *parts]), False)
+
+
+@pytest.mark.parametrize("how", ["gzip", "zstd"])
+def test_large_content_comes_in_pieces_of_a_bounded_size(how: str) -> None:
+    text = b"{" + b"0123456789" * (PIECE_BYTES // 4)
+    packed = PACKERS[how]([text])
+    with unpacked(Source("it", io.BytesIO(packed), None, None)) as content:
+        pieces = list(content.pieces)
+    assert b"".join(pieces) == text
+    assert max(map(len, pieces)) <= PIECE_BYTES
+    assert content.bytes == len(text)
+
+
+@pytest.mark.parametrize("how", ["gzip", "zstd"])
+@pytest.mark.parametrize("cut", [0.3, 0.9])
+def test_a_file_cut_off_gives_what_came_before_and_is_damaged(how: str, cut: float) -> None:
+    packed = PACKERS[how]([INCOMPRESSIBLE])
+    found, damaged = content_of(packed[: int(len(packed) * cut)])
+    assert damaged
+    assert INCOMPRESSIBLE.startswith(found)
+    assert len(found) > 0.2 * len(INCOMPRESSIBLE)
+
+
+def test_spoilt_content_is_damaged() -> None:
+    packed = bytearray(gzip.compress(INCOMPRESSIBLE, mtime=0))
+    packed[-5] ^= 0xFF
+    assert content_of(bytes(packed))[1]
+
+
+def test_padding_behind_the_last_member_is_no_damage() -> None:
+    assert content_of(gzip.compress(b"{}") + b"\0" * 512) == (b"{}", False)
+
+
+@pytest.mark.parametrize(("packed", "message"), [(b"", "is empty"), (gzip.compress(b"{}")[:11], "damaged gzip")])
+def test_nothing_to_read_is_one_line(packed: bytes, message: str) -> None:
+    with pytest.raises(TracekitError, match=message):
+        content_of(packed)
+
+
+def test_a_file_that_unpacks_to_a_thousand_times_its_size_takes_no_more_memory() -> None:
+    bomb = gzip.compress(b"{" + b" " * (256 << 20), compresslevel=9)
+    assert len(bomb) < 1 << 20
+    tracemalloc.start()
+    size = 0
+    with unpacked(Source("it", io.BytesIO(bomb), None, None)) as content:
+        for piece in content.pieces:
+            size += len(piece)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size == (256 << 20) + 1
+    assert peak < 32 * PIECE_BYTES
+
+
+def test_reading_that_is_given_up_leaves_no_thread() -> None:
+    before = threading.active_count()
+    with unpacked(Source("it", io.BytesIO(b"{" + b" " * (20 * PIECE_BYTES)), None, None)) as content:
+        next(content.pieces)
+    assert threading.active_count() == before
+
+
+def test_a_disk_that_fails_while_reading_is_one_line() -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() >= unpack.READ_BYTES:
+                raise OSError(5, "Input/output error")
+            return super().read(size)
+
+    with (
+        pytest.raises(TracekitError, match="it cannot be read: Input/output error"),
+        unpacked(Source("it", Failing(b"{" + b" " * unpack.READ_BYTES * 2), None, None)) as content,
+    ):
+        list(content.pieces)
