@@ -1,6 +1,6 @@
 """`python -m tracekit`."""
 
-from tracekit.cli.main import main
+from tracekit.cli.main import run
 
 if __name__ == "__main__":
-    main(prog_name="tracekit")
+    run()

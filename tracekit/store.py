@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from tracekit.errors import TracekitError
 from tracekit.model.run import FormResult, RecordingKind, Run
@@ -57,6 +56,9 @@ def begun(folder: Path, *, force: bool) -> Iterator[Path]:
         raise TracekitError(f"cannot write to {draft.parent}: {error.strerror}; pass --out for another place") from None
     if not _is_draft(draft):
         raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass --out for another place")
+    # Only here, because whoever reads a trace imports this file and locks nothing.
+    from filelock import FileLock, Timeout
+
     lock = FileLock(draft / LOCK)
     try:
         lock.acquire(blocking=False)

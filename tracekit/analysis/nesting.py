@@ -75,7 +75,9 @@ def _cut_to_fit(starts: Ints, ends: Ints, rows: Ints) -> _Parts | None:
 def _find_parents(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     """Depths and parents, right for every event up to the first that outlasts the one it began in."""
     # How many are open when an event begins: those before it, less those that have ended by then.
-    depths = np.arange(len(starts), dtype=np.int64) - np.searchsorted(np.sort(ends), starts, side="right")
+    depths = np.arange(len(starts), dtype=np.int64) - np.searchsorted(
+        np.sort(ends, kind="stable"), starts, side="right"
+    )
     parents = np.full(len(starts), -1, dtype=np.int64)
     order = np.argsort(depths, kind="stable")
     levels = np.split(order, np.flatnonzero(np.diff(depths[order])) + 1) if len(order) else []

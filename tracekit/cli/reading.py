@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tracekit.analysis import analyze
 from tracekit.errors import TracekitError
@@ -18,6 +18,9 @@ from tracekit.model.analysis import Analysis
 from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 #: Nobody needs a bar for less.
 PATIENCE_SECONDS = 1.0
@@ -60,17 +63,27 @@ def read_with_bar(place: Path | str, *, cached: bool = True) -> Trace:
 @contextmanager
 def bar_after(seconds: float, label: str, console: Console) -> Iterator[Callable[[int, int | None], None]]:
     """A function to be told (bytes done, bytes in all); it shows a bar when the block has lasted so long."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    task = progress.add_task(label, total=None)
+    bars: list[Progress] = []
     began = time.monotonic()
 
     def on_bytes(done: int, total: int | None) -> None:
-        if time.monotonic() - began >= seconds:
-            progress.start()
-        progress.update(task, completed=done, total=total)
+        if not bars and console.is_terminal and time.monotonic() - began >= seconds:
+            bars.append(_started(label, console))
+        for bar in bars:
+            bar.update(bar.task_ids[0], completed=done, total=total)
 
     try:
         yield on_bytes
     finally:
-        progress.stop()
+        for bar in bars:
+            bar.stop()
+
+
+def _started(label: str, console: Console) -> Progress:
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=console, transient=True)
+    progress.add_task(label, total=None)
+    progress.start()
+    return progress

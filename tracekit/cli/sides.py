@@ -11,8 +11,6 @@ from tracekit.errors import StrictError, TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import FormName, FormResult, RecordingKind, Run
-from tracekit.report.markdown import comparison_markdown
-from tracekit.report.page import comparison_page
 from tracekit.tracefile.source import holds_traces
 
 #: All that a command without options reads.
@@ -114,6 +112,9 @@ def raise_if_damaged(*analyses: Analysis, strict: bool = False) -> None:
 
 def write_report(comparison: Comparison, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:
     """Writes `NAME.html` and `NAME.md` into `folder`, and says where."""
+    from tracekit.report.markdown import comparison_markdown
+    from tracekit.report.page import comparison_page
+
     page, twin = folder / f"{name}.html", folder / f"{name}.md"
     write_file(page, comparison_page(comparison, run, command))
     write_file(twin, comparison_markdown(comparison, run, command))

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import platformdirs
 import polars as pl
-import xxhash
 
 from tracekit import __version__
 from tracekit.model.trace import Device, Thread, Trace
@@ -55,11 +53,15 @@ class About:
 
 
 def default_folder() -> Path:
+    import platformdirs
+
     return Path(platformdirs.user_cache_dir("tracekit", appauthor=False)) / "traces"
 
 
 def entry_of(path: Path, folder: Path) -> Path:
     """Where the entry of this file is, or will be. Reads the whole file, for its name is made of its content."""
+    import xxhash
+
     content = xxhash.xxh3_128()
     with path.open("rb") as file:
         while part := file.read(READ_BYTES):

@@ -177,10 +177,16 @@ class Columns:
                 "external_id": identifiers([each.external_id for each in arguments]),
                 "bytes": identifiers([each.bytes for each in arguments]),
             }
-        thread = {"thread": self.threads.of([(event.pid, event.tid) for event in events])}
+        thread = {"thread": self._threads(events)}
         if table == "calls":
             return {**thread, "correlation": _positive(identifiers([each.correlation for each in arguments]))}
         return {**thread, "external_id": identifiers([each.external_id for each in arguments])}
+
+    def _threads(self, events: list[Event]) -> NDArray[np.int32]:
+        pids, tids = [event.pid for event in events], [event.tid for event in events]
+        if pids.count(pids[0]) == len(pids) and tids.count(tids[0]) == len(tids):
+            return np.full(len(events), self.threads[pids[0], tids[0]], dtype=np.int32)
+        return self.threads.of(zip(pids, tids, strict=True))
 
     def _devices(self, events: list[Event], arguments: list[Arguments]) -> Ints:
         """The device of each activity: its argument, else its process; 0, and counted, where neither names one."""
@@ -195,7 +201,8 @@ class Columns:
     def _usable(self, events: list[Event]) -> tuple[list[Event], NDArray[np.float64], NDArray[np.float64]]:
         """The events that can be placed in time, their starts and durations; the others are counted by reason."""
         starts, durations = _doubles([event.ts for event in events]), _doubles([event.dur for event in events])
-        nameless = np.array([event.name is None for event in events], dtype=bool)
+        names = [event.name for event in events]
+        nameless = np.array([name is None for name in names]) if None in names else np.zeros(len(events), dtype=bool)
         with np.errstate(invalid="ignore"):
             faults = {
                 "no name": nameless,

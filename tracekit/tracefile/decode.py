@@ -26,6 +26,7 @@ BETWEEN_EVENTS = re.compile(rb"\},\s*\{")
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 NEXT_OR_END = re.compile(r"\s*(?:,\s*\{|\]|$)")
 BLANK = " \t\r\n,"
+BLANK_BYTES = BLANK.encode()
 LONGEST_WORD = len("-Infinity")
 BOM = b"\xef\xbb\xbf"
 
@@ -57,20 +58,34 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
     """Every event that can be read, stretch by stretch. Raises TracekitError when the pieces are no trace."""
     rest = _read_beginning(pieces, decoding)
     for piece in pieces:
-        rest += piece
-        end = _last_end(rest)
-        if end is not None:
-            stretch = _decode_stretch(rest[:end], decoding)
+        # An end that lies across the seam is found with the next one.
+        end = _last_end(piece)
+        if end is None:
+            rest += piece
+            end = _last_end(rest)
+            piece, rest = rest, b""
+        if end is None:
+            rest = piece
+        else:
+            stretch = _decode_stretch(_joined(rest, memoryview(piece)[:end]), decoding)
             yield from stretch.events
             if stretch.tail is not None:
-                _read_tail(stretch.tail + rest[end:], pieces, decoding)
+                _read_tail(stretch.tail + piece[end:], pieces, decoding)
                 return
-            rest = stretch.left + rest[end:]
+            rest = stretch.left + piece[end:]
         if len(rest) > LONGEST_BYTES:
             decoding.skipped["an event of over 256 MiB, and all behind it"] += 1
             decoding.truncated = True
             return
     yield from _decode_ending(rest, decoding)
+
+
+def _joined(rest: bytes, more: bytes | memoryview) -> bytes:
+    """A stretch as a JSON list: the comma that it begins with is taken off."""
+    start = len(rest) - len(rest.lstrip(BLANK_BYTES)) if rest[:1] in BLANK_BYTES else 0
+    if start < len(rest):
+        return b"".join((b"[", memoryview(rest)[start:], more, b"]"))
+    return b"".join((b"[", bytes(more).lstrip(BLANK_BYTES), b"]"))
 
 
 @dataclass(frozen=True)
@@ -121,10 +136,11 @@ def _last_end(text: bytes) -> int | None:
 
 
 def _decode_stretch(stretch: bytes, decoding: Decoding) -> _Stretch:
+    """`stretch` is a JSON list, if it ends where it seems to."""
     try:
-        return _Stretch([EVENTS.decode(b"[" + stretch.lstrip(b" \t\r\n,") + b"]")])
+        return _Stretch([EVENTS.decode(stretch)])
     except DECODE_ERRORS:
-        return _decode_chunks(stretch, decoding)
+        return _decode_chunks(stretch[1:-1], decoding)
 
 
 def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
@@ -135,12 +151,12 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
     while position < len(stretch):
         following = BETWEEN_EVENTS.search(stretch, min(position + CHUNK_BYTES, len(stretch)))
         end = following.start() + 1 if following else len(stretch)
-        chunk, position = left + stretch[position:end], end
+        chunk, position = _joined(left, stretch[position:end]), end
         try:
-            found.append(EVENTS.decode(b"[" + chunk.lstrip(b" \t\r\n,") + b"]"))
+            found.append(EVENTS.decode(chunk))
             left = b""
         except DECODE_ERRORS:
-            salvaged = _salvage(chunk, decoding, final=False)
+            salvaged = _salvage(chunk[1:-1], decoding, final=False)
             found += salvaged.events
             left = salvaged.left
             if salvaged.tail is not None:
@@ -150,7 +166,7 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
 
 def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
     """The last events, the end of their list, and what stands behind it."""
-    rest = rest.lstrip(b" \t\r\n,")
+    rest = rest.lstrip(BLANK_BYTES)
     try:
         if decoding.in_object:
             ending = msgspec.json.decode(b'{"traceEvents":[' + rest, type=Ending)
@@ -162,7 +178,7 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
     except DECODE_ERRORS:
         # Decoded in parts below, the last of them event by event.
         end = _last_end(rest) or 0
-    stretch = _decode_stretch(rest[:end], decoding) if end else _Stretch([])
+    stretch = _decode_stretch(_joined(b"", rest[:end]), decoding) if end else _Stretch([])
     yield from stretch.events
     if stretch.tail is None:
         stretch = _salvage(stretch.left + rest[end:], decoding, final=True)
