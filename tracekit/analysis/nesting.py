@@ -35,8 +35,22 @@ class Nesting:
 def nest(starts: Ints, ends: Ints) -> Nesting:
     """How events nest that are in order of their start, the longer first where two begin together. Nanoseconds."""
     rows = np.flatnonzero(ends > starts)
-    parts = _cut_to_fit(starts[rows], ends[rows], rows)
-    return _lay_flat(parts, len(starts)) if parts else _sweep(starts, ends, rows)
+    found = _Parts(starts[rows], ends[rows], rows, *_find_parents(starts[rows], ends[rows]))
+    doubtful = _doubtful(found)
+    sound = _lay_flat(_without(found, doubtful), len(starts))
+    if not doubtful.any():
+        return sound
+    some = found.starts[doubtful], found.ends[doubtful], found.rows[doubtful]
+    parts = _cut_to_fit(*some)
+    return _side_by_side(sound, _lay_flat(parts, len(starts)) if parts else _sweep(starts, ends, some[2]))
+
+
+def _side_by_side(one: Nesting, other: Nesting) -> Nesting:
+    """Of events that share no moment."""
+    starts = np.concatenate((one.starts, other.starts))
+    order = np.argsort(starts, kind="stable")
+    ends, rows = np.concatenate((one.ends, other.ends)), np.concatenate((one.rows, other.rows))
+    return Nesting(np.maximum(one.parents, other.parents), starts[order], ends[order], rows[order])
 
 
 @dataclass(frozen=True)
@@ -49,17 +63,43 @@ class _Parts:
     parents: Ints
     depths: Ints
 
+    def limits(self) -> Ints:
+        """Where each event must have ended: with its parent."""
+        return np.where(self.parents >= 0, self.ends[self.parents], self.ends)
+
+
+def _doubtful(found: _Parts) -> NDArray[np.bool_]:
+    """The events that share a stretch of time without pause with one that outlasts its parent. Between two such
+    stretches nothing is open, so that what is wrong in one says nothing of the other."""
+    outlasting = found.ends > found.limits()
+    if not outlasting.any():
+        return outlasting
+    reach = np.maximum.accumulate(found.ends)
+    stretch = np.cumsum(np.concatenate(([True], found.starts[1:] >= reach[:-1])))
+    spoilt = np.zeros(int(stretch[-1]) + 1, dtype=bool)
+    spoilt[stretch[outlasting]] = True
+    return spoilt[stretch]
+
+
+def _without(found: _Parts, some: NDArray[np.bool_]) -> _Parts:
+    """The others. Their parents are among them."""
+    keep = ~some
+    position = np.cumsum(keep) - 1
+    parents = found.parents[keep]
+    parents = np.where(parents >= 0, position[parents], -1)
+    return _Parts(found.starts[keep], found.ends[keep], found.rows[keep], parents, found.depths[keep])
+
 
 def _cut_to_fit(starts: Ints, ends: Ints, rows: Ints) -> _Parts | None:
     """None when that would take too long."""
     most = MOST_PARTS * len(starts) + 1000
     for _ in range(MOST_ROUNDS):
-        depths, parents = _find_parents(starts, ends)
-        limits = np.where(parents >= 0, ends[parents], ends)
+        found = _Parts(starts, ends, rows, *_find_parents(starts, ends))
+        limits = found.limits()
+        if not (ends > limits).any():
+            return found
         # Behind the first that outlasts its parent some parents are wrong, and have ended before: another round.
         outlasting = np.flatnonzero((ends > limits) & (limits > starts))
-        if not (ends > limits).any():
-            return _Parts(starts, ends, rows, parents, depths)
         if len(starts) + len(outlasting) > most:
             return None
         cut = limits[outlasting]
@@ -73,7 +113,7 @@ def _cut_to_fit(starts: Ints, ends: Ints, rows: Ints) -> _Parts | None:
 
 
 def _find_parents(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Depths and parents, right for every event up to the first that outlasts the one it began in."""
+    """Parents and depths, right for every event up to the first that outlasts the one it began in."""
     # How many are open when an event begins: those before it, less those that have ended by then.
     depths = np.arange(len(starts), dtype=np.int64) - np.searchsorted(
         np.sort(ends, kind="stable"), starts, side="right"
@@ -85,7 +125,7 @@ def _find_parents(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
         # The parent is the last event one level up that began before.
         at = np.searchsorted(above, level) - 1
         parents[level] = np.where(at >= 0, above[np.maximum(at, 0)], -1)
-    return depths, parents
+    return parents, depths
 
 
 def _lay_flat(parts: _Parts, count: int) -> Nesting:

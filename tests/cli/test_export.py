@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
+
+from tracekit.cli.main import main
+
+FLUX = DATA / "flux_default.json.gz"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["export", *map(str, arguments)])
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_every_activity_of_the_window_is_a_line() -> None:
+    rows = rows_of(run(FLUX, "--csv", "-").stdout)
+    assert len([row for row in rows if row["kind"] == "kernel"]) == 1374
+    assert sum(float(row["duration_us"]) for row in rows) > 97_000
+    assert {row["launched_by"] for row in rows} >= {"cudaLaunchKernel", "cuLaunchKernel"}
+
+
+def test_a_line_says_its_step_and_its_launch(tmp_path: Path) -> None:
+    events = [
+        make_span(0, 10, name="ProfilerStep#4"),
+        make_call(1, 2, correlation=1),
+        make_kernel(3, 5, name="flash_fwd", correlation=1),
+        make_kernel(50, 60),
+    ]
+    (row,) = rows_of(run(write_trace(tmp_path, events), "--csv", "-").stdout)
+    assert (row["step"], row["family"], row["start_us"], row["duration_us"]) == ("4", "attention", "3.000", "2.000")
+    assert (row["launched_by"], row["launched_us"]) == ("cudaLaunchKernel", "1.000")
+
+
+HOSTILE = ['a "quoted", name', "two\nlines", "<script>alert(1)</script>", "x" * 100_000, "\x1b[31mred", "🎉, é", "a\\b"]
+
+
+def test_names_of_any_kind_survive(tmp_path: Path) -> None:
+    kernels = [make_kernel(i, i + 0.5, name=name) for i, name in enumerate(HOSTILE)]
+    out = tmp_path / "k.csv"
+    assert run(write_trace(tmp_path, kernels), "--csv", out).exit_code == 0
+    assert [row["name"] for row in rows_of(out.read_text(encoding="utf-8"))] == HOSTILE
+
+
+@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@x"])
+def test_no_name_becomes_a_formula_in_a_spreadsheet(tmp_path: Path, name: str) -> None:
+    (row,) = rows_of(run(write_trace(tmp_path, [make_kernel(0, 1, name=name)]), "--csv", "-").stdout)
+    assert row["name"] == "'" + name
+
+
+def test_for_hta_launch_events_have_no_stream_and_steps_have_its_name(tmp_path: Path) -> None:
+    events = [
+        make_span(0, 10),
+        make_op(1, 2, name="triton_poi_fused_0", stream=7, kernel_file="x.py"),
+        make_call(1, 2, correlation=1),
+        make_kernel(3, 4, correlation=1),
+    ]
+    result = run(write_trace(tmp_path, events), "--hta", tmp_path / "out")
+    assert result.exit_code == 0
+    written = json.loads(gzip.decompress((tmp_path / "out" / "rank0.pt.trace.json.gz").read_bytes()))
+    step, triton, _, kernel = written["traceEvents"]
+    assert step["name"] == "ProfilerStep#0"
+    assert triton["args"] == {"kernel_file": "x.py", "launched on stream": 7}
+    assert kernel["args"]["stream"] == 7
+    assert written["distributedInfo"] == {"rank": 0}
+
+
+def test_what_cannot_be_exported_is_one_line(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"traceEvents": [{"ph": "X"')
+    for arguments, message in (
+        ([FLUX], "say what for"),
+        ([broken, "--hta", tmp_path / "out"], "is damaged or no trace"),
+        ([tmp_path / "nowhere.json", "--csv", "-"], "is not there"),
+    ):
+        result = run(*arguments)
+        assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
+
+
+@pytest.mark.hta
+@pytest.mark.parametrize("name", ["flux_default", "vit_eager", "vit_reduce-overhead"])
+def test_hta_counts_what_we_count(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An independent referee, with its rounding to whole microseconds switched off."""
+    monkeypatch.setenv("HTA_DISABLE_NS_ROUNDING", "1")
+    hta = pytest.importorskip("hta.trace_analysis")
+    from tracekit.analysis import analyze
+    from tracekit.tracefile import read_trace
+
+    path = DATA / f"{name}.json.gz"
+    assert run(path, "--hta", tmp_path).exit_code == 0
+    ours = analyze(read_trace(path), window="whole")
+    theirs = hta.TraceAnalysis(trace_files={0: str(tmp_path / "rank0.pt.trace.json.gz")}, trace_dir=str(tmp_path))
+    told = theirs.get_temporal_breakdown(visualize=False).iloc[0]
+    assert ours.gpu is not None
+    assert told["idle_time(us)"] == pytest.approx(ours.gpu.idle_us, abs=1)
+    assert told["kernel_time(us)"] == pytest.approx(ours.gpu.span_us, abs=1)
+    idle = theirs.get_idle_time_breakdown(ranks=[0], visualize=False)[0]
+    if ours.devices[0].streams == 1:
+        assert idle["idle_time"].sum() == pytest.approx(ours.gpu.idle_us, rel=0.001)
