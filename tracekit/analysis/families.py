@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
+#: Characters of a name that are looked at.
+LONGEST_NAME = 2000
+
 #: A family and the parts of names that tell it. Order matters: attention kernels are built from
 #: gemm pieces, Triton kernels name the operators they fuse.
 RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -41,4 +44,6 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 @cache
 def family_of(name: str) -> str:
     """The family of a kernel's name, `other` when no rule knows it. Copies and sets have families of their own."""
-    return next((family for family, rule in RULES if rule.search(name)), "other")
+    # What a kernel does stands at the beginning; the types of its arguments can go on for kilobytes.
+    begin = name[:LONGEST_NAME]
+    return next((family for family, rule in RULES if rule.search(begin)), "other")

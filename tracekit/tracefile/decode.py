@@ -25,6 +25,7 @@ BETWEEN_EVENTS = re.compile(rb"\},\s*\{")
 #: Strings, which may hold brackets and may not be whole, and brackets.
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 NEXT_OR_END = re.compile(r"\s*(?:,\s*\{|\]|$)")
+NEXT = re.compile(r"\s*(?:,\s*\{|\])")
 BLANK = " \t\r\n,"
 BLANK_BYTES = BLANK.encode()
 LONGEST_WORD = len("-Infinity")
@@ -37,6 +38,7 @@ PATIENCE = 1 << 20
 #: No event is longer, nor what stands behind the events; and what stands before them is shorter.
 LONGEST_BYTES = 1 << 28
 LONGEST_BEGINNING = 1 << 26
+LONGEST_KEY = 256
 
 EVENTS = msgspec.json.Decoder(list[Event])
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
@@ -56,28 +58,31 @@ class Decoding:
 
 def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[Event]]:
     """Every event that can be read, stretch by stretch. Raises TracekitError when the pieces are no trace."""
-    rest = _read_beginning(pieces, decoding)
+    held = [_read_beginning(pieces, decoding)]
     for piece in pieces:
-        # An end that lies across the seam is found with the next one.
+        # An end that lies across the seam of two pieces is passed over: the next one is as good.
         end = _last_end(piece)
         if end is None:
-            rest += piece
-            end = _last_end(rest)
-            piece, rest = rest, b""
-        if end is None:
-            rest = piece
-        else:
-            stretch = _decode_stretch(_joined(rest, memoryview(piece)[:end]), decoding)
-            yield from stretch.events
-            if stretch.tail is not None:
-                _read_tail(stretch.tail + piece[end:], pieces, decoding)
+            held.append(piece)
+            if sum(map(len, held)) > LONGEST_BYTES:
+                decoding.skipped["an event of over 256 MiB, and all behind it"] += 1
+                decoding.truncated = True
+                yield from _decode_before(b"".join(held), decoding)
                 return
-            rest = stretch.left + piece[end:]
-        if len(rest) > LONGEST_BYTES:
-            decoding.skipped["an event of over 256 MiB, and all behind it"] += 1
-            decoding.truncated = True
+            continue
+        stretch = _decode_stretch(_joined(b"".join(held), memoryview(piece)[:end]), decoding)
+        yield from stretch.events
+        if stretch.tail is not None:
+            _read_tail(stretch.tail + piece[end:], pieces, decoding)
             return
-    yield from _decode_ending(rest, decoding)
+        held = [stretch.left + piece[end:]]
+    yield from _decode_ending(b"".join(held), decoding)
+
+
+def _decode_before(text: bytes, decoding: Decoding) -> list[list[Event]]:
+    """The events before the one that does not end."""
+    end = _last_end(text)
+    return _decode_stretch(_joined(b"", text[:end]), decoding).events if end else []
 
 
 def _joined(rest: bytes, more: bytes | memoryview) -> bytes:
@@ -102,17 +107,17 @@ def _read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
     """Reads on until the events begin; what follows is returned."""
     begun = b""
     for piece in pieces:
-        begun += piece
-        start = begun.removeprefix(BOM).lstrip()
-        if start.startswith(b"["):
+        searched = max(len(begun) - LONGEST_KEY, 0)
+        begun = begun + piece if begun else piece.removeprefix(BOM).lstrip()
+        if begun.startswith(b"["):
             decoding.in_object = False
-            return start[1:]
-        if start and not start.startswith(b"{"):
+            return begun[1:]
+        if begun and not begun.startswith(b"{"):
             break
-        found = EVENTS_KEY.search(start)
+        found = EVENTS_KEY.search(begun, searched)
         if found:
-            decoding.header = _header(start[: found.start()].rstrip().rstrip(b",") + b"}")
-            return start[found.end() :]
+            decoding.header = _header(begun[: found.start()].rstrip().rstrip(b",") + b"}")
+            return begun[found.end() :]
         if len(begun) > LONGEST_BEGINNING:
             break
     raise TracekitError(_why_no_trace(begun, decoding.name))
@@ -203,7 +208,7 @@ def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
         try:
             raw, position = scan(text, position)
         except (json.JSONDecodeError, RecursionError) as error:
-            following = None if _ran_out(text, error) else _behind_broken(text, position, final=final)
+            following = _behind_broken(text, position, error, final=final)
             if following is None:
                 # The last event of a file that was cut off is not a broken event, nor is one that goes on behind.
                 return _Stretch([events], b"" if final else text[position:].encode())
@@ -214,27 +219,27 @@ def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
     return _Stretch([events])
 
 
-def _ran_out(text: str, error: json.JSONDecodeError | RecursionError) -> bool:
-    """Whether nothing is wrong with what was read but that it ends."""
-    if isinstance(error, RecursionError):
-        return False
-    # A word or an escape that is cut off is called wrong where it begins.
-    return error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip()) - LONGEST_WORD
-
-
-def _behind_broken(text: str, begin: int, *, final: bool) -> int | None:
+def _behind_broken(text: str, begin: int, error: json.JSONDecodeError | RecursionError, *, final: bool) -> int | None:
     """Where to read on after an event that cannot be read; None if it is not whole.
 
     Most broken events have their brackets in order, and end where these close. Where they do not, the next thing that
     looks like an event is taken for one.
     """
     end = _close(text, begin)
-    if end is not None and NEXT_OR_END.match(text, end):
+    if end is not None and (NEXT if final and _ran_out(text, error) else NEXT_OR_END).match(text, end):
         return end
-    if end is None and not final and len(text) - begin < PATIENCE:
+    if _ran_out(text, error) or (end is None and not final and len(text) - begin < PATIENCE):
         return None
     following = NEXT_EVENT.search(text, begin + 1)
     return following.end() if following else None
+
+
+def _ran_out(text: str, error: json.JSONDecodeError | RecursionError) -> bool:
+    """Whether nothing is wrong with what was read but that it ends."""
+    if isinstance(error, RecursionError):
+        return False
+    # A word or an escape that is cut off is called wrong where it begins.
+    return error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip()) - LONGEST_WORD
 
 
 def _close(text: str, begin: int) -> int | None:
