@@ -114,10 +114,32 @@ def test_what_an_interrupted_run_measured_is_kept_unless_forced(tmp_path: Path) 
 def test_what_a_killed_run_left_before_it_measured_anything_is_cleared(tmp_path: Path) -> None:
     draft = tmp_path / "flux-eager.incomplete"
     draft.mkdir()
-    (draft / ".lock").touch()
     (draft / "output.log").write_text("chatter")
     with store.begun(tmp_path / "flux-eager", force=False):
         assert not (draft / "output.log").exists()
+        store.save(replace(make_run(), forms=()), draft)
+    with store.begun(tmp_path / "flux-eager", force=False):
+        assert list(draft.iterdir()) == []
+
+
+def test_another_program_s_run_json_is_no_run_of_ours(tmp_path: Path) -> None:
+    precious = tmp_path / "thesis"
+    precious.mkdir()
+    (precious / "run.json").write_text('{"my": "data"}')
+    with pytest.raises(TracekitError, match="no run of tracekit"), store.begun(precious, force=True):
+        pass
+    assert (precious / "run.json").read_text() == '{"my": "data"}'
+
+
+def test_a_finished_run_is_not_taken_for_a_draft_by_who_comes_next(tmp_path: Path) -> None:
+    with store.begun(tmp_path / "flux-eager", force=False) as draft:
+        folder = store.finish(make_run(), draft)
+        with (
+            pytest.raises(TracekitError, match="another tracekit is writing"),
+            store.begun(tmp_path / "flux-eager", force=True),
+        ):
+            pass
+    assert store.load(folder).status == "complete"
 
 
 def test_a_draft_that_another_process_writes_is_left_alone(tmp_path: Path) -> None:

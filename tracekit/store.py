@@ -1,11 +1,13 @@
 """Run folders: where a run lies on disk. The only file that knows their layout.
 
 A run is written into `NAME.incomplete/` and renamed to `NAME/` when it is whole, so a folder without that ending is
-always a whole run. While a process writes it, it holds a lock in there.
+always a whole run. While a process writes it, it holds a lock.
 """
 
 from __future__ import annotations
 
+import getpass
+import hashlib
 import os
 import shutil
 import tempfile
@@ -23,7 +25,8 @@ MANIFEST = "run.json"
 #: What torch and its libraries printed while the run was made.
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
-LOCK = ".lock"
+#: What a manifest begins with, after its key.
+SCHEMA = b'"tracekit.run/'
 
 
 def write_text(path: Path, text: str) -> None:
@@ -54,23 +57,38 @@ def begun(folder: Path, *, force: bool) -> Iterator[Path]:
         draft.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TracekitError(f"cannot write to {draft.parent}: {error.strerror}; pass --out for another place") from None
-    if not _is_draft(draft):
-        raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass --out for another place")
+    if not os.access(draft, os.W_OK):
+        raise TracekitError(f"cannot write to {draft}; pass --out for another place")
+    with _held(draft):
+        _refuse_what_is_not_ours(draft, force=force)
+        clear(draft)
+        try:
+            yield draft
+        finally:
+            _tidy(draft)
+
+
+@contextmanager
+def _held(draft: Path) -> Iterator[None]:
+    """No other process of this machine writes the draft meanwhile. The lock lies outside of it and stays, so that
+    whoever comes next finds the same."""
     # Only here, because whoever reads a trace imports this file and locks nothing.
     from filelock import FileLock, Timeout
 
-    lock = FileLock(draft / LOCK)
+    name = hashlib.sha256(str(draft.resolve()).encode()).hexdigest()[:32]
+    folder = Path(tempfile.gettempdir()) / f"tracekit-locks-{getpass.getuser()}"
     try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock = FileLock(folder / f"{name}.lock")
         lock.acquire(blocking=False)
     except Timeout:
         raise TracekitError(f"another tracekit is writing {draft}; wait for it, or pass --out") from None
+    except OSError as error:
+        raise TracekitError(f"cannot lock {draft} in {folder}: {error.strerror}") from None
     try:
-        _refuse_what_was_measured(draft, force=force)
-        clear(draft)
-        yield draft
+        yield
     finally:
         lock.release()
-        _tidy(draft)
 
 
 def _refuse_what_is_there(folder: Path, *, force: bool) -> None:
@@ -80,13 +98,10 @@ def _refuse_what_is_there(folder: Path, *, force: bool) -> None:
         raise TracekitError(f"{folder} is there and is no run of tracekit; pass --out for another place")
 
 
-def _is_draft(draft: Path) -> bool:
-    """Whether tracekit made this folder: it holds a manifest or our lock, or nothing at all."""
-    return is_run(draft) or (draft / LOCK).exists() or not any(draft.iterdir())
-
-
-def _refuse_what_was_measured(draft: Path, *, force: bool) -> None:
-    if is_run(draft) and not force:
+def _refuse_what_is_not_ours(draft: Path, *, force: bool) -> None:
+    if not is_run(draft) and any(path.name != OUTPUT for path in draft.iterdir()):
+        raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass --out for another place")
+    if not force and is_run(draft) and load(draft).forms:
         raise TracekitError(
             f"{draft} holds what an interrupted run measured; pass --force to replace it, or --out for another place"
         )
@@ -97,16 +112,13 @@ def clear(draft: Path) -> None:
     for path in draft.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        elif path.name != LOCK:
+        else:
             path.unlink()
 
 
 def _tidy(draft: Path) -> None:
-    """What was measured stays, without the lock; a folder of nothing else goes."""
-    if not draft.is_dir():
-        return
-    (draft / LOCK).unlink(missing_ok=True)
-    if not any(draft.iterdir()):
+    """What was measured stays; a folder of nothing goes."""
+    if draft.is_dir() and not any(draft.iterdir()):
         draft.rmdir()
 
 
@@ -119,7 +131,6 @@ def save(run: Run, draft: Path) -> None:
 def finish(run: Run, draft: Path) -> Path:
     """Marks the run whole and gives it its name; an older run of that name is replaced only now."""
     save(replace(run, status="complete"), draft)
-    (draft / LOCK).unlink(missing_ok=True)
     folder = draft.with_name(draft.name.removesuffix(INCOMPLETE))
     if folder.exists():
         old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old."))
@@ -132,7 +143,12 @@ def finish(run: Run, draft: Path) -> Path:
 
 
 def is_run(path: Path) -> bool:
-    return (path / MANIFEST).is_file()
+    """Whether a manifest of ours lies in the folder."""
+    manifest = path / MANIFEST
+    if not manifest.is_file():
+        return False
+    with manifest.open("rb") as file:
+        return SCHEMA in file.read(len(SCHEMA) + 100)
 
 
 def was_interrupted(folder: Path) -> bool:

@@ -61,7 +61,10 @@ class Reference:
         """The last call of its id that began before it, else the first of that id."""
         wanted = argument(activity, "correlation")
         calls = [call for call in self.calls if wanted and argument(call, "correlation") == wanted]
-        before = [call for call in calls if call["ts"] <= activity["ts"]]
+        # One inside another of its id and thread is part of it.
+        calls = [call for i, call in enumerate(calls) if not any(_holds(other, call) for other in calls[:i])]
+        # The clocks of host and GPU may differ by a microsecond.
+        before = [call for call in calls if call["ts"] - 1 <= activity["ts"]]
         return before[-1] if before else calls[0] if calls else None
 
     def step_of(self, activity: Json) -> int | None:
@@ -147,6 +150,10 @@ class Reference:
             return cause_of_call(event["name"], starts_work=any(event is call for call in self.launching))
         kind = {"cpu_op": "op", "user_annotation": "annotation", "python_function": "python"}.get(event["cat"])
         return cause_of_host_event(kind or event["cat"], event["name"])
+
+
+def _holds(outer: Json, inner: Json) -> bool:
+    return outer["tid"] == inner["tid"] and end_of(outer) >= end_of(inner)
 
 
 def _runs(moments: list[float]) -> list[list[float]]:

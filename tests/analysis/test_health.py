@@ -73,6 +73,13 @@ def test_a_kernel_of_no_known_gpu_is_a_warning(tmp_path: Path) -> None:
     assert "unnamed_device" not in health_of(tmp_path, [make_kernel(0, 1), numbered])
 
 
+def test_the_number_of_a_process_is_not_taken_for_a_gpu_s(tmp_path: Path) -> None:
+    nameless = [{**make_kernel(2, 3), "pid": 48213, "args": {}}, {**make_kernel(4, 5), "args": {"device": -1}}]
+    found = analyze(make_trace(tmp_path, [make_kernel(0, 1), *nameless]))
+    assert [device.id for device in found.devices] == [0]
+    assert {each.code: each.count for each in found.health}["unnamed_device"] == 2
+
+
 def test_steps_that_share_time_on_the_gpu_are_a_warning(tmp_path: Path) -> None:
     events = [
         make_span(0, 10, name="ProfilerStep#0"),

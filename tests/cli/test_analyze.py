@@ -62,6 +62,49 @@ def test_an_interrupted_run_shows_what_was_measured(tmp_path: Path) -> None:
     assert "timed calls" in missing.stdout
 
 
+def test_an_interrupted_run_shows_the_form_that_was_recorded(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path).rename(tmp_path / "flux-compiled.incomplete")
+    run_json = json.loads((folder / "run.json").read_text())
+    run_json["status"] = "incomplete"
+    run_json["forms"][1]["recordings"] = []
+    (folder / "run.json").write_text(json.dumps(run_json))
+    shown = run(folder)
+    assert (shown.exit_code, "this is its eager form" in shown.stdout) == (0, True), shown.stderr
+    run_json["forms"][0]["recordings"] = []
+    (folder / "run.json").write_text(json.dumps(run_json))
+    shown = run(folder)
+    assert (shown.exit_code, "timed calls" in shown.stdout) == (0, True)
+    assert run(folder, "--json", "-").exit_code == 1
+
+
+def test_a_damaged_rich_recording_is_said_and_ends_with_one(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    rich = folder / "compiled-rich.json"
+    rich.write_bytes(rich.read_bytes()[:-40])
+    result = run(folder)
+    assert result.exit_code == 1
+    assert "in the rich recording: the file ends before its JSON does" in " ".join(result.stdout.split())
+
+
+def test_a_step_by_its_name_is_read_in_the_light_recording(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    assert "compiled-light" in run(folder, "--window", "tracekit.step#0").stdout
+    assert "compiled-rich" in run(folder, "--window", "denoise").stdout
+
+
+def test_only_some_steps_are_read(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    assert json.loads(run(folder, "--steps", "1", "--json", "-").stdout)["window"]["steps"] == 1
+    assert run(folder, "--steps", "4-2").exit_code == 1
+    assert "2-4" in run(folder, "--steps", "many").stderr
+
+
+def test_strict_ends_with_two_where_a_recording_is_damaged(tmp_path: Path) -> None:
+    path = write_trace(tmp_path, [make_kernel(0, 1), {**make_kernel(2, 3), "dur": -1}])
+    assert (run(path).exit_code, run(path, "--strict").exit_code) == (1, 2)
+    assert run(VIT, "--strict").exit_code == 0
+
+
 def test_a_run_s_json_holds_what_was_measured_beside_the_trace(tmp_path: Path) -> None:
     told = json.loads(run(make_run_folder(tmp_path), "--json", "-").stdout)
     assert told["run"]["form"]["name"] == "compiled"
@@ -138,7 +181,7 @@ def test_a_place_that_cannot_be_written_gets_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = run(VIT, "--json", tmp_path / "file" / "a.json")
     assert result.exit_code == 1
-    assert "cannot write" in result.stderr
+    assert "nothing can be written in" in result.stderr
 
 
 def test_a_truncated_trace_is_read_as_far_as_it_goes_and_is_still_an_error(tmp_path: Path) -> None:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from tracekit.comparison import compare
+from tracekit.model.analysis import HealthFinding
+from tracekit.report.numbers import MISSING
+from tracekit.report.sections.overview import overview_table
 
 from ..sides import COMPILED, STEADY, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
@@ -49,3 +53,30 @@ def test_a_side_compared_with_itself_changes_nothing():
     assert comparison.verdict.result == "inconclusive"
     assert {group.kind for group in comparison.groups} == {"unchanged"}
     assert all(group.delta_us == 0 for group in comparison.groups)
+
+
+def test_damage_of_a_rich_recording_is_said_of_its_side():
+    damage = HealthFinding("truncated", "error", "the file ends early", 1)
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    sides = replace(a, rich=make_analysis(health=[damage])), replace(b, rich=make_analysis())
+    assert [each.severity for each in sides[0].health] == ["error"]
+    assert any("in the rich recording: the file ends early" in each for each in compare(*sides).warnings)
+
+
+def test_a_rich_recording_of_one_side_alone_divides_neither():
+    light = make_analysis(causes={"device": 0.5, "unattributed": 0.5})
+    a, b = make_side("eager", light, make_form()), make_side("compiled", light, make_form("compiled"))
+    found = compare(replace(a, rich=make_analysis(causes={"python": 1.0})), b)
+    assert found.waterfall is not None
+    assert all(part.delta_us == 0 for part in found.waterfall.parts)
+    assert any("no rich recording" in each for each in found.warnings)
+
+
+def test_nothing_is_claimed_of_a_step_against_a_whole_recording():
+    found = compare(make_side("a", make_analysis(window="whole")), make_side("b", make_analysis(COMPILED)))
+    assert (found.groups, found.coverage, found.findings, found.waterfall) == ((), None, (), None)
+    assert overview_changes(found) == {MISSING}
+
+
+def overview_changes(comparison):
+    return {row[3] for row in overview_table(comparison).rows}

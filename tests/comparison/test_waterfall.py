@@ -51,15 +51,21 @@ def test_what_recording_added_to_one_side_more_than_to_the_other_is_the_residual
     assert waterfall.residual_us == pytest.approx(added_to_a - added_to_b)
 
 
-def test_idle_parts_are_as_recorded_without_the_profiler_s_own_share():
+def test_idle_parts_are_as_recorded_the_profiler_s_own_among_them():
     a = make_side("a", make_analysis(causes={"op_dispatch": 0.5, "launch_call": 0.3, "profiler": 0.2}), make_form())
     b = make_side("b", make_analysis(causes={"device": 1.0}), make_form())
     waterfall = waterfall_of(a, b)
     assert part(waterfall, "op_dispatch") == pytest.approx(-400 * 0.5)
-    assert part(waterfall, "launch_call") == pytest.approx(-400 * 0.3)
+    assert part(waterfall, "profiler") == pytest.approx(-400 * 0.2)
     assert part(waterfall, "device") == pytest.approx(400)
-    assert "profiler" not in {each.label for each in waterfall.parts}
-    assert waterfall.residual_us == pytest.approx(-400 * 0.2)
+    assert waterfall.residual_us == pytest.approx(0)
+
+
+def test_a_call_a_little_shorter_than_its_work_had_no_idle_time():
+    a, b = make_pair(scaled(1.5), scaled(0.7))
+    waterfall = waterfall_of(a, b)
+    assert (waterfall.basis, b.unprofiled_idle_us) == ("unprofiled", 0)
+    assert total(waterfall) == pytest.approx(waterfall.b_us)
 
 
 def test_idle_time_that_the_recording_does_not_show_is_in_the_residual():

@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 from tracekit.model.analysis import HealthFinding
 from tracekit.report.terminal import analysis_summary, comparison_summary
 
-from ..sides import make_analysis, make_cpu_analysis, make_form
+from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
 from .conftest import (
     bare_comparison,
     cpu_comparison,
@@ -37,15 +37,17 @@ def test_a_cpu_comparison_says_what_it_cannot_show(text_file):
 
 def test_an_analysis_reads_well_at_80_columns(text_file):
     note = HealthFinding("truncated", "warning", "the file ends in the middle of an event", 1)
-    assert rendered(analysis_summary(make_analysis(health=[note]), make_form())) == text_file
+    assert (
+        rendered(analysis_summary(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == text_file
+    )
 
 
 def test_a_cpu_analysis_shows_operators(text_file):
-    assert rendered(analysis_summary(make_cpu_analysis(fused=12))) == text_file
+    assert rendered(analysis_summary(make_side("trace.json.gz", make_cpu_analysis(fused=12)))) == text_file
 
 
 def test_hostile_names_neither_colour_nor_steer_the_terminal():
-    for summary in (comparison_summary(hostile_comparison(), ()), analysis_summary(hostile_comparison().a.analysis)):
+    for summary in (comparison_summary(hostile_comparison(), ()), analysis_summary(hostile_comparison().a)):
         text = rendered(summary)
         assert "\x1b" not in text
         assert "\r" not in text

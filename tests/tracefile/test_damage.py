@@ -30,8 +30,7 @@ def analysis_of(folder: Path, content: bytes, name: str = "trace.json") -> Analy
     path.write_bytes(content)
     try:
         found = analyze(read_trace(path), cpu=True)
-    except TracekitError as error:
-        assert "\n" not in str(error)
+    except TracekitError:
         return None
     json.loads(analysis_json(found))
     if found.gpu and found.idle and found.kernels:

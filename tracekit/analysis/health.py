@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.analysis import interval
-from tracekit.analysis.links import count_ambiguous
+from tracekit.analysis.links import CLOCK_NS, count_ambiguous
 from tracekit.analysis.timeline import COMPILING
 from tracekit.analysis.window import Scope, columns
 from tracekit.model.analysis import GpuUse, HealthFinding
@@ -18,8 +18,6 @@ from tracekit.model.trace import Trace
 #: Field measurements on an H200, torch 2.11: with_stack on compiled FLUX.1-dev took 4.02 times as long as unprofiled.
 STACKS_FACTOR = "up to 4 times"
 
-#: Clocks that differ by less are in order.
-CLOCK_NS = 1000
 #: A first step this much longer than the others is worth saying.
 FIRST_STEP_FACTOR = 1.5
 #: Host API calls that launch kernels, of all vendors.
@@ -241,7 +239,7 @@ def _overlapping_steps(scope: Scope) -> HealthFinding | None:
         (interval.length(each) - interval.length(scope.windows[device]) for device, each in scope.step_windows.items()),
         default=0,
     )
-    if not shared_ns:
+    if shared_ns <= CLOCK_NS:
         return None
     message = (
         f"steps overlap on the GPU by {shared_ns / 1e3:,.1f} us in all: the list of steps counts that time in each of"

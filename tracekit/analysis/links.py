@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracekit.analysis.timeline import is_sync_call
 from tracekit.model.trace import Trace
+
+#: Clocks that differ by less are in order.
+CLOCK_NS = 1000
 
 
 def link_launches(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -12,27 +16,42 @@ def link_launches(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     calls with their row number in a column of the same name.
 
     A launch and what it started carry the same correlation id. Several processes in one file may use an id twice, and
-    so may one process that ran for long: the last call of that id before the activity began is then its launch.
+    so may one process that ran for long: the last call of that id before the activity began is then its launch, and a
+    call that only waits is none.
     """
     calls = trace.calls.with_row_index("call")
-    named = calls.filter(pl.col("correlation").is_not_null()).select("correlation", "call", called_ns="start_ns")
+    named = calls.filter(pl.col("correlation").is_not_null())
     if not named["correlation"].is_duplicated().any():
-        joined = trace.activities.join(named, on="correlation", how="left", maintain_order="left")
-        return joined.drop("called_ns"), calls
-    return _nearest_before(trace.activities, named), calls
+        launches = named.select("correlation", "call")
+        return trace.activities.join(launches, on="correlation", how="left", maintain_order="left"), calls
+    return _nearest_before(trace.activities, _candidates(named)), calls
 
 
-def _nearest_before(activities: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
-    before = activities.join_asof(
-        named, left_on="start_ns", right_on="called_ns", by="correlation", strategy="backward", check_sortedness=False
-    )
+def _candidates(named: pl.DataFrame) -> pl.DataFrame:
+    """Without calls that wait, and without those inside another of their id, unless there are no others."""
+    waiting = [name for name in named["name"].unique() if is_sync_call(name)]
+    reach = pl.col("end_ns").cum_max().shift(1).over("correlation", "thread")
+    working = named.filter(~pl.col("name").is_in(waiting) & (reach.is_null() | (reach < pl.col("end_ns"))))
+    others = named.join(working.select("correlation"), on="correlation", how="anti")
+    return pl.concat([working, others]).sort("start_ns", maintain_order=True)
+
+
+def _nearest_before(activities: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     # The clocks of host and GPU differ a little: an activity may seem to begin before its launch does.
-    first = named.unique("correlation", keep="first", maintain_order=True).select("correlation", first="call")
+    called = candidates.select("correlation", "call", called_ns=pl.col("start_ns") - CLOCK_NS)
+    before = activities.join_asof(
+        called, left_on="start_ns", right_on="called_ns", by="correlation", strategy="backward", check_sortedness=False
+    )
+    first = called.unique("correlation", keep="first", maintain_order=True).select("correlation", first="call")
     joined = before.join(first, on="correlation", how="left", maintain_order="left")
     return joined.with_columns(call=pl.coalesce("call", "first")).drop("first", "called_ns", strict=False)
 
 
 def count_ambiguous(activities: pl.DataFrame, calls: pl.DataFrame) -> int:
-    """How many activities name a correlation id that more than one call carries."""
-    several = calls.filter(pl.col("correlation").is_not_null() & pl.col("correlation").is_duplicated())
+    """How many activities name a correlation id that more than one call carries that may have launched them."""
+    named = calls.filter(pl.col("correlation").is_not_null())
+    if not named["correlation"].is_duplicated().any():
+        return 0
+    candidates = _candidates(named)
+    several = candidates.filter(pl.col("correlation").is_duplicated())
     return activities.join(several.select("correlation").unique(), on="correlation", how="semi").height

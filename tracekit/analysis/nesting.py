@@ -78,7 +78,8 @@ def _doubtful(found: _Parts) -> NDArray[np.bool_]:
     stretch = np.cumsum(np.concatenate(([True], found.starts[1:] >= reach[:-1])))
     spoilt = np.zeros(int(stretch[-1]) + 1, dtype=bool)
     spoilt[stretch[outlasting]] = True
-    return spoilt[stretch]
+    doubtful: NDArray[np.bool_] = spoilt[stretch]
+    return doubtful
 
 
 def _without(found: _Parts, some: NDArray[np.bool_]) -> _Parts:

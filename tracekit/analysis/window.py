@@ -102,24 +102,21 @@ def find_steps(trace: Trace) -> tuple[Span, ...]:
             trace.host.filter(pl.col("kind").is_in(MARKING_KINDS) & pl.col("name").str.contains(f"^{mark}$"))
         )
         if spans.height:
-            numbers = spans["name"].str.extract(r"#(\d+)$").cast(pl.Int64)
-            return _as_spans(spans, numbers.to_list())
+            numbers = spans["name"].str.extract(r"#(\d+)$").cast(pl.Int64, strict=False)
+            # A number that no column holds is no step's: the step is then called after its place.
+            return _as_spans(spans, numbers.fill_null(pl.int_range(spans.height, eager=True)).to_list())
     return ()
 
 
+def holds_window(trace: Trace, window: str) -> bool:
+    """Whether the trace has a host span of that name; what is no name of a span every trace has."""
+    return window in ("auto", "steps", "whole") or _named(trace, window).height > 0
+
+
 def _find_named(trace: Trace, name: str) -> tuple[Span, ...]:
-    host = trace.host.filter(pl.col("kind").is_in(["annotation", "op", "python"]))
-    named = host.filter(pl.col("name") == name)
+    named = _named(trace, name)
     if not named.height:
-        try:
-            pattern = re.compile(name)
-        except re.error as error:
-            raise TracekitError(
-                f"--window {name!r} is neither a span's name nor a regular expression ({error})"
-            ) from None
-        matching = [each for each in host["name"].unique() if pattern.fullmatch(each)]
-        named = host.filter(pl.col("name").is_in(matching))
-    if not named.height:
+        host = _nameable(trace)
         there = host.filter(pl.col("kind") == "annotation")["name"].unique(maintain_order=True).head(8).to_list()
         listed = f"it has {', '.join(there)}" if there else "it has no annotations"
         raise TracekitError(
@@ -128,6 +125,23 @@ def _find_named(trace: Trace, name: str) -> tuple[Span, ...]:
         )
     spans = _outermost(named)
     return _as_spans(spans, list(range(spans.height)))
+
+
+def _nameable(trace: Trace) -> pl.DataFrame:
+    return trace.host.filter(pl.col("kind").is_in(["annotation", "op", "python"]))
+
+
+def _named(trace: Trace, name: str) -> pl.DataFrame:
+    """The host events of this name, else those whose whole name matches it. Raises TracekitError for no pattern."""
+    host = _nameable(trace)
+    named = host.filter(pl.col("name") == name)
+    if named.height:
+        return named
+    try:
+        pattern = re.compile(name)
+    except re.error as error:
+        raise TracekitError(f"--window {name!r} is neither a span's name nor a regular expression ({error})") from None
+    return host.filter(pl.col("name").is_in([each for each in host["name"].unique() if pattern.fullmatch(each)]))
 
 
 def _near(host: pl.DataFrame, name: str) -> str:

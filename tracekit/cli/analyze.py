@@ -56,9 +56,11 @@ def analyze(
     interrupted = interrupted_run(trace)
     if interrupted:
         console.print(interrupted_summary(interrupted))
+        if not any(each.recordings for each in interrupted.forms) and json_path is None:
+            return
     side = load_side(trace, form=form, reading=reading)
-    console.print(analysis_summary(side.analysis, side.form, side.rich, top=top or 10))
+    console.print(analysis_summary(side, top=top or 10))
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
     write_json(analysis_json(side.analysis, top=top or 20, side=side), json_path)
-    raise_if_damaged(side.analysis, strict=strict)
+    raise_if_damaged(side, strict=strict)

@@ -57,10 +57,10 @@ def compare(
     """
     from tracekit.cli.output import check_json_path, command_line, console_beside, say, write_json
     from tracekit.cli.reading import Reading, parse_steps
-    from tracekit.cli.sides import raise_if_damaged, write_report
+    from tracekit.cli.sides import interrupted_run, raise_if_damaged, write_report
     from tracekit.comparison import compare as compare_sides
     from tracekit.report.contract import comparison_json
-    from tracekit.report.terminal import comparison_summary
+    from tracekit.report.terminal import comparison_summary, interrupted_summary
 
     check_json_path(json_path)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache)
@@ -70,11 +70,13 @@ def compare(
     folder, name = _report_place(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
     written = write_report(comparison, run, command_line(), folder, name)
     console = console_beside(json_path)
+    for interrupted in filter(None, map(interrupted_run, {a, b or a})):
+        console.print(interrupted_summary(interrupted))
     console.print(comparison_summary(comparison, (f"tracekit open {one.path}", f"tracekit open {other.path}")))
     for path in written:
         say(console, f"written: {path}")
     write_json(comparison_json(comparison), json_path)
-    raise_if_damaged(one.analysis, other.analysis, strict=strict)
+    raise_if_damaged(one, other, strict=strict)
 
 
 def _load_sides(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -25,8 +26,14 @@ def console_beside(json_path: str | None) -> Console:
 
 def check_json_path(json_path: str | None) -> None:
     """Raises TracekitError, before any work is done, for a place no file can be written to."""
-    if json_path not in (None, "-") and Path(str(json_path)).is_dir():
+    if json_path is None or json_path == "-":
+        return
+    path = Path(json_path)
+    if path.is_dir():
         raise TracekitError(f"--json {json_path} is a folder: name a file, or - for standard output")
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+        raise TracekitError(f"--json {json_path}: nothing can be written in {nearest}; name another place")
 
 
 def write_json(text: str, json_path: str | None) -> None:

@@ -37,9 +37,12 @@ class Reading:
     cpu: bool = False
     cached: bool = True
 
-    def analyze(self, place: Path | str) -> Analysis:
-        """The analysis of the trace at this place: a file, `-`, or a URL."""
-        return analyze(read_with_bar(place, cached=self.cached), window=self.window, steps=self.steps, cpu=self.cpu)
+    def read(self, place: Path | str) -> Trace:
+        """The trace at this place: a file, `-`, or a URL."""
+        return read_with_bar(place, cached=self.cached)
+
+    def analyze(self, trace: Trace) -> Analysis:
+        return analyze(trace, window=self.window, steps=self.steps, cpu=self.cpu)
 
 
 def parse_steps(text: str | None) -> tuple[int, int] | None:

@@ -45,7 +45,7 @@ def _report_form(folder: Path, run: Run, console: Console) -> str:
 
     form = run.forms[0]
     side = load_side(folder, form=form.name)
-    console.print(analysis_summary(side.analysis, form, side.rich))
+    console.print(analysis_summary(side))
     say(console, f"written: {folder}")
     say(console, f"next: {_next_command(run, form)}")
     return analysis_json(side.analysis, side=side)

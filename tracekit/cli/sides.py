@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tracekit import store
+from tracekit.analysis import holds_window
 from tracekit.cli.output import write_file
 from tracekit.cli.reading import Reading
 from tracekit.errors import StrictError, TracekitError
@@ -29,7 +31,7 @@ def load_side(
     if not is_run_folder(place):
         if form is not None:
             raise TracekitError(f"{place} is a trace file: it has no forms to choose from; leave --form out")
-        analysis = reading.analyze(place)
+        analysis = reading.analyze(reading.read(place))
         return Side(label or file_label(path), str(place), analysis, form=None, settings=None, environment=None)
     run = store.load(path)
     chosen = choose_form(run, path, form)
@@ -63,7 +65,9 @@ def interrupted_run(place: Path | str) -> Run | None:
 def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
     """The form that was asked for; if none was, the compiled one where there is one, else the eager one."""
     names = [form] if form else ["compiled", "eager"]
-    found = next((each for name in names for each in run.forms if each.name == name), None)
+    there_are = [each for name in names for each in run.forms if each.name == name]
+    # Of an interrupted run the form that has a recording comes first.
+    found = next((each for each in there_are if _has_recording(each, "light")), next(iter(there_are), None))
     if found is None:
         there = " and ".join(each.name for each in run.forms) or "nothing"
         raise TracekitError(
@@ -82,14 +86,18 @@ def _analyze_recordings(
 ) -> tuple[RecordingKind, Analysis, Analysis | None]:
     """Which recording the figures are of, its analysis, and the rich one's beside it.
 
-    The figures are the light one's, unless the window is a span of another name than the steps': a light recording of a
-    GPU holds no others, so they are the rich one's then.
+    The figures are the light one's, unless it holds no span of the window's name: a light recording of a GPU holds
+    those of its steps alone. They are the rich one's then.
     """
-    has_rich = _has_recording(form, "rich")
-    rich = reading.analyze(store.recording_path(folder, form, "rich")) if has_rich else None
-    if rich is not None and rich.window.kind == "span" and rich.gpu is not None:
-        return "rich", rich, None
-    return "light", reading.analyze(store.recording_path(folder, form, "light")), rich
+    light = reading.read(store.recording_path(folder, form, "light"))
+    rich = reading.read(store.recording_path(folder, form, "rich")) if _has_recording(form, "rich") else None
+    if rich is None:
+        return "light", reading.analyze(light), None
+    if not holds_window(light, reading.window):
+        return "rich", reading.analyze(rich), None
+    # Of the steps that are asked for the rich recording may have none: it has fewer.
+    steps_in_both = replace(reading, steps=None)
+    return "light", reading.analyze(light), steps_in_both.analyze(rich)
 
 
 def file_label(path: Path) -> str:
@@ -100,14 +108,14 @@ def file_label(path: Path) -> str:
     return name or path.name
 
 
-def raise_if_damaged(*analyses: Analysis, strict: bool = False) -> None:
+def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
     """Ends a command with an error, after its output, when a trace could be read in part only: nothing is lost, and no
     script takes the figures for whole ones."""
-    for analysis in analyses:
-        damage = next((finding for finding in analysis.health if finding.severity == "error"), None)
+    for side in sides:
+        damage = next((finding for finding in side.health if finding.severity == "error"), None)
         if damage is not None:
             kind = StrictError if strict else TracekitError
-            raise kind(f"{analysis.trace.path} is damaged: {damage.message}; copy or record it again")
+            raise kind(f"{side.analysis.trace.path} is damaged: {damage.message}; copy or record it again")
 
 
 def write_report(comparison: Comparison, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:

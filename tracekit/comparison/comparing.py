@@ -10,7 +10,7 @@ from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.verdict import judge
 from tracekit.comparison.waterfall import build_waterfall
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Comparison, Side, comparable
 from tracekit.model.run import FormName
 
 
@@ -20,8 +20,9 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
+    a, b, warnings = _alike(a, b)
     verdict, timing_warnings = judge(a, b, order)
-    groups = group_kernels(a, b)
+    groups = group_kernels(a, b) if comparable(a, b) else ()
     comparison = Comparison(
         a=a,
         b=b,
@@ -31,6 +32,15 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         groups=groups,
         coverage=measure_coverage(groups) if groups else None,
         findings=(),
-        warnings=(*timing_warnings, *find_unfairness(a, b)),
+        warnings=(*timing_warnings, *find_unfairness(a, b), *warnings),
     )
-    return replace(comparison, findings=find_all(comparison))
+    return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
+
+
+def _alike(a: Side, b: Side) -> tuple[Side, Side, tuple[str, ...]]:
+    """A rich recording of one side alone would divide that side's idle time alone: then neither is divided."""
+    if (a.rich is None) == (b.rich is None) or a.form is None or b.form is None:
+        return a, b, ()
+    lacking = a if a.rich is None else b
+    warning = f"{lacking.label} has no rich recording, so host time is not divided into causes on either side."
+    return replace(a, rich=None), replace(b, rich=None), (warning,)

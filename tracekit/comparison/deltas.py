@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Deltas, Side
+from tracekit.model.comparison import Deltas, Side, comparable
 
 
 def measure_deltas(a: Side, b: Side) -> Deltas:
     """Idle is the unprofiled wall's where both sides have one, else the recording's: what the waterfall uses too."""
-    if (a.analysis.window.kind == "whole") != (b.analysis.window.kind == "whole"):
-        # A step less a whole recording is no figure.
+    if not comparable(a, b):
         return Deltas(None, None, None, None)
     idle = _delta(a.unprofiled_idle_us, b.unprofiled_idle_us)
     if idle is None:

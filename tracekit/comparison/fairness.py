@@ -115,9 +115,10 @@ def _window(kind: str) -> str:
 def _busier_than_the_call(a: Side, b: Side) -> Iterator[str]:
     for side in (a, b):
         if side.reads_calls and side.wall_us is not None and side.busy_us is not None and side.busy_us > side.wall_us:
+            taken = "is taken for 0" if side.unprofiled_idle_us is not None else "is not known, figures are as recorded"
             yield (
                 f"{side.label}: the GPU was busy for {side.busy_us / 1e3:.3f} ms of the recorded step, longer than the "
-                f"unprofiled call ({side.wall_us / 1e3:.3f} ms): its idle time is not known, figures are as recorded."
+                f"unprofiled call ({side.wall_us / 1e3:.3f} ms): its idle time {taken}."
             )
 
 
@@ -140,6 +141,6 @@ def _disturbed(a: Side, b: Side) -> Iterator[str]:
 
 def _unsound(a: Side, b: Side) -> Iterator[str]:
     for side in (a, b):
-        for finding in side.analysis.health:
+        for finding in side.health:
             if finding.severity == "error":
                 yield f"{side.label}: {finding.message}"

@@ -111,7 +111,7 @@ def _matched_by_family(leftover: _Leftover) -> KernelGroup:
     kind = _kind(leftover)
     if kind == "unmatched":
         return _group(kind, f"{leftover.label} (no match by names)", "unmatched", leftover.a, leftover.b)
-    by = "matched by family only" if leftover.a and leftover.b else "in A only" if leftover.a else "in B only"
+    by = {"eliminated": "in A only", "added": "in B only"}.get(kind, "matched by family only")
     return _group(kind, f"{leftover.label} ({by})", "names", leftover.a, leftover.b)
 
 
@@ -121,8 +121,8 @@ def _kind(leftover: _Leftover) -> GroupKind:
     if not leftover.a:
         return "added"
     if leftover.label in COPIES and not math.isclose(_count(leftover.a), _count(leftover.b)):
-        # Copies do no work that another could do instead: there are fewer of them, or more.
-        return "eliminated" if _count(leftover.b) < _count(leftover.a) else "added"
+        # Copies do no work that another could do instead: which of them are gone or new, names cannot tell.
+        return "unmatched"
     if leftover.label != ELEMENT_WISE:
         return "substituted"
     # Fusion makes fewer kernels. As many or more could be anything (an attention kernel taken apart, say), and names

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.comparison import Basis, KernelGroup, Side, Waterfall, WaterfallPart
+from tracekit.model.comparison import Basis, KernelGroup, Side, Waterfall, WaterfallPart, comparable
 
 #: At most this many kernel groups have a part of their own, and only those that change the wall by this share.
 MOST_GROUPS = 8
@@ -24,20 +24,17 @@ def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfal
     read per step and the other whole.
 
     The ends are the unprofiled median walls where both sides have them and their recordings were read by steps. Idle
-    parts are the changes of what was recorded, without the profiler's own share. Recording lengthens idle time, and
-    nobody can say which causes of it: where it did so by more on one side than on the other, that is the residual. Else
-    the ends are the recorded windows, and only rounding is left.
+    parts are the changes of what was recorded. Recording lengthens idle time, and nobody can say which causes of it:
+    where it did so by more on one side than on the other, that is the residual. Else the ends are the recorded windows,
+    and only rounding is left.
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
         return None
-    if (a.analysis.window.kind == "whole") != (b.analysis.window.kind == "whole"):
+    if not comparable(a, b):
         return None
     basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
-    parts = (
-        *_gpu_parts(a, b, groups, a_us),
-        *_idle_parts(a, b, without=("profiler",) if basis == "unprofiled" else ()),
-    )
+    parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b))
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
 
@@ -72,10 +69,10 @@ def _outside(side: Side) -> float:
     return side.analysis.gpu.outside_us / side.steps if side.analysis.gpu else 0.0
 
 
-def _idle_parts(a: Side, b: Side, without: Sequence[str]) -> tuple[WaterfallPart, ...]:
+def _idle_parts(a: Side, b: Side) -> tuple[WaterfallPart, ...]:
     a_causes, b_causes = a.idle_by_cause(), b.idle_by_cause()
     return tuple(
         WaterfallPart("idle", cause, b_causes.get(cause, 0.0) - a_causes.get(cause, 0.0))
         for cause in IDLE_CAUSES
-        if cause not in without and (cause in a_causes or cause in b_causes)
+        if cause in a_causes or cause in b_causes
     )

@@ -13,9 +13,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tracekit.model.analysis import Analysis, CpuUse, HealthFinding
+from tracekit.model.analysis import CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.model.run import FormResult, Run
+from tracekit.model.run import Run
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import count, duration, duration_change, percent, size
 from tracekit.report.sections.groups import group_label
@@ -33,14 +33,10 @@ NAME = 40
 COMMAND_WIDTH = 72
 
 
-def analysis_summary(
-    analysis: Analysis, form: FormResult | None = None, rich: Analysis | None = None, *, top: int = 10
-) -> RenderableType:
-    """One trace at a glance; `form` adds what was measured without the profiler, `rich` what the host did meanwhile.
-    `top` is how many kernels or operators are listed."""
-    path = analysis.trace.path
-    side = Side("trace", path, analysis, form=form, settings=None, environment=None, rich=rich)
-    parts: list[RenderableType] = [*_health(analysis.health), _figures(side)]
+def analysis_summary(side: Side, *, top: int = 10) -> RenderableType:
+    """One trace at a glance, with what its run folder adds. `top` is how many kernels or operators are listed."""
+    analysis = side.analysis
+    parts: list[RenderableType] = [*_health(side.health), _figures(side)]
     if analysis.kernels is not None and analysis.kernels.by_name:
         parts += [Text(), _kernels(side, top)]
     if analysis.idle is not None and analysis.idle.causes:
@@ -68,9 +64,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     """The verdict, the figures side by side, where the time went, what to do, and the commands to type next."""
     evidence = verdict_evidence(comparison)
     # That a trace marks no steps is among the warnings, said of both sides.
-    health = [
-        each for side in (comparison.a, comparison.b) for each in side.analysis.health if each.code != "whole_trace"
-    ]
+    health = [each for side in (comparison.a, comparison.b) for each in side.health if each.code != "whole_trace"]
     parts: list[RenderableType] = [Text(printable(subject(comparison.b)), style="dim"), Text()]
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
@@ -239,7 +233,7 @@ def _warnings(comparison: Comparison) -> Iterator[Text]:
     damage = {
         f"{side.label}: {each.message}"
         for side in (comparison.a, comparison.b)
-        for each in side.analysis.health
+        for each in side.health
         if each.severity == "error"
     }
     # Damage stands at the top already.

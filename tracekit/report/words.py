@@ -25,8 +25,8 @@ KINDS = {
     "fused": "several kernels became fewer",
     "substituted": "done by other kernels",
     "defused": "one library kernel became several",
-    "eliminated": "gone from B, all or some of them",
-    "added": "new in B, all or some of them",
+    "eliminated": "gone from B",
+    "added": "new in B",
     "unmatched": "could not be matched",
 }
 

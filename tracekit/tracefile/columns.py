@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.tracefile.events import NONE, Arguments, Event, Identifier, Number
-from tracekit.tracefile.identifiers import device_number, whole
+from tracekit.tracefile.identifiers import MOST_DEVICES, device_number, whole
 
 TableName = Literal["activities", "calls", "host"]
 Ints = NDArray[np.int64]
@@ -191,7 +191,7 @@ class Columns:
     def _devices(self, events: list[Event], arguments: list[Arguments]) -> Ints:
         """The device of each activity: its argument, else its process; 0, and counted, where neither names one."""
         devices = identifiers([each.device for each in arguments])
-        for i in np.flatnonzero(devices == NONE).tolist():
+        for i in np.flatnonzero((devices < 0) | (devices >= MOST_DEVICES)).tolist():
             stated = arguments[i].device
             found = device_number(stated if stated not in (None, NONE) else events[i].pid)
             self.unplaced += found is None

@@ -6,6 +6,9 @@ import re
 
 from tracekit.tracefile.events import Identifier
 
+#: No machine has more GPUs; larger numbers are those of processes.
+MOST_DEVICES = 1024
+
 TRAILING_NUMBER = re.compile(r"(\d{1,4})\s*$")
 
 
@@ -19,9 +22,9 @@ def whole(value: Identifier | None) -> int | None:
 
 
 def device_number(value: Identifier | None) -> int | None:
-    """A device's number: as it is, or at the end of a name (`GPU 1`)."""
+    """A device's number: as it is, or at the end of a name (`GPU 1`); None for what numbers something else."""
     number = whole(value)
     if number is None and isinstance(value, str):
         found = TRAILING_NUMBER.search(value)
-        return int(found.group(1)) if found else None
-    return number
+        number = int(found.group(1)) if found else None
+    return number if number is not None and 0 <= number < MOST_DEVICES else None

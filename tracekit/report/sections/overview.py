@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tracekit.model.comparison import Basis, Comparison, Side
+from tracekit.model.comparison import Basis, Comparison, Side, comparable
 from tracekit.report.numbers import (
     MISSING,
     change_with_share,
@@ -27,6 +27,8 @@ def overview_table(comparison: Comparison) -> Table:
     a, b = comparison.a, comparison.b
     on_cpu = a.analysis.gpu is None and b.analysis.gpu is None
     rows = (*_time_rows(a, b), *(_cpu_rows(a, b) if on_cpu else _gpu_rows(comparison)), *_run_rows(a, b))
+    if not comparable(a, b):
+        rows = tuple((label, one, other, MISSING) for label, one, other, _ in rows)
     return Table(
         caption=f"Figures, {shared_scope(comparison)}",
         columns=(Column("Figure", numeric=False), Column(f"A: {a.label}"), Column(f"B: {b.label}"), Column("Change")),

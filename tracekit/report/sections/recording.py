@@ -35,7 +35,7 @@ def health_table(comparison: Comparison) -> Table | None:
     rows = tuple(
         (letter, finding.severity, clipped(printable(finding.message), 300), count(finding.count))
         for letter, side in (("A", comparison.a), ("B", comparison.b))
-        for finding in side.analysis.health
+        for finding in side.health
     )
     if not rows:
         return None
