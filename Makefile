@@ -2,6 +2,7 @@
 #   make demo     profile flux eager and compiled, and compare them
 #   make test     the tests
 #   make check    tests, lint, types and import rules
+#   make bench    reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +10,10 @@ RUN := $(BIN)/python -m
 PIP := $(RUN) pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 PYTEST_ARGS ?=
 
-.PHONY: demo test lint types imports check clean
+PEERS ?= .venv-peers/bin/python
+BENCH_ARGS ?=
+
+.PHONY: demo test lint types imports check bench clean
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
@@ -29,8 +33,18 @@ imports: .venv/.dev
 
 check: test lint types imports
 
+bench: .venv/.test $(if $(PEERS),.venv-peers/.made)
+	$(RUN) benchmarks.run $(if $(PEERS),--peers-python $(PEERS)) $(if $(TRACELENS),--tracelens $(TRACELENS)) $(BENCH_ARGS)
+
+# HTA brings JupyterLab along, so it has a place of its own; TraceLens needs the rest.
+.venv-peers/.made:
+	@echo "installing the peers into .venv-peers (half a gigabyte)"
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/pip --disable-pip-version-check install --quiet traceinsight tqdm openpyxl tabulate orjson PyYAML matplotlib
+	@touch $@
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache build dist
+	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .import_linter_cache build dist
 
 .venv/.made:
 	@case "$(CURDIR)" in *\ *) echo "note: this folder's path has a space in it, on which Inductor's C++ linker call breaks (CPU runs)" >&2;; esac
