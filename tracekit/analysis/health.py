@@ -21,7 +21,9 @@ STACKS_FACTOR = "up to 4 times"
 #: A first step this much longer than the others is worth saying.
 FIRST_STEP_FACTOR = 1.5
 #: Host API calls that launch kernels, of all vendors.
-LAUNCH_CALL = re.compile(r"^(cuda|cu|hip|hipExt)(Launch|GraphLaunch|ModuleLaunch|ExtModuleLaunch|ExtLaunch)")
+LAUNCH_CALL = re.compile(
+    r"^(cuda|cu|hip|hipExt)(Launch|GraphLaunch|ModuleLaunch|ExtModuleLaunch|ExtLaunch)|^urEnqueueKernelLaunch"
+)
 
 #: More than this share of busy time by work from outside the window is worth saying.
 MOST_OUTSIDE = 0.001

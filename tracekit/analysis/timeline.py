@@ -18,6 +18,8 @@ CAUSE_CODES = {cause: code for code, cause in enumerate(IDLE_CAUSES)}
 
 #: Host API calls that wait for the GPU.
 SYNC_PART = "Synchronize"
+#: Intel's Unified Runtime calls waiting otherwise.
+WAITS = ("urQueueFinish", "urEventWait")
 BLOCKING_COPIES = ("cudaMemcpy", "hipMemcpy", "cudaMemcpy2D", "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol")
 MEMORY_CALLS = (
     "Malloc",
@@ -40,7 +42,7 @@ COLLECTING = "Python GC"
 
 @cache
 def is_sync_call(name: str) -> bool:
-    return name in BLOCKING_COPIES or SYNC_PART in name
+    return name in BLOCKING_COPIES or name in WAITS or SYNC_PART in name
 
 
 @cache

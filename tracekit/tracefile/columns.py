@@ -25,6 +25,10 @@ ACTIVITY_KINDS = {
     "gpu_memset": "memset",
     "memcpy": "memcpy",
     "memset": "memset",
+    # What runs on Meta's MTIA and Enflame's GCU, as their branches of Kineto write it.
+    "mtia_ccp_events": "kernel",
+    "gcu_memcpy": "memcpy",
+    "gcu_memset": "memset",
 }
 HOST_KINDS = {
     "cpu_op": "op",
@@ -43,6 +47,10 @@ CALL_CATEGORIES = (
     "xpu_runtime",
     "xpu_driver",
     "mtia_runtime",
+    "gcu_runtime",
+    "gcu_driver",
+    "glow_runtime",
+    "hpu_op",
     "privateuse1_runtime",
     "privateuse1_driver",
 )
@@ -113,17 +121,19 @@ class Columns:
         by_category: dict[str | None, list[Event]] = defaultdict(list)
         for event in events:
             by_category[event.cat].append(event)
-        pairs: list[Event] = []
+        paired = bool(self._open)
         for category, some in by_category.items():
             place = place_of(category)
-            if place is not None:
-                complete = [event for event in some if event.ph == "X"]
-                self._add_block(place, complete)
-                if len(complete) == len(some):
-                    continue
-            pairs += [event for event in some if event.ph in ("B", "E")]
-            self._add_allocations([event for event in some if event.ph == "i" and event.name == "[memory]"])
-        self._add_pairs(pairs)
+            if place is None:
+                self._add_allocations([event for event in some if event.ph == "i" and event.name == "[memory]"])
+                paired = paired or any(event.ph == "B" for event in some)
+                continue
+            complete = [event for event in some if event.ph == "X"]
+            self._add_block(place, complete)
+            paired = paired or len(complete) < len(some)
+        if paired:
+            # In the order of the file: an end has no category, and belongs to the last beginning of its thread.
+            self._add_pairs([event for event in events if event.ph in ("B", "E")])
 
     def finish(self) -> None:
         """All events are there: what began and never ended is counted."""
@@ -143,7 +153,8 @@ class Columns:
             begun = stack.pop() if stack else None
             place = place_of(begun.cat) if begun else place_of(event.cat)
             if begun is None or begun.ts is None or event.ts is None:
-                self.skipped["an end without a beginning"] += place is not None
+                if place is not None:
+                    self.skipped["an end without a beginning"] += 1
             elif place is not None:
                 begun.dur = event.ts - begun.ts
                 begun.args = begun.args or event.args
