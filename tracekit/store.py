@@ -7,7 +7,6 @@ always a whole run. While a process writes it, it holds a lock.
 from __future__ import annotations
 
 import getpass
-import hashlib
 import os
 import shutil
 import tempfile
@@ -73,6 +72,8 @@ def _held(draft: Path) -> Iterator[None]:
     """No other process of this machine writes the draft meanwhile. The lock lies outside of it and stays, so that
     whoever comes next finds the same."""
     # Only here, because whoever reads a trace imports this file and locks nothing.
+    import hashlib
+
     from filelock import FileLock, Timeout
 
     name = hashlib.sha256(str(draft.resolve()).encode()).hexdigest()[:32]

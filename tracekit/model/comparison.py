@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -47,7 +46,12 @@ class Side:
     @property
     def wall_us(self) -> float | None:
         """The median unprofiled call; None when the side was never timed."""
-        return statistics.median(self.form.wall_us) if self.form and self.form.wall_us else None
+        if not (self.form and self.form.wall_us):
+            return None
+        # Only here: a bare trace has no times, and the module takes a while to load.
+        from statistics import median
+
+        return median(self.form.wall_us)
 
     @property
     def recorded_wall_us(self) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
@@ -51,10 +50,12 @@ def interrupted_summary(run: Run) -> RenderableType:
     drawn = _empty(
         (Column("Form", numeric=False), *map(Column, ("warm-up calls", "timed calls", "median", "recordings")))
     )
+    from statistics import median
+
     for form in run.forms:
-        median = statistics.median(form.wall_us) if form.wall_us else None
+        middle = median(form.wall_us) if form.wall_us else None
         recordings = ", ".join(each.kind for each in form.recordings) or "none"
-        cells = (form.name, count(len(form.warmup_us)), count(len(form.wall_us)), duration(median), recordings)
+        cells = (form.name, count(len(form.warmup_us)), count(len(form.wall_us)), duration(middle), recordings)
         drawn.add_row(*map(Text, cells))
     caption = f"This run was interrupted and is not whole: {run.settings.workload} at size {run.settings.size}"
     return Group(_captioned(caption, drawn), Text())
