@@ -139,7 +139,13 @@ def _lay_flat(parts: _Parts, count: int) -> Nesting:
     number = np.arange(len(parts.starts), dtype=np.int64)
     moments = np.concatenate((parts.ends, parts.starts))
     innermost = np.concatenate((parts.parents, number))
-    order = np.lexsort((np.concatenate((-parts.depths, parts.depths)), np.repeat((0, 1), len(number)), moments))
+    order = np.lexsort(
+        (
+            np.concatenate((-parts.depths, parts.depths)),
+            np.repeat(np.array((0, 1), dtype=np.int8), len(number)),
+            moments,
+        )
+    )
     moments, innermost = moments[order], innermost[order]
     starts, ends, events = moments[:-1], moments[1:], innermost[:-1]
     some = (ends > starts) & (events >= 0)

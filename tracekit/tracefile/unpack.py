@@ -25,7 +25,7 @@ GZIP_FRAME = 31
 
 #: Bytes read at a time, and bytes of the pieces that are handed on.
 READ_BYTES = 1 << 18
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 19
 QUEUED = 3
 
 OnBytes = Callable[[int, int | None], None]
