@@ -147,3 +147,19 @@ def test_junk_that_never_becomes_a_trace_is_given_up(monkeypatch: pytest.MonkeyP
     with pytest.raises(TracekitError, match="is not a trace"):
         list(decode_events(endless(), Decoding("it")))
     assert len(taken) < 20
+
+
+def test_a_long_name_full_of_what_looks_like_events_is_not_read_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[int] = []
+    real = decode._salvage
+    monkeypatch.setattr(
+        decode, "_salvage", lambda chunk, *rest, **more: read.append(len(chunk)) or real(chunk, *rest, **more)
+    )
+    name = '},{\\"ph\\": ' * 300_000
+    sound = '{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1}'
+    text = f'{{"traceEvents": [{sound}, {{"ph": "X", "cat": "kernel", "name": "{name}", "ts": 1, "dur": 1}}, {sound}]}}'
+    found, decoding = decoded(text.encode(), 1 << 16)
+    assert (len(found), dict(decoding.skipped), decoding.truncated) == (3, {}, False)
+    assert sum(read) < 8 * len(text)

@@ -59,16 +59,18 @@ class Decoding:
 def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[Event]]:
     """Every event that can be read, stretch by stretch. Raises TracekitError when the pieces are no trace."""
     held = [_read_beginning(pieces, decoding)]
+    wanted = 0
     for piece in pieces:
         # An end that lies across the seam of two pieces is passed over: the next one is as good.
         end = _last_end(piece)
-        if end is None:
+        size = sum(map(len, held))
+        if size > LONGEST_BYTES:
+            decoding.skipped["an event of over 256 MiB, and all behind it"] += 1
+            decoding.truncated = True
+            yield from _decode_before(b"".join(held), decoding)
+            return
+        if end is None or size < wanted:
             held.append(piece)
-            if sum(map(len, held)) > LONGEST_BYTES:
-                decoding.skipped["an event of over 256 MiB, and all behind it"] += 1
-                decoding.truncated = True
-                yield from _decode_before(b"".join(held), decoding)
-                return
             continue
         stretch = _decode_stretch(_joined(b"".join(held), memoryview(piece)[:end]), decoding)
         yield from stretch.events
@@ -76,6 +78,8 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
             _read_tail(stretch.tail + piece[end:], pieces, decoding)
             return
         held = [stretch.left + piece[end:]]
+        # What did not end is tried again when there is twice as much of it, so that no byte is read more than twice.
+        wanted = 2 * len(stretch.left)
     yield from _decode_ending(b"".join(held), decoding)
 
 
@@ -154,7 +158,8 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
     left = b""
     position = 0
     while position < len(stretch):
-        following = BETWEEN_EVENTS.search(stretch, min(position + CHUNK_BYTES, len(stretch)))
+        # As long again as what was left of the last one.
+        following = BETWEEN_EVENTS.search(stretch, min(position + max(CHUNK_BYTES, len(left)), len(stretch)))
         end = following.start() + 1 if following else len(stretch)
         chunk, position = _joined(left, stretch[position:end]), end
         try:
