@@ -6,8 +6,10 @@ size, or one that unpacks to a thousand times its own, takes no more memory than
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +29,7 @@ GZIP_FRAME = 31
 READ_BYTES = 1 << 18
 PIECE_BYTES = 1 << 19
 QUEUED = 3
+LONGEST_WAIT_SECONDS = 2.0
 
 OnBytes = Callable[[int, int | None], None]
 Unpacker = Callable[[bytes], bytes]
@@ -67,19 +70,16 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
         yield content
     finally:
         content._stop.set()
-        # Makes room for a reader that waits to hand over a piece nobody wants any more.
-        while reader.is_alive():
-            with _nothing_there():
-                waiting.get(timeout=0.05)
-        reader.join()
+        _let_go(reader, waiting)
 
 
-@contextmanager
-def _nothing_there() -> Iterator[None]:
-    try:
-        yield
-    except queue.Empty:
-        return
+def _let_go(reader: threading.Thread, waiting: queue.Queue[bytes | _Ended]) -> None:
+    """Makes room for a reader that waits to hand over a piece nobody wants any more. One that waits for standard input
+    is left behind: it may wait for ever."""
+    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+    while reader.is_alive() and time.monotonic() < deadline:
+        with contextlib.suppress(queue.Empty):
+            waiting.get(timeout=0.02)
 
 
 def _handed_over(waiting: queue.Queue[bytes | _Ended]) -> Iterator[bytes]:
