@@ -174,3 +174,44 @@ def test_a_report_says_how_to_make_it_again(folder: Path) -> None:
     assert done.returncode == 0
     text = (folder / "reports/vit_eager-vs-vit_default.md").read_text()
     assert shlex.join(["tracekit", "compare", *map(str, VIT)]) in text
+
+
+def test_what_is_read_is_never_overwritten(folder: Path) -> None:
+    for name in ("a", "b"):
+        write_trace(folder, [make_kernel(0, 5)]).rename(folder / f"{name}.json")
+    before = (folder / "b.json").read_bytes()
+    result = run("a.json", "b.json", "--json", "b.json")
+    assert (result.exit_code, "would overwrite what is read" in result.stderr) == (1, True)
+    assert (folder / "b.json").read_bytes() == before
+    runs = make_run_folder(folder)
+    manifest = (runs / "run.json").read_bytes()
+    assert run(runs, "--json", runs / "run.json").exit_code == 1
+    assert (runs / "run.json").read_bytes() == manifest
+
+
+def test_a_report_of_an_interrupted_run_says_so(folder: Path) -> None:
+    runs = make_run_folder(folder).rename(folder / "flux-compiled.incomplete")
+    manifest = runs / "run.json"
+    manifest.write_text(manifest.read_text().replace('"complete"', '"incomplete"'))
+    assert run(runs).exit_code == 0
+    assert "was interrupted and is not whole" in (folder / "reports/flux-compiled.incomplete.md").read_text()
+
+
+def test_sides_of_different_machines_are_both_named(folder: Path) -> None:
+    told = " ".join(run(make_run_folder(folder), VIT[0], "--form-a", "eager").stdout.split())
+    assert "A: flux · full size" in told
+    assert "; B: NVIDIA H200" in told
+
+
+def test_a_call_s_time_is_called_one_call_s_beside_a_whole_recording(folder: Path) -> None:
+    assert run(make_run_folder(folder), "--window", "whole").exit_code == 0
+    told = (folder / "reports/flux-compiled.md").read_text()
+    assert "unprofiled median of one call" in told
+    assert "for want of unprofiled times" not in told
+    assert "No steps are marked" not in told
+
+
+def test_a_step_that_the_rich_recording_lacks_is_read_in_the_light_one(folder: Path) -> None:
+    comparison = compare_json(make_run_folder(folder), "--window", "tracekit.step#1")
+    assert comparison["a"]["path"].endswith("eager-light.json")  # type: ignore[index]
+    assert comparison["a"]["analysis"]["window"]["steps"] == 1  # type: ignore[index]

@@ -166,6 +166,13 @@ def bad_inputs(folder: Path) -> dict[str, list[str]]:
     }
 
 
+def test_json_that_is_no_trace_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "analysis.json"
+    other.write_text('{"schema": "tracekit.analysis/1"}')
+    result = CliRunner().invoke(main, ["open", str(other), "--no-browser"])
+    assert (result.exit_code, "it has no" in result.stderr) == (1, True)
+
+
 def test_each_bad_input_is_one_line(tmp_path: Path) -> None:
     for said, arguments in bad_inputs(tmp_path).items():
         result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
@@ -186,5 +193,9 @@ def test_ctrl_c_stops_serving_with_one_line(trace: Path, port: int) -> None:
         while "waiting" not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        try:
+            _, said = process.communicate(timeout=20)
+        finally:
+            # Else leaving the block would wait for it for ever.
+            process.kill()
     assert (process.returncode, said) == (130, "stopped\n")

@@ -126,7 +126,7 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
         (["flux", "--mode", "max-autotune", "--no-fullgraph"], "--mode, --fullgraph says how to compile"),
         (["flux", "--size", "huge"], "has no size 'huge'"),
         (["flux", "--height", "100"], "multiples of 16"),
-        (["flux", "--json", "."], "--json . is a folder"),
+        (["flux", "--json", "."], "--json '.' is a folder"),
         (["flux", "--pretrained", "a/b", "--size", "tiny"], "real weights have a size of their own"),
     ],
 )

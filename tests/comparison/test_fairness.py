@@ -78,7 +78,7 @@ def test_another_number_of_steps_is_told():
 
 def test_whole_recordings_must_hold_the_same_work():
     a, b = make_side("a", make_analysis(window="whole")), make_side("b", make_analysis(window="whole"))
-    assert "No steps are marked" in find_unfairness(a, b)[0]
+    assert "Figures are of the whole recordings" in find_unfairness(a, b)[0]
 
 
 def test_errors_of_a_recording_are_passed_on():

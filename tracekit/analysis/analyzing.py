@@ -31,7 +31,7 @@ def _why_no_gpu(trace: Trace) -> str:
     if trace.truncated:
         return (
             f"{trace.path} ends before its JSON does, and what is left of it has no GPU activity;"
-            " copy or record it again"
+            " copy or record it again, or pass --cpu to look at its host operators"
         )
     if trace.calls.height:
         return (

@@ -72,6 +72,8 @@ def find_named_or_steps(
     trace: Trace, window: str, steps: tuple[int, int] | None = None
 ) -> tuple[Literal["steps", "span", "whole"], tuple[Span, ...]]:
     """The spans that `window` names, and what they are. Raises TracekitError when nothing in the trace matches."""
+    if not window:
+        raise TracekitError("--window takes steps, whole, or the name of a span")
     if steps is not None:
         return "steps", _chosen_steps(trace, window, steps)
     if window == "whole":

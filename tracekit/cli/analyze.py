@@ -44,13 +44,13 @@ def analyze(
     TRACE is a Chrome JSON trace of torch.profiler, plain or packed with gzip or zstd, its URL, - for standard input, or
     a run folder of `tracekit profile`.
     """
-    from tracekit.cli.output import check_json_path, console_beside, say, write_json
+    from tracekit.cli.output import check_output_path, console_beside, say, write_json
     from tracekit.cli.reading import Reading, parse_steps
     from tracekit.cli.sides import interrupted_run, load_side, raise_if_damaged
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary, interrupted_summary
 
-    check_json_path(json_path)
+    check_output_path("--json", json_path, trace)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache)
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)

@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from tracekit.cli.reading import Reading
-    from tracekit.model.comparison import Side
+    from tracekit.model.comparison import Comparison, Side
     from tracekit.model.run import FormName, Run
 
 FORMS = click.Choice(("eager", "compiled"))
@@ -55,28 +55,40 @@ def compare(
     Each is a trace file, its URL, - for standard input, or a run folder. A run folder alone is compared with itself:
     eager with compiled.
     """
-    from tracekit.cli.output import check_json_path, command_line, console_beside, say, write_json
+    from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
     from tracekit.cli.reading import Reading, parse_steps
     from tracekit.cli.sides import interrupted_run, raise_if_damaged, write_report
     from tracekit.comparison import compare as compare_sides
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
 
-    check_json_path(json_path)
+    check_output_path("--json", json_path, a, b)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache)
     one, other, run = _load_sides(a, b, (form_a, form_b), reading)
     order = run.order if run and one.label != other.label else ()
-    comparison = compare_sides(one, other, order)
+    interrupted = [run for run in map(interrupted_run, {a, b or a}) if run]
+    comparison = _with_interrupts(compare_sides(one, other, order), len(interrupted))
     folder, name = _report_place(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
     written = write_report(comparison, run, command_line(), folder, name)
     console = console_beside(json_path)
-    for interrupted in filter(None, map(interrupted_run, {a, b or a})):
-        console.print(interrupted_summary(interrupted))
+    for each in interrupted:
+        console.print(interrupted_summary(each))
     console.print(comparison_summary(comparison, (f"tracekit open {one.path}", f"tracekit open {other.path}")))
     for path in written:
         say(console, f"written: {path}")
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(one, other, strict=strict)
+
+
+def _with_interrupts(comparison: Comparison, runs: int) -> Comparison:
+    """The report is read without the terminal: it says too that a run is not whole."""
+    from dataclasses import replace
+
+    if not runs:
+        return comparison
+    which = "A run of this comparison" if runs == 1 else "Both runs of this comparison"
+    warning = f"{which} was interrupted and is not whole: calls or recordings are missing."
+    return replace(comparison, warnings=(warning, *comparison.warnings))
 
 
 def _load_sides(

@@ -52,6 +52,7 @@ def open_(
 def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | None) -> Path:
     """The one file to show. Raises TracekitError when there is none."""
     from tracekit.errors import TracekitError
+    from tracekit.tracefile.read import check_is_trace
 
     if trace.is_dir():
         return _recording_path(trace, form, recording)
@@ -59,12 +60,7 @@ def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | N
         raise TracekitError(f"{trace} is no run folder: leave --form and --recording out")
     if not trace.is_file():
         raise TracekitError(f"there is no file {trace}; name a run folder or a trace file")
-    with trace.open("rb") as file:
-        begin = file.read(64).lstrip()
-    if not begin:
-        raise TracekitError(f"{trace} is empty; record it again")
-    if not begin.startswith((b"{", b"[", b"\x1f\x8b")):
-        raise TracekitError(f"{trace} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)")
+    check_is_trace(trace)
     return trace
 
 

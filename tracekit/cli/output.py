@@ -24,16 +24,21 @@ def console_beside(json_path: str | None) -> Console:
     return Console(stderr=json_path == "-")
 
 
-def check_json_path(json_path: str | None) -> None:
-    """Raises TracekitError, before any work is done, for a place no file can be written to."""
-    if json_path is None or json_path == "-":
+def check_output_path(option: str, path_text: str | None, *inputs: str | None) -> None:
+    """Raises TracekitError, before any work is done, for a place no file can be written to, and for one of the inputs
+    or a file in them: what is read is never overwritten."""
+    if path_text is None or path_text == "-":
         return
-    path = Path(json_path)
-    if path.is_dir():
-        raise TracekitError(f"--json {json_path} is a folder: name a file, or - for standard output")
+    path = Path(path_text)
+    if not path_text or path.is_dir():
+        raise TracekitError(f"{option} {path_text!r} is a folder: name a file, or - for standard output")
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
-        raise TracekitError(f"--json {json_path}: nothing can be written in {nearest}; name another place")
+        raise TracekitError(f"{option} {path_text}: nothing can be written in {nearest}; name another place")
+    resolved = path.resolve()
+    for each in (Path(given).resolve() for given in inputs if given):
+        if resolved.exists() and (resolved == each or each in resolved.parents):
+            raise TracekitError(f"{option} {path_text} would overwrite what is read; name another place")
 
 
 def write_json(text: str, json_path: str | None) -> None:

@@ -54,7 +54,7 @@ def profile(
 
     With --compiled both forms are run in alternation and compared: reports/RUN.html.
     """
-    from tracekit.cli.output import check_json_path, command_line
+    from tracekit.cli.output import check_output_path, command_line
     from tracekit.cli.profiling import Plan, profile_workload
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
@@ -62,7 +62,7 @@ def profile(
     idle_options = _options_given(context, COMPILE_OPTIONS) if not compiled else []
     if idle_options:
         raise TracekitError(f"{', '.join(idle_options)} says how to compile: pass --compiled too, or leave it out")
-    check_json_path(json_path)
+    check_output_path("--json", json_path)
     plan = Plan(
         request=Request(workload=workload, **asked),  # type: ignore[arg-type]
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),

@@ -95,9 +95,9 @@ def _analyze_recordings(
         return "light", reading.analyze(light), None
     if not holds_window(light, reading.window):
         return "rich", reading.analyze(rich), None
-    # Of the steps that are asked for the rich recording may have none: it has fewer.
-    steps_in_both = replace(reading, steps=None)
-    return "light", reading.analyze(light), steps_in_both.analyze(rich)
+    # What is asked for by number or name the rich recording may not have: it has fewer steps, each like the others.
+    window = reading.window if holds_window(rich, reading.window) else "auto"
+    return "light", reading.analyze(light), replace(reading, steps=None, window=window).analyze(rich)
 
 
 def file_label(path: Path) -> str:

@@ -101,7 +101,7 @@ def _other_windows(a: Side, b: Side) -> Iterator[str]:
             "same on both sides; pass --window to read both alike."
         )
     elif one.kind == "whole":
-        yield "No steps are marked in the traces: figures are of the whole recordings, which must hold the same work."
+        yield "Figures are of the whole recordings, not per step: both must hold the same work."
     elif one.kind != "steps":
         yield "Figures are per span: both spans must hold the same work."
     elif one.steps != other.steps:

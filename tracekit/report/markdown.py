@@ -19,7 +19,7 @@ from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Cell, Name, Table
-from tracekit.report.words import subject, verdict_evidence, verdict_sentence
+from tracekit.report.words import subjects, verdict_evidence, verdict_sentence
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
@@ -47,7 +47,7 @@ def comparison_markdown(comparison: Comparison, run: Run | None = None, command:
 
 
 def _sections(comparison: Comparison, run: Run | None, command: str | None) -> Iterator[str]:
-    yield f"# {escaped(verdict_sentence(comparison))}\n\n{escaped(subject(comparison.b))}\n\n"
+    yield f"# {escaped(verdict_sentence(comparison))}\n\n{escaped(subjects(comparison))}\n\n"
     evidence = verdict_evidence(comparison)
     yield f"{escaped(evidence)}\n\n" if evidence else ""
     for heading, texts in (("Before you rely on this", comparison.warnings), ("About this run", _about(run))):

@@ -30,7 +30,7 @@ from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Name, Table
-from tracekit.report.words import KINDS, RESULTS, shared_scope, subject, verdict_evidence, verdict_sentence
+from tracekit.report.words import KINDS, RESULTS, shared_scope, subjects, verdict_evidence, verdict_sentence
 
 PLOTLY = "plotly-finance.min.js.gz"
 
@@ -59,7 +59,7 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         verdict=verdict_sentence(comparison),
         evidence=verdict_evidence(comparison),
         result=RESULTS[comparison.verdict.result],
-        subject=subject(comparison.b),
+        subject=subjects(comparison),
         scope=shared_scope(comparison),
         key_figures=_key_figures(comparison),
         tables=_tables(comparison, run),

@@ -21,7 +21,7 @@ from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.waterfall import part_label, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
-from tracekit.report.words import cause_words, scope, shared_scope, subject, verdict_evidence, verdict_sentence
+from tracekit.report.words import WHOLE, cause_words, scope, shared_scope, subjects, verdict_evidence, verdict_sentence
 
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow", "not_timed": "bold"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -66,7 +66,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     evidence = verdict_evidence(comparison)
     # That a trace marks no steps is among the warnings, said of both sides.
     health = [each for side in (comparison.a, comparison.b) for each in side.health if each.code != "whole_trace"]
-    parts: list[RenderableType] = [Text(printable(subject(comparison.b)), style="dim"), Text()]
+    parts: list[RenderableType] = [Text(printable(subjects(comparison)), style="dim"), Text()]
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
     parts += _health([each for each in health if each.severity == "error"])
@@ -116,16 +116,15 @@ def _figures(side: Side) -> RenderableType:
 
 def _window(side: Side) -> str:
     window = side.analysis.window
-    kind = {"steps": f"{window.steps} steps", "span": f"{window.steps} spans", "whole": "the whole recording"}[
-        window.kind
-    ]
+    kind = {"steps": f"{window.steps} steps", "span": f"{window.steps} spans", "whole": WHOLE}[window.kind]
     return f"{clipped(printable(PurePath(side.path).name), 40)}: {kind}, {duration(window.span_us)}"
 
 
 def _figure_rows(side: Side) -> Iterator[tuple[str, str]]:
     analysis = side.analysis
     if side.wall_us is not None:
-        yield "Wall time, unprofiled median", duration(side.wall_us)
+        of_one_call = "" if analysis.window.kind == "steps" else " of one call"
+        yield f"Wall time, unprofiled median{of_one_call}", duration(side.wall_us)
     if side.form and side.form.peak_memory_bytes is not None:
         yield "Peak memory", size(side.form.peak_memory_bytes)
     if side.recorded_wall_us is not None:

@@ -30,6 +30,9 @@ KINDS = {
     "unmatched": "could not be matched",
 }
 
+#: What is read where no steps are.
+WHOLE = "from the first to the last GPU activity"
+
 RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive", "not_timed": "Not timed"}
 
 
@@ -107,8 +110,14 @@ def machine(side: Side) -> str:
     return ", ".join(names) if names else "GPU not named in the trace"
 
 
+def subjects(comparison: Comparison) -> str:
+    """What was run, on what: the first line of every report. Both sides where they differ."""
+    a, b = subject(comparison.a), subject(comparison.b)
+    return a if a == b else f"A: {a}; B: {b}"
+
+
 def subject(side: Side) -> str:
-    """What was run, on what: the first line of every report."""
+    """What was run on one side, and on what."""
     settings = side.settings
     if settings is None:
         return machine(side)

@@ -83,6 +83,11 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
     yield from _decode_ending(b"".join(held), decoding)
 
 
+def check_beginning(pieces: Iterator[bytes], name: str) -> None:
+    """Raises TracekitError when these are not the first pieces of a trace."""
+    _read_beginning(pieces, Decoding(name))
+
+
 def _decode_before(text: bytes, decoding: Decoding) -> list[list[Event]]:
     """The events before the one that does not end."""
     end = _last_end(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tracekit.errors import TracekitError
 from tracekit.model.trace import Trace
-from tracekit.tracefile import cache
+from tracekit.tracefile import cache, decode
 from tracekit.tracefile.columns import Columns
 from tracekit.tracefile.decode import Decoding, decode_events
 from tracekit.tracefile.source import Source, opened
@@ -36,6 +36,12 @@ def read_trace(place: Path | str, *, on_bytes: OnBytes | None = None, cache_fold
     if entry and trace.bytes >= cache.SMALLEST_BYTES:
         cache.save_beside(trace, entry)
     return trace
+
+
+def check_is_trace(path: Path) -> None:
+    """Reads as far as the first events. Raises TracekitError when there is no such file, or it is no trace."""
+    with opened(path) as source, unpacked(source) as content:
+        decode.check_beginning(content.pieces, source.name)
 
 
 def _read(source: Source, on_bytes: OnBytes | None) -> Trace:

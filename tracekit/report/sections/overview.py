@@ -49,11 +49,17 @@ def _note(comparison: Comparison) -> str:
         return missing
     if shared_basis(comparison) == "unprofiled":
         return f"Idle is the unprofiled wall time less the GPU's busy time. {missing}"
-    return f"Idle is as recorded, which profiling lengthens, for want of unprofiled times of both sides. {missing}"
+    if comparison.a.wall_us is None or comparison.b.wall_us is None:
+        return f"Idle is as recorded, which profiling lengthens, for want of unprofiled times of both sides. {missing}"
+    return f"Idle is as recorded, which profiling lengthens: it cannot be told for the unprofiled calls. {missing}"
 
 
 def _time_rows(a: Side, b: Side) -> Iterator[Row]:
-    yield _durations("Wall time, unprofiled median", a.wall_us, b.wall_us)
+    label = "Wall time, unprofiled median"
+    if any(side.analysis.window.kind != "steps" for side in (a, b) if side.wall_us is not None):
+        # The figures below are then of something else than a call.
+        label += " of one call"
+    yield _durations(label, a.wall_us, b.wall_us)
     if a.recorded_wall_us is not None or b.recorded_wall_us is not None:
         yield _durations("Wall time while recorded", a.recorded_wall_us, b.recorded_wall_us)
 

@@ -6,8 +6,9 @@ from tracekit.model.comparison import Comparison
 from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import count, duration, size
 from tracekit.report.table import Column, Table
+from tracekit.report.words import WHOLE
 
-WINDOWS = {"steps": "marked steps", "span": "named spans", "whole": "the whole recording"}
+WINDOWS = {"steps": "marked steps", "span": "named spans", "whole": WHOLE}
 
 
 def recording_table(comparison: Comparison) -> Table:
