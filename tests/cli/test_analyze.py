@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.cli.runs import make_run_folder, tracekit
+from tests.cli.runs import ROOT, make_run_folder, tracekit
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.cli.main import main
@@ -90,6 +94,20 @@ def test_a_step_by_its_name_is_read_in_the_light_recording(tmp_path: Path) -> No
     folder = make_run_folder(tmp_path)
     assert "compiled-light" in run(folder, "--window", "tracekit.step#0").stdout
     assert "compiled-rich" in run(folder, "--window", "denoise").stdout
+
+
+def test_ctrl_c_ends_waiting_for_standard_input() -> None:
+    command = [sys.executable, "-m", "tracekit", "analyze", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
+        # Long enough for everything to be imported and reading to have begun.
+        time.sleep(5)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=20)
+        finally:
+            process.kill()
+        assert process.stderr is not None
+        assert (process.returncode, process.stderr.read()) == (130, "stopped\n")
 
 
 def test_only_some_steps_are_read(tmp_path: Path) -> None:

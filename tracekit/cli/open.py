@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,9 @@ import click
 if TYPE_CHECKING:
     from tracekit.model.run import FormName, RecordingKind
     from tracekit.serving.perfetto import TraceServer
+
+
+SHORT_WAIT_SECONDS = 0.2
 
 
 @click.command(
@@ -44,9 +50,17 @@ def open_(
         _send_to_browser(server, wanted=not no_browser)
         click.echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
         click.echo("waiting until it is fetched; Ctrl-C stops")
-        if not server.fetched.wait(timeout):
+        if not _wait(server.fetched, timeout):
             raise TracekitError(f"nobody fetched {path} within {timeout:g} s; open the link on this machine in time")
     click.echo("fetched; the browser has it now")
+
+
+def _wait(fetched: threading.Event, timeout: float | None) -> bool:
+    """Whether it was fetched in time. In short waits: under polars' signal handler Ctrl-C ends none that goes on."""
+    deadline = time.monotonic() + timeout if timeout is not None else math.inf
+    while not fetched.is_set() and time.monotonic() < deadline:
+        fetched.wait(min(SHORT_WAIT_SECONDS, max(deadline - time.monotonic(), 0)))
+    return fetched.is_set()
 
 
 def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | None) -> Path:

@@ -30,6 +30,7 @@ READ_BYTES = 1 << 18
 PIECE_BYTES = 1 << 19
 QUEUED = 3
 LONGEST_WAIT_SECONDS = 2.0
+SHORT_WAIT_SECONDS = 0.2
 
 OnBytes = Callable[[int, int | None], None]
 Unpacker = Callable[[bytes], bytes]
@@ -84,7 +85,11 @@ def _let_go(reader: threading.Thread, waiting: queue.Queue[bytes | _Ended]) -> N
 
 def _handed_over(waiting: queue.Queue[bytes | _Ended]) -> Iterator[bytes]:
     while True:
-        piece = waiting.get()
+        try:
+            # In short waits: under polars' signal handler Ctrl-C ends none that goes on, and input may never come.
+            piece = waiting.get(timeout=SHORT_WAIT_SECONDS)
+        except queue.Empty:
+            continue
         if isinstance(piece, _Ended):
             if piece.error:
                 raise piece.error
