@@ -34,7 +34,7 @@ class Source:
 def opened(place: Path | str) -> Iterator[Source]:
     """The file, open for reading. Raises TracekitError when there is none to read."""
     if str(place) == STDIN:
-        yield Source("standard input", sys.stdin.buffer, None, None)
+        yield Source("standard input", _standard_input(), None, None)
     elif isinstance(place, str) and URL_MARK in place:
         with _opened_url(place) as source:
             yield source
@@ -42,6 +42,15 @@ def opened(place: Path | str) -> Iterator[Source]:
         path = _only_trace_in(Path(place)) if Path(place).is_dir() else Path(place)
         with _opened_file(path) as file:
             yield Source(str(path), file, path.stat().st_size, path)
+
+
+def _standard_input() -> BinaryIO:
+    """Without a buffer: a thread that still waits for one when the program is interrupted would abort it."""
+    try:
+        return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # type: ignore[return-value]
+    except (OSError, ValueError):
+        # Standard input is no file, as in a test.
+        return sys.stdin.buffer
 
 
 def _opened_file(path: Path) -> BinaryIO:

@@ -135,6 +135,8 @@ def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
 def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> Iterator[bytes]:
     parts = _packed(source, on_bytes)
     first = next(parts, b"")
+    while first and len(first) < len(ZSTD_MAGIC) and (more := next(parts, b"")):
+        first += more
     if not first:
         raise TracekitError(f"{source.name} is empty; record it again")
     if first.startswith(GZIP_MAGIC):
