@@ -47,7 +47,7 @@ def opened(place: Path | str) -> Iterator[Source]:
 def _standard_input() -> BinaryIO:
     """Without a buffer: a thread that still waits for one when the program is interrupted would abort it."""
     try:
-        return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # type: ignore[return-value]
+        return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
     except (OSError, ValueError):
         # Standard input is no file, as in a test.
         return sys.stdin.buffer
