@@ -24,6 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.grown import grow
+from tracekit.tracefile.source import opened
+from tracekit.tracefile.unpack import unpacked
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -94,8 +96,8 @@ def peers(path: Path, python: str | None, tracelens: Path | None) -> list[Progra
         found.append(Program("HTA, four analyses", [python, str(HERE / "peers/hta_four.py"), str(path)], 2, {}))
     if python and tracelens:
         script = "from TraceLens.Reporting.generate_perf_report_pytorch import main; main()"
-        command = [python, "-c", script, "--profile_json_path", str(path), "--output_xlsx_path", os.devnull + ".xlsx"]
-        command[-1] = str(Path(tempfile.gettempdir()) / "tracelens-report.xlsx")
+        report = Path(tempfile.gettempdir()) / "tracelens-report.xlsx"
+        command = [python, "-c", script, "--profile_json_path", str(path), "--output_xlsx_path", str(report)]
         found.append(Program("TraceLens report", command, 1, {"PYTHONPATH": str(tracelens)}))
     return found
 
@@ -165,9 +167,9 @@ def main() -> None:
         path = asked.trace or folder / "flux_eager-grown.json.gz"
         if asked.trace is None:
             grow(SOURCE, path, 71 * 10**6)
-        # Only here is it unpacked whole: to know its size.
-        packed = subprocess.run(["gzip", "-dc", str(path)], check=True, capture_output=True).stdout
-        compare_with_peers(path, len(packed), asked, console, folder)
+        with opened(path) as source, unpacked(source) as content:
+            size = sum(map(len, content.pieces))
+        compare_with_peers(path, size, asked, console, folder)
         show_cache(path, console, folder)
         if asked.growth:
             show_growth(asked.growth, folder, console)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.runs import make_run_folder
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.cli.main import main
@@ -85,6 +86,12 @@ def test_what_cannot_be_exported_is_one_line(tmp_path: Path) -> None:
     ):
         result = run(*arguments)
         assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
+
+
+def test_a_run_folder_is_asked_for_one_of_its_traces(tmp_path: Path) -> None:
+    result = run(make_run_folder(tmp_path), "--csv", "-")
+    assert result.exit_code == 1
+    assert "is a run folder: name one of its traces (eager-light.json, eager-rich.json" in result.stderr
 
 
 @pytest.mark.hta

@@ -45,7 +45,7 @@ def _self_times(trace: Trace, spans: tuple[Span, ...]) -> tuple[list[str], list[
     names: list[str] = []
     times: list[int] = []
     for thread in trace.host["thread"].unique().sort():
-        timeline = lay_flat(trace, thread, set())
+        timeline = lay_flat(trace, thread)
         spent = np.zeros(timeline.table.height, dtype=np.int64)
         np.add.at(spent, timeline.events, timeline.ends - timeline.starts)
         table = timeline.table.with_columns(spent=pl.Series(spent)).filter(pl.col("kind") == "op")

@@ -6,12 +6,11 @@ import re
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tracekit.analysis import interval
 from tracekit.analysis.links import CLOCK_NS, count_ambiguous
 from tracekit.analysis.timeline import COMPILING
-from tracekit.analysis.window import Scope, columns
+from tracekit.analysis.window import Scope, columns, touching
 from tracekit.model.analysis import GpuUse, HealthFinding
 from tracekit.model.trace import Trace
 
@@ -62,21 +61,12 @@ def _compiling(trace: Trace, scope: Scope | None) -> HealthFinding | None:
     """Compiling before the window or between its steps costs none of its time."""
     compiling = trace.host.filter(pl.col("name").str.ends_with(COMPILING))
     if scope is not None:
-        compiling = compiling.filter(pl.Series(_touching(scope, *columns(compiling, "start_ns", "end_ns"))))
+        compiling = compiling.filter(pl.Series(touching(scope, *columns(compiling, "start_ns", "end_ns"))))
     count = compiling.height
     if not count:
         return None
     message = "torch.compile was compiling while this was recorded: times are not those of compiled code alone"
     return HealthFinding("compile_in_window", "warning", message, count)
-
-
-def _touching(scope: Scope, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of these stretches lie at least partly in the window of some device."""
-    touching = np.zeros(len(starts), dtype=bool)
-    for window in scope.windows.values():
-        for begin, end in window:
-            touching |= (starts < end) & (ends > begin)
-    return touching
 
 
 def _stacks(trace: Trace) -> HealthFinding | None:

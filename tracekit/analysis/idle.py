@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tracekit.analysis import interval
 from tracekit.analysis.devices import busy_intervals
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, is_sync_call, lay_flat
-from tracekit.analysis.window import Scope, columns
+from tracekit.analysis.window import Scope, columns, touching
 from tracekit.model.analysis import IDLE_CAUSES, CauseTime, IdleGap, IdleSummary, SyncTime
 from tracekit.model.trace import Trace
 
@@ -46,7 +46,7 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     gaps = [_find_gaps(trace, scope, device) for device in scope.windows]
     threads = {int(thread) for each in gaps for thread in np.unique(each.thread) if thread >= 0}
     threads |= _syncing_threads(scope)
-    launching = set(scope.linked["call"].drop_nulls().to_list())
+    launching = scope.linked["call"].drop_nulls().unique()
     timelines = {thread: lay_flat(trace, thread, launching) for thread in threads}
     unrecorded = _unrecorded_cause(trace)
     divided = [_divide(each, timelines, unrecorded) for each in gaps]
@@ -153,7 +153,8 @@ def _measure_syncs(scope: Scope, gaps: list[Gaps], timelines: dict[int, Timeline
     where: dict[str, Counter[str]] = {}
     for thread, timeline in timelines.items():
         syncs = timeline.table.with_row_index("row").filter((pl.col("kind") == "call") & _are_syncs(timeline.table))
-        syncs = syncs.filter(pl.Series(_inside(scope, syncs["start_ns"].to_numpy()), dtype=pl.Boolean))
+        (begun,) = columns(syncs, "start_ns")
+        syncs = syncs.filter(pl.Series(touching(scope, begun, begun + 1), dtype=pl.Boolean))
         names, rows = syncs["name"].to_list(), syncs["row"].to_list()
         counts.update(names)
         for name, row in zip(names, rows, strict=True):
@@ -166,14 +167,6 @@ def _measure_syncs(scope: Scope, gaps: list[Gaps], timelines: dict[int, Timeline
         SyncTime(name, count, idle[name] / 1e3, next((caller for caller, _ in where[name].most_common(1)), None))
         for name, count in counts.most_common()
     )
-
-
-def _inside(scope: Scope, moments: NDArray[np.int64]) -> NDArray[np.bool_]:
-    inside = np.zeros(len(moments), dtype=bool)
-    for window in scope.windows.values():
-        for begin, end in window:
-            inside |= (moments >= begin) & (moments < end)
-    return inside
 
 
 def _drained(

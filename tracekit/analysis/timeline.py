@@ -14,6 +14,9 @@ from tracekit.analysis.nesting import nest
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
 
+#: The rows of no call.
+NO_CALLS = pl.Series(dtype=pl.UInt32)
+
 CAUSE_CODES = {cause: code for code, cause in enumerate(IDLE_CAUSES)}
 
 #: Host API calls that wait for the GPU.
@@ -123,7 +126,7 @@ def _until(
     return before[at] - np.where(at > 0, np.maximum(ends[last] - moments, 0), 0)
 
 
-def lay_flat(trace: Trace, thread: int, launching: set[int]) -> Timeline:
+def lay_flat(trace: Trace, thread: int, launching: pl.Series = NO_CALLS) -> Timeline:
     """The timeline of a thread. `launching` holds the rows of `trace.calls` that started something on the GPU.
 
     The profiler's own overhead is recorded on a thread that does not exist; it is laid over every thread.
@@ -147,12 +150,12 @@ def _inherit_compiling(codes: NDArray[np.int64], parents: NDArray[np.int64]) -> 
     return np.where(compiling, CAUSE_CODES["compile"], codes)
 
 
-def _events_of(trace: Trace, thread: int, launching: set[int]) -> pl.DataFrame:
+def _events_of(trace: Trace, thread: int, launching: pl.Series) -> pl.DataFrame:
     """Host events and API calls of a thread, parents before children, with the code of their cause."""
     host = trace.host.filter((pl.col("thread") == thread) | (pl.col("kind") == "overhead"))
     calls = trace.calls.with_row_index("call").filter(pl.col("thread") == thread)
-    calls = calls.with_columns(starts_work=pl.col("call").is_in(list(launching)))
-    host = _with_codes(host, ("kind", "name"), lambda kind, name: cause_of_host_event(kind, name))
+    calls = calls.with_columns(starts_work=pl.col("call").is_in(launching.implode()))
+    host = _with_codes(host, ("kind", "name"), cause_of_host_event)
     calls = _with_codes(calls, ("starts_work", "name"), lambda starts, name: cause_of_call(name, starts_work=starts))
     shared = ["kind", "name", "start_ns", "end_ns", "code"]
     both = pl.concat([host.select(shared), calls.with_columns(kind=pl.lit("call")).select(shared)])

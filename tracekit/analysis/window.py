@@ -212,6 +212,15 @@ def _devices(activities: pl.DataFrame) -> list[int]:
     return sorted(activities["device"].unique())
 
 
+def touching(scope: Scope, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of these stretches lie at least partly in the window of some device."""
+    found = np.zeros(len(starts), dtype=bool)
+    for window in scope.windows.values():
+        for begin, end in window:
+            found |= (starts < end) & (ends > begin)
+    return found
+
+
 def columns(table: pl.DataFrame, *names: str) -> tuple[NDArray[np.int64], ...]:
     """Integer columns as arrays; missing values become -1."""
     return tuple(table[name].cast(pl.Int64).fill_null(-1).to_numpy() for name in names)

@@ -34,6 +34,7 @@ def export(trace: str, hta: Path | None, csv: str | None, window: str, no_cache:
     --hta: a folder that hta.trace_analysis.TraceAnalysis takes as its trace_dir; Triton's launch events are no longer
     taken for GPU work there, and steps are known. --csv: what `tracekit analyze` counts, one activity a line.
     """
+    from tracekit import store
     from tracekit.cli.output import check_output_path, console_beside, say
     from tracekit.errors import TracekitError
     from tracekit.tracefile.hta import export_for_hta
@@ -41,6 +42,9 @@ def export(trace: str, hta: Path | None, csv: str | None, window: str, no_cache:
     if hta is None and csv is None:
         raise TracekitError("say what for: --hta FOLDER, --csv PATH, or both")
     check_output_path("--csv", csv, trace)
+    if store.is_run(Path(trace)):
+        names = ", ".join(each.path for form in store.load(Path(trace)).forms for each in form.recordings)
+        raise TracekitError(f"{trace} is a run folder: name one of its traces ({names})")
     console = console_beside(csv)
     if hta is not None:
         say(console, f"written: {export_for_hta(trace, hta)}")

@@ -93,8 +93,8 @@ def main() -> None:
 
 
 def run() -> None:
-    """The program. Reading a trace makes no garbage worth collecting, and looking for it took a tenth of a second of
-    every start; `profile`, which runs models, turns the collector on again."""
+    """The program. Reading a trace makes no garbage worth collecting, and looking for it took 70 ms of every
+    start; `profile`, which runs models, turns the collector on again."""
     gc.disable()
     try:
         main(prog_name="tracekit")

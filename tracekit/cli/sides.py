@@ -19,25 +19,23 @@ from tracekit.tracefile.source import holds_traces
 WHOLE_READING = Reading()
 
 
-def load_side(
-    place: Path | str, *, form: FormName | None = None, reading: Reading = WHOLE_READING, label: str | None = None
-) -> Side:
+def load_side(place: Path | str, *, form: FormName | None = None, reading: Reading = WHOLE_READING) -> Side:
     """The side that `place` names: a trace file or its URL, `-`, or one form of a run folder (see `choose_form`).
 
-    The label is the form's name for a run, the file's name for a file, unless one is given. Raises TracekitError for
-    whatever keeps it from being read.
+    The label is the form's name for a run, the file's name for a file. Raises TracekitError for whatever keeps it from
+    being read.
     """
     path = Path(place)
     if not is_run_folder(place):
         if form is not None:
             raise TracekitError(f"{place} is a trace file: it has no forms to choose from; leave --form out")
         analysis = reading.analyze(reading.read(place))
-        return Side(label or file_label(path), str(place), analysis, form=None, settings=None, environment=None)
+        return Side(file_label(path), str(place), analysis, form=None, settings=None, environment=None)
     run = store.load(path)
     chosen = choose_form(run, path, form)
     kind, analysis, rich = _analyze_recordings(path, chosen, reading)
     return Side(
-        label=label or chosen.name,
+        label=chosen.name,
         path=str(store.recording_path(path, chosen, kind)),
         analysis=analysis,
         form=chosen,

@@ -116,13 +116,12 @@ class Side:
         """
         return {cause: us / self.steps for cause, us in self._idle_shares().items()}
 
-    def lengthened_idle_us(self, basis: Basis) -> float | None:
-        """How much more idle time per step its causes add up to than `idle_us(basis)`: what recording added to each.
-
-        The recording does not say which causes it lengthened. 0 on the trace's own basis; None where idle time is.
-        """
-        if basis == "trace" or self.recorded_idle_us is None or self.unprofiled_idle_us is None:
-            return 0.0 if basis == "trace" else None
+    @property
+    def lengthened_idle_us(self) -> float | None:
+        """How much more idle time per step the recording shows than unprofiled calls have; to which causes it was added
+        nobody can say. None where either is not known."""
+        if self.recorded_idle_us is None or self.unprofiled_idle_us is None:
+            return None
         return self.recorded_idle_us - self.unprofiled_idle_us
 
     def _idle_shares(self) -> dict[str, float]:

@@ -21,7 +21,7 @@ from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.waterfall import part_label, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
-from tracekit.report.words import WHOLE, cause_words, scope, shared_scope, subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words import cause_words, extent, scope, shared_scope, subjects, verdict_evidence, verdict_sentence
 
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow", "not_timed": "bold"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -116,7 +116,7 @@ def _figures(side: Side) -> RenderableType:
 
 def _window(side: Side) -> str:
     window = side.analysis.window
-    kind = {"steps": f"{window.steps} steps", "span": f"{window.steps} spans", "whole": WHOLE}[window.kind]
+    kind = {"steps": f"{window.steps} steps", "span": f"{window.steps} spans", "whole": extent(side)}[window.kind]
     return f"{clipped(printable(PurePath(side.path).name), 40)}: {kind}, {duration(window.span_us)}"
 
 

@@ -30,8 +30,13 @@ KINDS = {
     "unmatched": "could not be matched",
 }
 
-#: What is read where no steps are.
-WHOLE = "from the first to the last GPU activity"
+
+def extent(side: Side) -> str:
+    """Over what the side was read."""
+    if side.analysis.window.kind == "whole":
+        return f"from the first to the last {'operator' if side.analysis.gpu is None else 'GPU activity'}"
+    return {"steps": "marked steps", "span": "named spans"}[side.analysis.window.kind]
+
 
 RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive", "not_timed": "Not timed"}
 

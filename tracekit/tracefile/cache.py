@@ -7,6 +7,7 @@ Entries are written under another name first and then renamed: half an entry is 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import shutil
@@ -21,17 +22,16 @@ import polars as pl
 
 from tracekit import __version__
 from tracekit.model.trace import Device, Thread, Trace
+from tracekit.tracefile.tables import SCHEMAS
 
 #: Part of an entry's name: to be raised when the tables, or how they are filled, change.
 FORMAT = 1
-TABLES = ("activities", "calls", "host")
 ABOUT = "trace.json"
 #: Files below this are read as fast as their entry would be.
 SMALLEST_BYTES = 1 << 20
 #: The folder's size above which entries that were not used for longest are removed.
 LARGEST_BYTES = 4 << 30
 
-READ_BYTES = 1 << 20
 log = logging.getLogger(__name__)
 
 
@@ -62,10 +62,8 @@ def entry_of(path: Path, folder: Path) -> Path:
     """Where the entry of this file is, or will be. Reads the whole file, for its name is made of its content."""
     import xxhash
 
-    content = xxhash.xxh3_128()
     with path.open("rb") as file:
-        while part := file.read(READ_BYTES):
-            content.update(part)
+        content = hashlib.file_digest(file, xxhash.xxh3_128)
     return folder / f"{content.hexdigest()}-{__version__}-{FORMAT}"
 
 
@@ -73,22 +71,18 @@ def load(entry: Path, name: str) -> Trace | None:
     """The trace as it was read before, now called `name`; None where there is no sound entry."""
     try:
         about = msgspec.json.decode((entry / ABOUT).read_bytes(), type=About)
-        tables: dict[str, Any] = {name: pl.read_parquet(entry / f"{name}.parquet", memory_map=False) for name in TABLES}
+        tables: dict[str, Any] = {
+            name: pl.read_parquet(entry / f"{name}.parquet", memory_map=False) for name in SCHEMAS
+        }
         os.utime(entry)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
         log.info("the cached %s is damaged (%s): it is made anew", entry, error)
         return None
-    if any(tables[name].schema != schema for name, schema in _schemas().items()):
+    if any(tables[name].schema != pl.Schema(schema) for name, schema in SCHEMAS.items()):
         return None
     return Trace(path=name, **{field.name: getattr(about, field.name) for field in fields(About)}, **tables)
-
-
-def _schemas() -> dict[str, pl.Schema]:
-    from tracekit.tracefile.tables import SCHEMAS
-
-    return {name: pl.Schema(schema) for name, schema in SCHEMAS.items()}
 
 
 def save_beside(trace: Trace, entry: Path) -> threading.Thread:
@@ -112,7 +106,7 @@ def save(trace: Trace, entry: Path) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=entry.parent, prefix=".draft-"))
     try:
-        for name in TABLES:
+        for name in SCHEMAS:
             getattr(trace, name).write_parquet(draft / f"{name}.parquet", compression="lz4", statistics=False)
         about = About(**{field.name: getattr(trace, field.name) for field in fields(About)})
         (draft / ABOUT).write_bytes(msgspec.json.encode(about))

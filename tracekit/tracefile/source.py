@@ -64,11 +64,15 @@ def _opened_file(path: Path) -> BinaryIO:
 
 def holds_traces(folder: Path) -> bool:
     """Whether some file in the folder is called like a trace."""
-    return any(path.is_file() and path.name.endswith(ENDINGS) for path in folder.iterdir())
+    return bool(_traces_in(folder))
+
+
+def _traces_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
 
 
 def _only_trace_in(folder: Path) -> Path:
-    traces = sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
+    traces = _traces_in(folder)
     if len(traces) == 1:
         return traces[0]
     if not traces:

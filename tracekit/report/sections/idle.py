@@ -7,7 +7,6 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.sections.kernels import kernel_name
-from tracekit.report.sections.overview import shared_basis
 from tracekit.report.table import Column, Table
 from tracekit.report.words import CAUSES, cause_words, scope, shared_scope
 
@@ -45,10 +44,9 @@ Row = tuple[str, str, str, str, str]
 def _sums(comparison: Comparison, a_us: float, b_us: float) -> list[Row]:
     """All idle time as recorded, and what of it unprofiled calls have too where that is known of both sides."""
     whole = ("all idle time, as recorded", *_change(a_us, b_us), "")
-    basis = shared_basis(comparison)
-    ends = [(side.lengthened_idle_us(basis), side.idle_us(basis)) for side in (comparison.a, comparison.b)]
+    ends = [(side.lengthened_idle_us, side.unprofiled_idle_us) for side in (comparison.a, comparison.b)]
     (a_longer, a_true), (b_longer, b_true) = ends
-    if basis == "trace" or a_longer is None or b_longer is None or a_true is None or b_true is None:
+    if a_longer is None or b_longer is None or a_true is None or b_true is None:
         return [whole]
     return [
         whole,

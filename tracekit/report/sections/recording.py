@@ -6,16 +6,14 @@ from tracekit.model.comparison import Comparison
 from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import count, duration, size
 from tracekit.report.table import Column, Table
-from tracekit.report.words import WHOLE
-
-WINDOWS = {"steps": "marked steps", "span": "named spans", "whole": WHOLE}
+from tracekit.report.words import extent
 
 
 def recording_table(comparison: Comparison) -> Table:
     """The two traces: how large, over what window they were read, what of them could not be."""
     a, b = comparison.a, comparison.b
     rows = [
-        ("Read over", *(WINDOWS[side.analysis.window.kind] for side in (a, b))),
+        ("Read over", *(extent(side) for side in (a, b))),
         ("Steps or spans", *(count(side.analysis.window.steps) for side in (a, b))),
         ("Window", *(duration(side.analysis.window.span_us) for side in (a, b))),
         ("Events", *(count(side.analysis.trace.events) for side in (a, b))),

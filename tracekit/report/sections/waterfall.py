@@ -39,7 +39,7 @@ def waterfall_note(comparison: Comparison) -> str:
     waterfall = comparison.waterfall
     if waterfall is None or waterfall.basis == "trace":
         return closes
-    a, b = (side.lengthened_idle_us("unprofiled") for side in (comparison.a, comparison.b))
+    a, b = (side.lengthened_idle_us for side in (comparison.a, comparison.b))
     return (
         f"{closes} Idle parts are as recorded: recording added {duration_change(a)} to A's idle time and "
         f"{duration_change(b)} to B's; where it added more to one than to the other, that is the residual."
