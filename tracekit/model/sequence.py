@@ -1,0 +1,51 @@
+"""What a GPU did in one step, activity by activity, and which operator asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One call of an operator: its name (`aten::addmm`), and the sizes and types of its inputs as recorded.
+
+    `dims[i]` is the shape of input i, empty for what is no tensor; `dtypes[i]` its type as the profiler writes it
+    (`c10::BFloat16`). Both are empty where shapes were not recorded.
+    """
+
+    name: str
+    dims: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A kernel, copy or set, in the order in which they were launched (inside a CUDA graph: started).
+
+    `duration_us` is the mean over the steps that ran the same sequence. `operator` is the innermost operator around the
+    launch; None where the recording holds none (CUDA activity only, replays of CUDA graphs).
+    """
+
+    name: str
+    family: str
+    duration_us: float
+    operator: Operator | None
+
+
+#: Where the operators come from: the recording itself, the rich recording of the same form, another trace of the same
+#: model that was given for it, or nowhere.
+OperatorSource = Literal["own", "rich", "lent", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """All activities of one side, in order.
+
+    When every step ran the same sequence, `activities` is that of one step and `per_step` is 1; else those of all steps
+    follow one another and `per_step` is one over their number. A figure per step is `per_step` times the sum.
+    """
+
+    activities: tuple[Activity, ...]
+    per_step: float
+    operators: OperatorSource
