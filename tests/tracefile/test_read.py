@@ -69,12 +69,6 @@ def test_words_may_stand_where_numbers_are_expected(tmp_path: Path) -> None:
     assert trace.activities["stream"].to_list() == [None]
 
 
-def test_an_external_id_may_be_missing(tmp_path: Path) -> None:
-    trace = make_trace(tmp_path, [make_kernel(0, 1, correlation=3), make_call(0, 1, correlation=3)])
-    assert trace.activities["external_id"].to_list() == [None]
-    assert trace.activities["correlation"].to_list() == [3]
-
-
 def test_a_bare_array_of_events_is_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "array.json"
     path.write_text(json.dumps([make_kernel(0, 1)]))

@@ -60,7 +60,7 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
 
 def _unrecorded_cause(trace: Trace) -> str:
     """What time without any event stands for: Python, if operators were recorded at all; else nobody can tell."""
-    return "python" if trace.host.filter(pl.col("kind") == "op").height else "unattributed"
+    return "python" if (trace.host["kind"] == "op").any() else "unattributed"
 
 
 def _find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
@@ -138,12 +138,8 @@ def _sum_causes(divided: Iterable[NDArray[np.int64]]) -> tuple[CauseTime, ...]:
 
 def _syncing_threads(scope: Scope) -> set[int]:
     """The threads that wait for the GPU, among them those that explain no gap: their waits are counted all the same."""
-    return set(scope.calls.filter(_are_syncs(scope.calls))["thread"].unique())
-
-
-def _are_syncs(events: pl.DataFrame) -> pl.Series:
-    waiting = [name for name in events["name"].unique() if is_sync_call(name)]
-    return events["name"].is_in(waiting)
+    waiting = [name for name in scope.calls["name"].unique() if is_sync_call(name)]
+    return set(scope.calls["thread"].filter(scope.calls["name"].is_in(waiting)).unique())
 
 
 def _measure_syncs(scope: Scope, gaps: list[Gaps], timelines: dict[int, Timeline]) -> tuple[SyncTime, ...]:
@@ -152,12 +148,13 @@ def _measure_syncs(scope: Scope, gaps: list[Gaps], timelines: dict[int, Timeline
     idle: Counter[str] = Counter()
     where: dict[str, Counter[str]] = {}
     for thread, timeline in timelines.items():
-        syncs = timeline.table.with_row_index("row").filter((pl.col("kind") == "call") & _are_syncs(timeline.table))
-        (begun,) = columns(syncs, "start_ns")
-        syncs = syncs.filter(pl.Series(touching(scope, begun, begun + 1), dtype=pl.Boolean))
-        names, rows = syncs["name"].to_list(), syncs["row"].to_list()
+        rows = np.flatnonzero(timeline.table["code"].to_numpy() == CAUSE_CODES["sync_wait"])
+        (begun,) = columns(timeline.table[rows], "start_ns")
+        rows = rows[touching(scope, begun, begun + 1)]
+        syncs = timeline.table[rows]
+        names = syncs["name"].to_list()
         counts.update(names)
-        for name, row in zip(names, rows, strict=True):
+        for name, row in zip(names, rows.tolist(), strict=True):
             where.setdefault(name, Counter()).update(filter(None, [timeline.caller(row)]))
         for each in gaps:
             indexes, lengths = _drained(each, thread, *columns(syncs, "start_ns", "end_ns"))

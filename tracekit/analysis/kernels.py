@@ -22,8 +22,8 @@ def summarize_kernels(scope: Scope) -> KernelSummary:
         count=kernels.height,
         unique=len(names),
         total_us=_total_us(kernels),
-        triton_count=kernels.filter(pl.col("name").str.starts_with("triton_")).height,
-        short_count=kernels.filter(pl.col("end_ns") - pl.col("start_ns") < SHORT_NS).height,
+        triton_count=sum(each.count for each in names if each.family == "triton"),
+        short_count=int((kernels["end_ns"] - kernels["start_ns"] < SHORT_NS).sum()),
         by_family=_by_family(names),
         by_name=names,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import gc
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,7 +41,6 @@ class Plan:
 
 def profile_workload(plan: Plan) -> None:
     """Measures, writes the run folder, and reports. Raises TracekitError for whatever the user can mend."""
-    gc.enable()
     info = find(plan.request.workload)
     scope = check_scope(info, plan.request.scope)
     check_request(info, plan.request)

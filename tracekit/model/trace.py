@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 #: Columns of `Trace.activities`, sorted by start: one row per GPU activity. `kind` is kernel, memcpy or memset.
 #: `stream` is None where the trace names none.
-ACTIVITY_COLUMNS = ("kind", "name", "device", "stream", "start_ns", "end_ns", "correlation", "external_id", "bytes")
+ACTIVITY_COLUMNS = ("kind", "name", "device", "stream", "start_ns", "end_ns", "correlation", "bytes")
 
 #: Columns of `Trace.calls`, sorted by start: one row per host API call (CUDA/HIP/XPU runtime or driver).
 CALL_COLUMNS = ("name", "start_ns", "end_ns", "thread", "correlation")
 
 #: Columns of `Trace.host`, sorted by start, longer first: every other host event. `kind` is op, annotation, python or
 #: overhead (the profiler's own). Operators that carry a stream (Inductor's Triton launch events) are host events too.
-HOST_COLUMNS = ("kind", "name", "start_ns", "end_ns", "thread", "external_id")
+HOST_COLUMNS = ("kind", "name", "start_ns", "end_ns", "thread")
 
 
 @dataclass(frozen=True, slots=True)

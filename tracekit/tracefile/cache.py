@@ -25,7 +25,7 @@ from tracekit.model.trace import Device, Thread, Trace
 from tracekit.tracefile.tables import SCHEMAS
 
 #: Part of an entry's name: to be raised when the tables, or how they are filled, change.
-FORMAT = 1
+FORMAT = 2
 ABOUT = "trace.json"
 #: Files below this are read as fast as their entry would be.
 SMALLEST_BYTES = 1 << 20

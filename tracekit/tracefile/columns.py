@@ -179,19 +179,18 @@ class Columns:
         self.tables[table].append(block)
 
     def _more(self, table: TableName, events: list[Event]) -> dict[str, NDArray[np.int64] | NDArray[np.int32]]:
+        if table == "host":
+            return {"thread": self._threads(events)}
         arguments = [event.args or NO_ARGUMENTS for event in events]
+        correlation = _positive(identifiers([each.correlation for each in arguments]))
         if table == "activities":
             return {
                 "device": self._devices(events, arguments),
                 "stream": _filled(identifiers([each.stream for each in arguments]), [event.tid for event in events]),
-                "correlation": _positive(identifiers([each.correlation for each in arguments])),
-                "external_id": identifiers([each.external_id for each in arguments]),
+                "correlation": correlation,
                 "bytes": identifiers([each.bytes for each in arguments]),
             }
-        thread = {"thread": self._threads(events)}
-        if table == "calls":
-            return {**thread, "correlation": _positive(identifiers([each.correlation for each in arguments]))}
-        return {**thread, "external_id": identifiers([each.external_id for each in arguments])}
+        return {"thread": self._threads(events), "correlation": correlation}
 
     def _threads(self, events: list[Event]) -> NDArray[np.int32]:
         pids, tids = [event.pid for event in events], [event.tid for event in events]
@@ -212,26 +211,31 @@ class Columns:
     def _usable(self, events: list[Event]) -> tuple[list[Event], NDArray[np.float64], NDArray[np.float64]]:
         """The events that can be placed in time, their starts and durations; the others are counted by reason."""
         starts, durations = _doubles([event.ts for event in events]), _doubles([event.dur for event in events])
-        names = [event.name for event in events]
-        nameless = np.array([name is None for name in names]) if None in names else np.zeros(len(events), dtype=bool)
-        with np.errstate(invalid="ignore"):
-            faults = {
-                "no name": nameless,
-                "no time": ~(np.abs(starts) <= LONGEST_TS_US),
-                "no duration": ~np.isfinite(durations),
-                "negative duration": durations < 0,
-                "absurd duration": durations > LONGEST_US,
-            }
-        bad = np.zeros(len(events), dtype=bool)
+        named = np.array([event.name is not None for event in events], dtype=bool)
+        # What is no number compares as False.
+        good = named & (np.abs(starts) <= LONGEST_TS_US) & (durations >= 0) & (durations <= LONGEST_US)
+        if good.all():
+            return events, starts, durations
+        self._count_faults(~named, starts, durations)
+        return [event for event, keep in zip(events, good, strict=True) if keep], starts[good], durations[good]
+
+    def _count_faults(
+        self, nameless: NDArray[np.bool_], starts: NDArray[np.float64], durations: NDArray[np.float64]
+    ) -> None:
+        """Each event under the first of its faults."""
+        faults = {
+            "no name": nameless,
+            "no time": ~(np.abs(starts) <= LONGEST_TS_US),
+            "no duration": ~np.isfinite(durations),
+            "negative duration": durations < 0,
+            "absurd duration": durations > LONGEST_US,
+        }
+        counted = np.zeros(len(starts), dtype=bool)
         for reason, faulty in faults.items():
-            count = int((faulty & ~bad).sum())
+            count = int((faulty & ~counted).sum())
             if count:
                 self.skipped[reason] += count
-            bad |= faulty
-        if not bad.any():
-            return events, starts, durations
-        good = ~bad
-        return [event for event, keep in zip(events, good, strict=True) if keep], starts[good], durations[good]
+            counted |= faulty
 
     def _add_allocations(self, events: list[Event]) -> None:
         for event in events:

@@ -21,7 +21,6 @@ class Arguments(msgspec.Struct, gc=False):
     stream: Identifier | None = NONE
     correlation: Identifier | None = NONE
     bytes: Number | None = NONE
-    external_id: Identifier | None = msgspec.field(name="External id", default=NONE)
     name: object = None
     device_type: Number | None = msgspec.field(name="Device Type", default=None)
     total_allocated: Number | None = msgspec.field(name="Total Allocated", default=None)

@@ -22,18 +22,10 @@ SCHEMAS: dict[TableName, dict[str, type[pl.DataType]]] = {
         "start_ns": pl.Int64,
         "end_ns": pl.Int64,
         "correlation": pl.Int64,
-        "external_id": pl.Int64,
         "bytes": pl.Int64,
     },
     "calls": {"name": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "thread": pl.Int32, "correlation": pl.Int64},
-    "host": {
-        "kind": pl.String,
-        "name": pl.String,
-        "start_ns": pl.Int64,
-        "end_ns": pl.Int64,
-        "thread": pl.Int32,
-        "external_id": pl.Int64,
-    },
+    "host": {"kind": pl.String, "name": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "thread": pl.Int32},
 }
 
 
