@@ -57,6 +57,9 @@ def test_names_of_any_kind_survive(tmp_path: Path) -> None:
 def test_no_name_becomes_a_formula_in_a_spreadsheet(tmp_path: Path, name: str) -> None:
     (row,) = rows_of(run(write_trace(tmp_path, [make_kernel(0, 1, name=name)]), "--csv", "-").stdout)
     assert row["name"] == "'" + name
+    events = [make_call(0, 1, name=name, correlation=1), make_kernel(0, 1, correlation=1)]
+    (row,) = rows_of(run(write_trace(tmp_path, events), "--csv", "-").stdout)
+    assert row["launched_by"] == "'" + name
 
 
 def test_for_hta_launch_events_have_no_stream_and_steps_have_its_name(tmp_path: Path) -> None:
@@ -86,6 +89,44 @@ def test_what_cannot_be_exported_is_one_line(tmp_path: Path) -> None:
     ):
         result = run(*arguments)
         assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
+
+
+def test_a_damaged_trace_is_written_as_far_as_it_goes_and_said(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    whole = write_trace(tmp_path, [make_kernel(0, 1), make_kernel(2, 3)]).read_text()
+    broken.write_text(whole[: whole.rindex("{")])
+    result = run(broken, "--csv", "-")
+    assert (result.exit_code, len(rows_of(result.stdout))) == (1, 1)
+    assert "is damaged, and the CSV holds what could be read" in result.stderr
+
+
+def test_the_trace_itself_is_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "rank0.pt.trace.json.gz"
+    path.write_bytes(gzip.compress(write_trace(tmp_path, [make_kernel(0, 1)]).read_bytes()))
+    before = path.read_bytes()
+    result = run(path, "--hta", tmp_path)
+    assert (result.exit_code, path.read_bytes()) == (1, before)
+    assert "would overwrite what is read" in result.stderr
+    assert run(path, "--hta", tmp_path, "--rank", 3).exit_code == 0
+    assert (tmp_path / "rank3.pt.trace.json.gz").exists()
+
+
+def test_kernels_of_every_age_and_vendor_are_gpu_work_for_hta(tmp_path: Path) -> None:
+    kernels = [{**make_kernel(i, i + 0.5), "cat": cat} for i, cat in enumerate(["Kernel", "Memcpy", "mtia_ccp_events"])]
+    assert run(write_trace(tmp_path, kernels), "--hta", tmp_path / "out").exit_code == 0
+    written = json.loads(gzip.decompress((tmp_path / "out" / "rank0.pt.trace.json.gz").read_bytes()))["traceEvents"]
+    assert [(each["cat"], each["args"]["stream"]) for each in written] == [
+        ("kernel", 7),
+        ("gpu_memcpy", 7),
+        ("kernel", 7),
+    ]
+
+
+def test_only_the_steps_asked_for_are_listed(tmp_path: Path) -> None:
+    events = [make_span(0, 10, name="ProfilerStep#1"), make_span(10, 20, name="ProfilerStep#2")]
+    events += [make_kernel(1, 2), make_kernel(11, 12)]
+    (row,) = rows_of(run(write_trace(tmp_path, events), "--csv", "-", "--steps", "2").stdout)
+    assert row["step"] == "2"
 
 
 def test_a_run_folder_is_asked_for_one_of_its_traces(tmp_path: Path) -> None:

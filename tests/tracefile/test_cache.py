@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 from collections.abc import Iterator
 from dataclasses import fields
@@ -126,3 +127,17 @@ def test_the_entries_not_used_for_longest_make_room(
     monkeypatch.setattr(cache, "LARGEST_BYTES", int(size * 2.5))
     cache._make_room(folder)
     assert [cache.entry_of(path, folder).exists() for path in paths] == [True, False, True]
+
+
+@pytest.mark.parametrize("file", ["activities.parquet", "calls.parquet", "host.parquet", "trace.json"])
+def test_no_flipped_bit_passes_for_another_figure(file: str, folder: Path) -> None:
+    path = DATA / "vit_reduce-overhead.json.gz"
+    first = read_and_keep(path, folder)
+    (entry,) = folder.iterdir()
+    sound = (entry / file).read_bytes()
+    for position in random.Random(0).sample(range(len(sound)), 40):
+        spoilt = bytearray(sound)
+        spoilt[position] ^= 1 << position % 8
+        (entry / file).write_bytes(spoilt)
+        assert cache.load(entry, str(path)) is None, position
+    assert same(read_and_keep(path, folder), first)

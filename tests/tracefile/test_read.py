@@ -66,7 +66,7 @@ def test_words_may_stand_where_numbers_are_expected(tmp_path: Path) -> None:
     trace = make_trace(tmp_path, events)
     assert trace.threads[0].pid == "Spans"
     assert trace.activities["correlation"].to_list() == [5]
-    assert trace.activities["stream"].to_list() == [None]
+    assert trace.activities["stream"].to_list() == [7]
 
 
 def test_a_bare_array_of_events_is_a_trace(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,24 @@ def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(TracekitError, match=r"pip install '\.\[remote\]'"):
         read_trace("https://host/trace.json")
+
+
+def test_a_pipe_is_read_once(plain: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(plain.read_bytes()))
+    writer.start()
+    trace = read_trace(pipe, cache_folder=tmp_path / "cache")
+    writer.join()
+    assert trace.activities.height == 2
+
+
+def test_whatever_a_file_system_raises_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = pytest.importorskip("fsspec")
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no such bucket")
+
+    monkeypatch.setattr(fsspec, "open", fail)
+    with pytest.raises(TracekitError, match="cannot be read: RuntimeError: no such bucket"):
+        read_trace("memory://bucket/trace.json")

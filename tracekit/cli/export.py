@@ -9,6 +9,10 @@ import click
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import Console
+
+    from tracekit.cli.reading import Reading
+    from tracekit.model.trace import Trace
 
 #: A cell that begins so is run as a formula by spreadsheets.
 FORMULA = r"^[=+\-@\t\r]"
@@ -27,8 +31,12 @@ FORMULA = r"^[=+\-@\t\r]"
     metavar="steps|whole|NAME",
     help="What the CSV holds: the marked steps, all of it, or spans by name or regular expression.",
 )
+@click.option("--steps", metavar="N|N-M", help="In the CSV only the marked steps with these numbers.")
+@click.option("--rank", default=0, show_default=True, type=click.IntRange(min=0), help="What HTA is to call it.")
 @click.option("--no-cache", is_flag=True, help="Read the file anew, and keep nothing of it.")
-def export(trace: str, hta: Path | None, csv: str | None, window: str, no_cache: bool) -> None:
+def export(
+    trace: str, hta: Path | None, csv: str | None, window: str, steps: str | None, rank: int, no_cache: bool
+) -> None:
     """Write TRACE for other tools.
 
     --hta: a folder that hta.trace_analysis.TraceAnalysis takes as its trace_dir; Triton's launch events are no longer
@@ -36,6 +44,7 @@ def export(trace: str, hta: Path | None, csv: str | None, window: str, no_cache:
     """
     from tracekit import store
     from tracekit.cli.output import check_output_path, console_beside, say
+    from tracekit.cli.reading import Reading, parse_steps
     from tracekit.errors import TracekitError
     from tracekit.tracefile.hta import export_for_hta
 
@@ -47,18 +56,25 @@ def export(trace: str, hta: Path | None, csv: str | None, window: str, no_cache:
         raise TracekitError(f"{trace} is a run folder: name one of its traces ({names})")
     console = console_beside(csv)
     if hta is not None:
-        say(console, f"written: {export_for_hta(trace, hta)}")
+        say(console, f"written: {export_for_hta(trace, hta, rank=rank)}")
     if csv is not None:
-        _write_csv(_rows(trace, window, cached=not no_cache), csv)
-        if csv != "-":
-            say(console, f"written: {csv}")
+        reading = Reading(window, parse_steps(steps), cached=not no_cache)
+        _export_csv(reading.read(trace), reading, csv, console)
 
 
-def _rows(trace: str, window: str, *, cached: bool) -> pl.DataFrame:
+def _export_csv(trace: Trace, reading: Reading, csv: str, console: Console) -> None:
+    """Raises TracekitError, after writing what there is, when the trace could be read in part only."""
     from tracekit.analysis.listing import list_activities
-    from tracekit.cli.reading import read_with_bar
+    from tracekit.cli.output import say
+    from tracekit.errors import TracekitError
 
-    return list_activities(read_with_bar(trace, cached=cached), window=window)
+    _write_csv(list_activities(trace, window=reading.window, steps=reading.steps), csv)
+    if csv != "-":
+        say(console, f"written: {csv}")
+    if trace.truncated or trace.skipped:
+        raise TracekitError(
+            f"{trace.path} is damaged, and the CSV holds what could be read; `tracekit analyze` says more"
+        )
 
 
 def _write_csv(rows: pl.DataFrame, path: str) -> None:
@@ -66,11 +82,9 @@ def _write_csv(rows: pl.DataFrame, path: str) -> None:
 
     from tracekit.cli.output import write_file
 
+    text_columns = pl.col(pl.String)
     safe = rows.with_columns(
-        pl.when(pl.col("name").str.contains(FORMULA))
-        .then(pl.lit("'") + pl.col("name"))
-        .otherwise(pl.col("name"))
-        .alias("name")
+        pl.when(text_columns.str.contains(FORMULA)).then(pl.lit("'") + text_columns).otherwise(text_columns).name.keep()
     )
     text = safe.write_csv(float_precision=3)
     if path == "-":

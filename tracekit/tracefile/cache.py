@@ -1,13 +1,15 @@
 """Traces that were read before, kept as Parquet tables in the user's cache folder.
 
 An entry is named after the content of the file it was made of, so it is never stale; one that is damaged is made anew.
-Entries are written under another name first and then renamed: half an entry is none.
+Entries are written under another name first and then renamed: half an entry is none. Parquet readers check no sums, and
+a flipped bit would pass for another figure: an entry keeps those of its files.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import logging
 import os
 import shutil
@@ -25,7 +27,7 @@ from tracekit.model.trace import Device, Thread, Trace
 from tracekit.tracefile.tables import SCHEMAS
 
 #: Part of an entry's name: to be raised when the tables, or how they are filled, change.
-FORMAT = 2
+FORMAT = 3
 ABOUT = "trace.json"
 #: Files below this are read as fast as their entry would be.
 SMALLEST_BYTES = 1 << 20
@@ -37,8 +39,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class About:
-    """All of a trace but its tables and its path."""
+    """All of a trace but its tables and its path, and the sums of the tables' files."""
 
+    sums: dict[str, str]
     events: int
     bytes: int
     skipped: dict[str, int]
@@ -70,19 +73,41 @@ def entry_of(path: Path, folder: Path) -> Path:
 def load(entry: Path, name: str) -> Trace | None:
     """The trace as it was read before, now called `name`; None where there is no sound entry."""
     try:
-        about = msgspec.json.decode((entry / ABOUT).read_bytes(), type=About)
-        tables: dict[str, Any] = {
-            name: pl.read_parquet(entry / f"{name}.parquet", memory_map=False) for name in SCHEMAS
-        }
+        about = _read_about(entry / ABOUT)
+        tables: dict[str, Any] = {table: _read_table(entry, table, about.sums[table]) for table in SCHEMAS}
         os.utime(entry)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
+    except (OSError, DamagedEntryError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
         log.info("the cached %s is damaged (%s): it is made anew", entry, error)
         return None
-    if any(tables[name].schema != pl.Schema(schema) for name, schema in SCHEMAS.items()):
-        return None
-    return Trace(path=name, **{field.name: getattr(about, field.name) for field in fields(About)}, **tables)
+    kept = (field.name for field in fields(About) if field.name != "sums")
+    return Trace(path=name, **{each: getattr(about, each) for each in kept}, **tables)
+
+
+class DamagedEntryError(Exception):
+    """A file of an entry is not what was written."""
+
+
+def _read_about(path: Path) -> About:
+    """Its first line is the sum of what follows."""
+    sum_, _, text = path.read_bytes().partition(b"\n")
+    _check(path, text, sum_.decode(errors="replace"))
+    return msgspec.json.decode(text, type=About)
+
+
+def _read_table(entry: Path, table: str, sum_: str) -> pl.DataFrame:
+    path = entry / f"{table}.parquet"
+    content = path.read_bytes()
+    _check(path, content, sum_)
+    return pl.read_parquet(io.BytesIO(content))
+
+
+def _check(path: Path, content: bytes, sum_: str) -> None:
+    import xxhash
+
+    if xxhash.xxh3_128_hexdigest(content) != sum_:
+        raise DamagedEntryError(f"{path.name} has changed")
 
 
 def save_beside(trace: Trace, entry: Path) -> threading.Thread:
@@ -103,19 +128,33 @@ def _save(trace: Trace, entry: Path) -> None:
 
 def save(trace: Trace, entry: Path) -> None:
     """Writes the entry. Raises OSError where the folder cannot be written to."""
+    import xxhash
+
     entry.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=entry.parent, prefix=".draft-"))
     try:
-        for name in SCHEMAS:
-            getattr(trace, name).write_parquet(draft / f"{name}.parquet", compression="lz4", statistics=False)
-        about = About(**{field.name: getattr(trace, field.name) for field in fields(About)})
-        (draft / ABOUT).write_bytes(msgspec.json.encode(about))
+        sums: dict[str, str] = {
+            table: _write_table(getattr(trace, table), draft / f"{table}.parquet") for table in SCHEMAS
+        }
+        kept = {field.name: getattr(trace, field.name) for field in fields(About) if field.name != "sums"}
+        text = msgspec.json.encode(About(sums=sums, **kept))
+        (draft / ABOUT).write_bytes(xxhash.xxh3_128_hexdigest(text).encode() + b"\n" + text)
         shutil.rmtree(entry, ignore_errors=True)
         # Another process may have been faster; its entry is as good.
         with contextlib.suppress(FileExistsError):
             draft.rename(entry)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _write_table(table: pl.DataFrame, path: Path) -> str:
+    """Returns the sum of what was written."""
+    import xxhash
+
+    content = io.BytesIO()
+    table.write_parquet(content, compression="lz4", statistics=False)
+    path.write_bytes(content.getbuffer())
+    return xxhash.xxh3_128_hexdigest(content.getbuffer())
 
 
 def _make_room(folder: Path) -> None:

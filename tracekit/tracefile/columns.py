@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.tracefile.events import NONE, Arguments, Event, Identifier, Number
-from tracekit.tracefile.identifiers import MOST_DEVICES, device_number, whole
+from tracekit.tracefile.events import NONE, Arguments, Event, Identifier
+from tracekit.tracefile.identifiers import MOST_DEVICES, device_number, trailing_number, whole
 
 TableName = Literal["activities", "calls", "host"]
 Ints = NDArray[np.int64]
@@ -54,6 +54,9 @@ CALL_CATEGORIES = (
     "privateuse1_runtime",
     "privateuse1_driver",
 )
+
+#: All that Chrome's format knows.
+PHASES = frozenset("BEXiICbnestfPNODMVvRcSTpF()")
 
 #: Longer than this is no duration but an overflow: 2**53 ns is 104 days.
 LONGEST_US = 2**53 / 1e3
@@ -130,7 +133,10 @@ class Columns:
                 continue
             complete = [event for event in some if event.ph == "X"]
             self._add_block(place, complete)
-            paired = paired or len(complete) < len(some)
+            if len(complete) < len(some):
+                paired = True
+                unknown = sum(1 for event in some if event.ph not in PHASES)
+                self.skipped.update({"of no known phase": unknown} if unknown else {})
         if paired:
             # In the order of the file: an end has no category, and belongs to the last beginning of its thread.
             self._add_pairs([event for event in events if event.ph in ("B", "E")])
@@ -143,24 +149,40 @@ class Columns:
         self._open.clear()
 
     def _add_pairs(self, pairs: list[Event]) -> None:
-        """`B` and `E` of a thread belong together as brackets do, whatever stands between them."""
+        """`B` and `E` of a thread belong together as brackets do, whatever stands between them; an end that has a name
+        belongs to the last beginning of that name, and what was begun since then has lost its own."""
         ended: dict[tuple[TableName, str], list[Event]] = defaultdict(list)
         for event in pairs:
             stack = self._open[event.pid, event.tid]
             if event.ph == "B":
                 stack.append(event)
                 continue
-            begun = stack.pop() if stack else None
+            begun = self._close(stack, event.name)
             place = place_of(begun.cat) if begun else place_of(event.cat)
-            if begun is None or begun.ts is None or event.ts is None:
+            begin_us, end_us = number(begun.ts if begun else None), number(event.ts)
+            if begun is None or begin_us is None or end_us is None:
                 if place is not None:
                     self.skipped["an end without a beginning"] += 1
             elif place is not None:
-                begun.dur = event.ts - begun.ts
+                begun.dur = end_us - begin_us
                 begun.args = begun.args or event.args
                 ended[place].append(begun)
         for place, some in ended.items():
             self._add_block(place, some)
+
+    def _close(self, stack: list[Event], name: str | None) -> Event | None:
+        """What ends, taken off the stack; None where nothing of that name was begun."""
+        if name is None:
+            return stack.pop() if stack else None
+        at = next((i for i in reversed(range(len(stack))) if stack[i].name in (name, None)), None)
+        if at is None:
+            return None
+        lost = sum(1 for event in stack[at + 1 :] if place_of(event.cat))
+        if lost:
+            self.skipped["begun and never ended"] += lost
+        begun = stack[at]
+        del stack[at:]
+        return begun
 
     def _add_block(self, place: tuple[TableName, str], events: list[Event]) -> None:
         events, starts, durations = self._usable(events)
@@ -186,7 +208,7 @@ class Columns:
         if table == "activities":
             return {
                 "device": self._devices(events, arguments),
-                "stream": _filled(identifiers([each.stream for each in arguments]), [event.tid for event in events]),
+                "stream": _streams(identifiers([each.stream for each in arguments]), events),
                 "correlation": correlation,
                 "bytes": identifiers([each.bytes for each in arguments]),
             }
@@ -249,21 +271,29 @@ class Columns:
                 self.peak_allocated_bytes = max(self.peak_allocated_bytes or 0, total)
 
 
-def _doubles(numbers: Sequence[Number | None]) -> NDArray[np.float64]:
-    """Missing numbers, and such as no double holds, become NaN."""
+def _doubles(numbers: Sequence[Identifier | None]) -> NDArray[np.float64]:
+    """Missing numbers, words, and such as no double holds, become NaN."""
     try:
         return np.array(numbers, dtype=np.float64)
-    except OverflowError:
-        return np.array([None if abs(each or 0) > LONGEST_TS_US else each for each in numbers], dtype=np.float64)
+    except (OverflowError, ValueError):
+        return np.array([number(each) for each in numbers], dtype=np.float64)
+
+
+def number(value: Identifier | None) -> float | None:
+    """A time, also one in words; None for what is none."""
+    try:
+        return float(value) if value is not None else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def identifiers(values: Sequence[Identifier | None]) -> Ints:
-    """As numbers; NONE for a word, for what fits no 64-bit column, and for what is missing."""
-    try:
-        return np.array(values, dtype=np.int64)
-    except (ValueError, TypeError, OverflowError):
-        found = [whole(value) for value in values]
-        return np.array([NONE if number is None else number for number in found], dtype=np.int64)
+    """As numbers; NONE for a word, a fraction, for what fits no 64-bit column, and for what is missing."""
+    numbers = np.array(values)
+    if numbers.dtype == np.int64:
+        return numbers
+    found = [whole(value) for value in values]
+    return np.array([NONE if number is None else number for number in found], dtype=np.int64)
 
 
 def _positive(values: Ints) -> Ints:
@@ -271,6 +301,10 @@ def _positive(values: Ints) -> Ints:
     return np.where(values > 0, values, NONE)
 
 
-def _filled(values: Ints, others: Sequence[Identifier | None]) -> Ints:
-    missing = values == NONE
-    return np.where(missing, identifiers(others), values) if missing.any() else values
+def _streams(stated: Ints, events: Sequence[Event]) -> Ints:
+    """Of an activity that does not state its stream the thread is one, by its number or by a name that ends in one."""
+    missing = stated == NONE
+    if not missing.any():
+        return stated
+    numbers = [trailing_number(event.tid) for event in events]
+    return np.where(missing, np.array([NONE if each is None else each for each in numbers], dtype=np.int64), stated)

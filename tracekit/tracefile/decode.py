@@ -24,6 +24,10 @@ EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 BETWEEN_EVENTS = re.compile(rb"\},\s*\{")
 #: Strings, which may hold brackets and may not be whole, and brackets.
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+#: Strings as above, and numbers that are none to JSON.
+NO_NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|-?\b(?:NaN|Infinity)\b', re.DOTALL)
+#: The end of a list that is none: another event follows.
+STRAY_END = re.compile(r'\]\s*,\s*\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args)"')
 NEXT_OR_END = re.compile(r"\s*(?:,\s*\{|\]|$)")
 NEXT = re.compile(r"\s*(?:,\s*\{|\])")
 BLANK = " \t\r\n,"
@@ -33,11 +37,14 @@ BOM = b"\xef\xbb\xbf"
 
 #: What cannot be decoded at once is tried in chunks of this size, so that damage costs its neighbourhood alone.
 CHUNK_BYTES = 1 << 16
+#: How often a text is looked through for closing brackets.
+ROUNDS = 16
 #: How far an event that does not end is followed before it is given up for broken.
 PATIENCE = 1 << 20
-#: No event is longer, nor what stands behind the events; and what stands before them is shorter.
+#: No event is longer; and what stands before the events, and behind them, is shorter.
 LONGEST_BYTES = 1 << 28
 LONGEST_BEGINNING = 1 << 26
+LONGEST_TAIL = 1 << 26
 LONGEST_KEY = 256
 
 EVENTS = msgspec.json.Decoder(list[Event])
@@ -70,7 +77,8 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
             yield from _decode_before(b"".join(held), decoding)
             return
         if end is None or size < wanted:
-            held.append(piece)
+            if not _is_blank(piece) or not all(map(_is_blank, held)):
+                held.append(piece)
             continue
         stretch = _decode_stretch(_joined(b"".join(held), memoryview(piece)[:end]), decoding)
         yield from stretch.events
@@ -92,6 +100,10 @@ def _decode_before(text: bytes, decoding: Decoding) -> list[list[Event]]:
     """The events before the one that does not end."""
     end = _last_end(text)
     return _decode_stretch(_joined(b"", text[:end]), decoding).events if end else []
+
+
+def _is_blank(text: bytes) -> bool:
+    return not text.strip(BLANK_BYTES)
 
 
 def _joined(rest: bytes, more: bytes | memoryview) -> bytes:
@@ -123,10 +135,12 @@ def _read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
             return begun[1:]
         if begun and not begun.startswith(b"{"):
             break
-        found = EVENTS_KEY.search(begun, searched)
+        found = list(EVENTS_KEY.finditer(begun, searched))
         if found:
-            decoding.header = _header(begun[: found.start()].rstrip().rstrip(b",") + b"}")
-            return begun[found.end() :]
+            # Of several the first that is the object's own, not of something in it.
+            own = next((each for each in found if _read_header(begun[: each.start()], decoding)), None)
+            decoding.skipped.update({} if own else {"before the events": 1})
+            return begun[(own or found[0]).end() :]
         if len(begun) > LONGEST_BEGINNING:
             break
     raise TracekitError(_why_no_trace(begun, decoding.name))
@@ -171,7 +185,7 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
             found.append(EVENTS.decode(chunk))
             left = b""
         except DECODE_ERRORS:
-            salvaged = _salvage(chunk[1:-1], decoding, final=False)
+            salvaged = _decode_lenient(chunk, decoding)
             found += salvaged.events
             left = salvaged.left
             if salvaged.tail is not None:
@@ -179,17 +193,33 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
     return _Stretch(found, left)
 
 
+def _decode_lenient(chunk: bytes, decoding: Decoding) -> _Stretch:
+    """Most chunks that are no JSON are but for NaN and Infinity, which count as missing."""
+    try:
+        return _Stretch([EVENTS.decode(NO_NUMBERS.sub(_null_for_none, chunk))])
+    except DECODE_ERRORS:
+        return _salvage(chunk[1:-1], decoding, final=False)
+
+
+def _null_for_none(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[0].startswith(b'"') else b"null"
+
+
 def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
     """The last events, the end of their list, and what stands behind it."""
     rest = rest.lstrip(BLANK_BYTES)
     try:
-        if decoding.in_object:
+        if not decoding.in_object:
+            yield EVENTS.decode(b"[" + rest)
+            return
+        # Of two lists of events the decoder would keep the second.
+        second = EVENTS_KEY.search(rest)
+        if not second:
             ending = msgspec.json.decode(b'{"traceEvents":[' + rest, type=Ending)
             _merge(decoding, ending)
             yield ending.traceEvents
-        else:
-            yield EVENTS.decode(b"[" + rest)
-        return
+            return
+        end = _last_end(rest[: second.start()]) or 0
     except DECODE_ERRORS:
         # Decoded in parts below, the last of them event by event.
         end = _last_end(rest) or 0
@@ -198,8 +228,10 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
     if stretch.tail is None:
         stretch = _salvage(stretch.left + rest[end:], decoding, final=True)
         yield from stretch.events
-    decoding.truncated = stretch.tail is None
-    _read_tail(stretch.tail or b"", iter(()), decoding)
+    if stretch.tail is None:
+        decoding.truncated = True
+    else:
+        _read_tail(stretch.tail, iter(()), decoding)
 
 
 def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
@@ -208,34 +240,48 @@ def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
     # Not strict: control characters in names are common in broken exports.
     scan = json.JSONDecoder(strict=False).raw_decode
     events: list[Event] = []
+    brackets = _Brackets(text)
     position = 0
     while position < len(text):
         if text[position] in BLANK:
             position += 1
             continue
         if text[position] == "]":
+            if STRAY_END.match(text, position):
+                decoding.skipped["invalid JSON"] += 1
+                position += 1
+                continue
+            if not final and not text[position + 1 :].strip(BLANK):
+                # What follows tells whether this is the end.
+                return _Stretch([events], text[position:].encode())
             return _Stretch([events], tail=text[position + 1 :].encode())
+        begin = position
         try:
-            raw, position = scan(text, position)
-        except (json.JSONDecodeError, RecursionError) as error:
-            following = _behind_broken(text, position, error, final=final)
+            raw, position = scan(text, begin)
+        except (ValueError, RecursionError) as error:
+            # A ValueError of another kind: a number with more digits than Python reads.
+            following = _behind_broken(brackets, position, error, final=final)
             if following is None:
                 # The last event of a file that was cut off is not a broken event, nor is one that goes on behind.
                 return _Stretch([events], b"" if final else text[position:].encode())
             decoding.skipped["invalid JSON"] += 1
             position = following
             continue
+        if "\0" in text[begin:position]:
+            # A block that was never written to the disk reads as zeros, which are no part of any name.
+            decoding.skipped["zeros inside"] += 1
+            continue
         _keep(raw, events, decoding.skipped)
     return _Stretch([events])
 
 
-def _behind_broken(text: str, begin: int, error: json.JSONDecodeError | RecursionError, *, final: bool) -> int | None:
+def _behind_broken(brackets: _Brackets, begin: int, error: ValueError | RecursionError, *, final: bool) -> int | None:
     """Where to read on after an event that cannot be read; None if it is not whole.
 
     Most broken events have their brackets in order, and end where these close. Where they do not, the next thing that
     looks like an event is taken for one.
     """
-    end = _close(text, begin)
+    text, end = brackets.text, brackets.close(begin)
     if end is not None and (NEXT if final and _ran_out(text, error) else NEXT_OR_END).match(text, end):
         return end
     if _ran_out(text, error) or (end is None and not final and len(text) - begin < PATIENCE):
@@ -244,33 +290,75 @@ def _behind_broken(text: str, begin: int, error: json.JSONDecodeError | Recursio
     return following.end() if following else None
 
 
-def _ran_out(text: str, error: json.JSONDecodeError | RecursionError) -> bool:
+def _ran_out(text: str, error: ValueError | RecursionError) -> bool:
     """Whether nothing is wrong with what was read but that it ends."""
-    if isinstance(error, RecursionError):
+    if not isinstance(error, json.JSONDecodeError):
         return False
     # A word or an escape that is cut off is called wrong where it begins.
     return error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip()) - LONGEST_WORD
 
 
-def _close(text: str, begin: int) -> int | None:
-    """Where the brackets opened at `begin` are closed; None if the text is over before."""
-    depth = 0
-    for token in TOKENS.finditer(text, begin):
-        if token[0] in "{[":
-            depth += 1
-        elif token[0] in "}]":
-            depth -= 1
-            if depth == 0:
-                return token.end()
-    return None
+@dataclass
+class _Brackets:
+    """Where brackets are closed in a text. What was looked at once is kept, and there is an end to looking: a text of
+    nothing but beginnings would be followed to its end from each of them."""
+
+    text: str
+    _closed: dict[int, int | None] = field(default_factory=dict)
+    _looked_at: int = 0
+
+    def close(self, begin: int) -> int | None:
+        """Where the bracket at `begin` is closed; None if the text is over before."""
+        if begin not in self._closed and self._looked_at <= ROUNDS * len(self.text):
+            self._match(begin)
+        return self._closed.get(begin)
+
+    def _match(self, begin: int) -> None:
+        # What stands there may be no bracket at all, and is closed nowhere.
+        open_: list[int] = []
+        self._closed[begin] = None
+        end = len(self.text)
+        for token in TOKENS.finditer(self.text, begin):
+            if token[0] in "{[":
+                open_.append(token.start())
+            elif token[0] in "}]":
+                if open_:
+                    self._closed[open_.pop()] = token.end()
+                if not open_:
+                    end = token.end()
+                    break
+        self._looked_at += end - begin
+        self._closed.update(dict.fromkeys(open_))
 
 
 def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> None:
-    """What stands behind the events, when the list ended before the file did."""
+    """What stands behind the events, when the list ended before the file did: the rest of the trace's object, and
+    nothing after that."""
+    held, size = [begun], len(begun)
     for piece in pieces:
-        if len(begun) < LONGEST_BYTES:
-            begun += piece
-    _merge(decoding, _header(b"{" + begun.strip().removeprefix(b",").lstrip()))
+        size += len(piece)
+        if size <= LONGEST_TAIL:
+            held.append(piece)
+    text = b"".join(held).decode(errors="replace").strip()
+    if decoding.in_object:
+        text = _read_rest_of_object("{" + text.removeprefix(",").lstrip(), decoding)
+    if text or size > LONGEST_TAIL:
+        decoding.skipped["behind the end of the trace"] += 1
+
+
+def _read_rest_of_object(text: str, decoding: Decoding) -> str:
+    """What stands behind the object."""
+    try:
+        said, end = json.JSONDecoder(strict=False).raw_decode(text)
+    except (ValueError, RecursionError) as error:
+        if _ran_out(text, error):
+            decoding.truncated = True
+            return ""
+        return text
+    if "traceEvents" in said:
+        decoding.skipped["a second list of events"] += 1
+    _merge(decoding, _as_header(said, decoding))
+    return text[end:].strip()
 
 
 def _merge(decoding: Decoding, behind: Header) -> None:
@@ -281,11 +369,27 @@ def _merge(decoding: Decoding, behind: Header) -> None:
             setattr(decoding.header, key, getattr(behind, key))
 
 
-def _header(text: bytes) -> Header:
+def _read_header(begun: bytes, decoding: Decoding) -> bool:
+    """Whether it is an object but for its end."""
+    text = (begun.rstrip().rstrip(b",") + b"}").decode(errors="replace")
     try:
-        return msgspec.json.decode(text, type=Header)
-    except DECODE_ERRORS:
-        return Header()
+        said = json.JSONDecoder(strict=False).decode(text)
+    except (ValueError, RecursionError):
+        return False
+    decoding.header = _as_header(said, decoding)
+    return True
+
+
+def _as_header(said: dict[str, Any], decoding: Decoding) -> Header:
+    """What can be used of it; a field of a wrong type is counted and costs itself alone."""
+    header = Header()
+    for key in Header.__struct_fields__:
+        if key in said:
+            try:
+                setattr(header, key, getattr(msgspec.convert({key: said[key]}, Header), key))
+            except (msgspec.ValidationError, OverflowError):
+                decoding.skipped[f"{key} of a wrong type"] += 1
+    return header
 
 
 def _keep(raw: Any, events: list[Event], skipped: Counter[str]) -> None:
@@ -300,6 +404,7 @@ def _keep(raw: Any, events: list[Event], skipped: Counter[str]) -> None:
 
 def _as_event(raw: dict[str, Any]) -> Event:
     """The event; of its arguments only those that can be used. Raises ValidationError for what cannot be placed."""
+    raw = {key: _encodable(value) for key, value in raw.items()}
     try:
         return msgspec.convert(raw, Event)
     except (msgspec.ValidationError, OverflowError):
@@ -309,6 +414,11 @@ def _as_event(raw: dict[str, Any]) -> Event:
         {key: value for key, value in arguments.items() if _fits(key, value)} if isinstance(arguments, dict) else {}
     )
     return msgspec.structs.replace(event, args=msgspec.convert(usable, Arguments))
+
+
+def _encodable(value: object) -> object:
+    """Half a surrogate pair, which an escape can stand for, is no text."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _fits(key: str, value: object) -> bool:

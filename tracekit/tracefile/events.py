@@ -27,21 +27,21 @@ class Arguments(msgspec.Struct, gc=False):
 
 
 class Event(msgspec.Struct, gc=False):
-    """One element of `traceEvents`. Times are microseconds."""
+    """One element of `traceEvents`. Times are microseconds, which some tools write in words ("1.5")."""
 
     ph: str = ""
     cat: str | None = None
     name: str | None = None
     pid: Identifier | None = None
     tid: Identifier | None = None
-    ts: Number | None = None
-    dur: Number | None = None
+    ts: Identifier | None = None
+    dur: Identifier | None = None
     args: Arguments | None = None
 
 
 class DeviceProperties(msgspec.Struct, gc=False):
-    id: int
-    name: str | None = None
+    id: object = None
+    name: object = None
 
 
 class Header(msgspec.Struct, gc=False):

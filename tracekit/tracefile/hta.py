@@ -13,12 +13,16 @@ from typing import Any
 import msgspec
 
 from tracekit.errors import TracekitError
+from tracekit.tracefile.columns import place_of
 from tracekit.tracefile.source import opened
 from tracekit.tracefile.unpack import unpacked
 
 OUR_STEP = "tracekit.step#"
 THEIR_STEP = "ProfilerStep#"
-GPU_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "gpu_user_annotation")
+#: What HTA knows GPU work by, for each kind of ours.
+THEIR_CATEGORIES = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
+#: Other events of the GPU, which keep their stream.
+ON_THE_GPU = ("cuda_sync", "gpu_user_annotation")
 
 
 def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
@@ -33,25 +37,37 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
     try:
         document: Any = msgspec.json.decode(text)
         events = document if isinstance(document, list) else document["traceEvents"]
-        mended = [_mended(event) for event in events]
+        rename_steps = not _has_their_steps(events)
+        mended = [_mended(event, rename_steps=rename_steps) for event in events]
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
         raise TracekitError(f"{name} is damaged or no trace: `tracekit analyze` says what can be read of it") from None
     rest = {} if isinstance(document, list) else document
     told = {"schemaVersion": 1, "distributedInfo": {"rank": rank}, **rest, "traceEvents": mended}
     out = folder / f"rank{rank}.pt.trace.json.gz"
+    if out.exists() and Path(name).exists() and out.samefile(name):
+        raise TracekitError(f"{out} would overwrite what is read; name another folder")
+    draft = out.with_name(f".{out.name}.draft")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(gzip.compress(msgspec.json.encode(told), compresslevel=6, mtime=0))
+        draft.write_bytes(gzip.compress(msgspec.json.encode(told), compresslevel=6, mtime=0))
+        draft.replace(out)
     except OSError as error:
         raise TracekitError(f"cannot write {out}: {error.strerror}; name another folder") from None
     return out
 
 
-def _mended(event: dict[str, Any]) -> dict[str, Any]:
-    name, arguments = event.get("name"), event.get("args")
-    if isinstance(name, str) and name.startswith(OUR_STEP):
+def _mended(event: dict[str, Any], *, rename_steps: bool) -> dict[str, Any]:
+    name, arguments, category = event.get("name"), event.get("args"), event.get("cat")
+    if rename_steps and isinstance(name, str) and name.startswith(OUR_STEP):
         event = {**event, "name": THEIR_STEP + name.removeprefix(OUR_STEP)}
-    if isinstance(arguments, dict) and "stream" in arguments and event.get("cat") not in GPU_CATEGORIES:
+    table, kind = (place_of(category) if isinstance(category, str) else None) or (None, "")
+    if table == "activities":
+        return {**event, "cat": THEIR_CATEGORIES[kind]}
+    if isinstance(arguments, dict) and "stream" in arguments and category not in ON_THE_GPU:
         others = {key: value for key, value in arguments.items() if key != "stream"}
         event = {**event, "args": {**others, "launched on stream": arguments["stream"]}}
     return event
+
+
+def _has_their_steps(events: list[Any]) -> bool:
+    return any(isinstance(each, dict) and str(each.get("name")).startswith(THEIR_STEP) for each in events)

@@ -51,9 +51,10 @@ def _read(source: Source, on_bytes: OnBytes | None) -> Trace:
             columns.add(events)
     columns.finish()
     columns.skipped.update(decoding.skipped)
-    truncated = content.damaged or decoding.truncated
+    if content.damaged and not decoding.truncated:
+        columns.skipped["packed data whose checksum is wrong"] += 1
     if not columns.events:
-        raise TracekitError(_why_no_events(source.name, damaged=truncated or bool(columns.skipped)))
+        raise TracekitError(_why_no_events(source.name, damaged=decoding.truncated or bool(columns.skipped)))
     tables = build_tables(columns)
     return Trace(
         path=source.name,
@@ -61,12 +62,12 @@ def _read(source: Source, on_bytes: OnBytes | None) -> Trace:
         bytes=content.bytes,
         skipped=dict(columns.skipped),
         unplaced=columns.unplaced,
-        truncated=truncated,
+        truncated=decoding.truncated,
         activities=tables["activities"],
         calls=tables["calls"],
         host=tables["host"],
         threads=list_threads(columns),
-        devices=list_devices({d.id: d.name for d in decoding.header.deviceProperties}, tables["activities"]),
+        devices=list_devices(decoding.header.deviceProperties, tables["activities"]),
         allocations=columns.allocations,
         peak_allocated_bytes=columns.peak_allocated_bytes,
         record_flags=decoding.header.flags(),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from tracekit.errors import TracekitError
 
@@ -22,7 +22,7 @@ ENDINGS = (".json", ".json.gz", ".json.zst", ".json.zstd")
 @dataclass(frozen=True)
 class Source:
     """An open trace. `bytes` is its length as it lies there, packed or not; None where nobody knows before the end.
-    `path` is None for what is no file of this machine."""
+    `path` is where it can be read again; None for pipes and for what is no file of this machine."""
 
     name: str
     stream: BinaryIO
@@ -33,6 +33,8 @@ class Source:
 @contextmanager
 def opened(place: Path | str) -> Iterator[Source]:
     """The file, open for reading. Raises TracekitError when there is none to read."""
+    if not str(place):
+        raise TracekitError("the path of the trace is empty")
     if str(place) == STDIN:
         yield Source("standard input", _standard_input(), None, None)
     elif isinstance(place, str) and URL_MARK in place:
@@ -41,7 +43,10 @@ def opened(place: Path | str) -> Iterator[Source]:
     else:
         path = _only_trace_in(Path(place)) if Path(place).is_dir() else Path(place)
         with _opened_file(path) as file:
-            yield Source(str(path), file, path.stat().st_size, path)
+            if path.is_file():
+                yield Source(str(path), file, path.stat().st_size, path)
+            else:
+                yield Source(str(path), file, None, None)
 
 
 def _standard_input() -> BinaryIO:
@@ -90,12 +95,21 @@ def _opened_url(url: str) -> Iterator[Source]:
             f"{url} is no file of this machine, and reading it needs fsspec: pip install '.[remote]' in tracekit's"
             " checkout"
         ) from None
+    with _opened_by(fsspec, url) as file:
+        yield Source(url, file, getattr(file, "size", None), None)
+
+
+@contextmanager
+def _opened_by(fsspec: Any, url: str) -> Iterator[BinaryIO]:
+    """Only opening is guarded here: what goes wrong while it is read is said where it is read."""
     try:
-        with fsspec.open(url, "rb") as file:
-            yield Source(url, file, getattr(file, "size", None), None)
+        file = fsspec.open(url, "rb").open()
     except FileNotFoundError:
-        raise TracekitError(f"{url} is not there; check the URL") from None
+        raise TracekitError(f"{url} is not there, or may not be read; check the URL") from None
     except ImportError as error:
         raise TracekitError(f"{url} cannot be reached: {error}") from None
-    except (OSError, ValueError) as error:
-        raise TracekitError(f"{url} cannot be read: {error}") from None
+    except Exception as error:  # noqa: BLE001 (said in one line)
+        # Each file system has errors of its own.
+        raise TracekitError(f"{url} cannot be read: {type(error).__name__}: {error}") from None
+    with file:
+        yield file

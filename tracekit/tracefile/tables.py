@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.model.trace import Device, Thread
 from tracekit.tracefile.columns import Block, Columns, TableName
-from tracekit.tracefile.events import NONE
+from tracekit.tracefile.events import NONE, DeviceProperties
+from tracekit.tracefile.identifiers import device_number
 
 #: Events beyond a silence of this length do not belong to the recording.
 LONGEST_SILENCE_US = 3600e6
@@ -99,6 +102,7 @@ def list_threads(columns: Columns) -> tuple[Thread, ...]:
     return tuple(Thread(*map(str, pair)) for pair in columns.threads if isinstance(pair, tuple))
 
 
-def list_devices(named: dict[int, str | None], activities: pl.DataFrame) -> tuple[Device, ...]:
+def list_devices(stated: Iterable[DeviceProperties], activities: pl.DataFrame) -> tuple[Device, ...]:
     """The devices that did something, with their names where the trace states them."""
+    named = {device_number(each.id): str(each.name) for each in stated if each.name is not None}
     return tuple(Device(id_, named.get(id_)) for id_ in sorted(activities["device"].unique()))

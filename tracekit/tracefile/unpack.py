@@ -10,9 +10,11 @@ import contextlib
 import queue
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import zstandard
 from isal import igzip_lib, isal_zlib
@@ -28,6 +30,8 @@ GZIP_FRAME = 31
 #: Bytes read at a time, and bytes of the pieces that are handed on.
 READ_BYTES = 1 << 18
 PIECE_BYTES = 1 << 19
+ZSTD_BYTES = 1 << 8
+RESCUE_BYTES = 1 << 12
 QUEUED = 3
 LONGEST_WAIT_SECONDS = 2.0
 SHORT_WAIT_SECONDS = 0.2
@@ -108,8 +112,6 @@ def _read_all(
                 break
             content.bytes += len(piece)
             waiting.put(piece)
-    except OSError as problem:
-        error = TracekitError(f"{source.name} cannot be read: {problem.strerror or problem}")
     except BaseException as problem:  # noqa: BLE001 (raised again on the other side)
         error = problem
     waiting.put(_Ended(error))
@@ -149,11 +151,21 @@ def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> 
 
 def _packed(source: Source, on_bytes: OnBytes | None) -> Iterator[bytes]:
     done = 0
-    while part := source.stream.read(READ_BYTES):
+    while part := _read_some(source):
         done += len(part)
         if on_bytes:
             on_bytes(done, source.bytes)
         yield part
+
+
+def _read_some(source: Source) -> bytes:
+    try:
+        return source.stream.read(READ_BYTES)
+    except OSError as problem:
+        raise TracekitError(f"{source.name} cannot be read: {problem.strerror or problem}") from None
+    except Exception as problem:  # noqa: BLE001 (said in one line)
+        # Remote file systems have errors of their own.
+        raise TracekitError(f"{source.name} cannot be read: {type(problem).__name__}: {problem}") from None
 
 
 def _chained(first: bytes, parts: Iterator[bytes]) -> Iterator[bytes]:
@@ -199,9 +211,9 @@ class _Zstd:
         self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
 
     def parts(self, packed: bytes) -> Iterator[bytes]:
-        # The library gives out all that a part holds at once; small parts keep that bounded.
-        for start in range(0, len(packed), 1 << 12):
-            rest = packed[start : start + (1 << 12)]
+        # The library gives out all that a part holds at once, up to 32 KiB a byte; small parts keep that bounded.
+        for start in range(0, len(packed), ZSTD_BYTES):
+            rest = packed[start : start + ZSTD_BYTES]
             while rest:
                 if self._frame.eof:
                     self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
@@ -214,16 +226,50 @@ class _Zstd:
 
 
 def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, content: Unpacked) -> Iterator[bytes]:
-    some = False
+    given = 0
     try:
         for part in packed:
             for piece in unpacker.parts(part):
-                some = some or bool(piece)
+                given += len(piece)
                 yield piece
         content.damaged = not unpacker.whole
     except unpacker.errors:
         content.damaged = True
-    if not some:
+        if isinstance(unpacker, _Gzip) and source.path:
+            for piece in _rescued(source.path, given):
+                given += len(piece)
+                yield piece
+    if not given:
         raise TracekitError(
             f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"
         )
+
+
+def _rescued(path: Path, given: int) -> Iterator[bytes]:
+    """What a damaged gzip file holds beyond the bytes given already: with its error the fast library throws away all
+    that it had unpacked in one go. Of a file of several members only the first is read."""
+    member = zlib.decompressobj(GZIP_FRAME)
+    done = 0
+    with path.open("rb") as file:
+        while packed := file.read(RESCUE_BYTES):
+            before = member.copy()
+            try:
+                parts = [member.decompress(packed)]
+                failed = False
+            except zlib.error:
+                parts = list(_byte_by_byte(before, packed))
+                failed = True
+            for part in parts:
+                begin = max(given - done, 0)
+                done += len(part)
+                if begin < len(part):
+                    yield part[begin:]
+            if failed or member.eof:
+                return
+
+
+def _byte_by_byte(member: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
+    """All that comes before the byte that is wrong."""
+    with contextlib.suppress(zlib.error):
+        for i in range(len(packed)):
+            yield member.decompress(packed[i : i + 1])
