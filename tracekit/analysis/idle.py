@@ -154,10 +154,14 @@ def _largest(
         every += [_Chosen(each, at, parts[at], int(threads[at]), int(rows[at])) for at in longest]
     every.sort(key=lambda chosen: -chosen.length)
     origin = min((int(window[0, 0]) for window in scope.windows.values() if len(window)), default=0)
-    return tuple(_as_gap(scope, timelines, chosen, origin) for chosen in every[:LARGEST])
+    every = every[:LARGEST]
+    places = _places(timelines, [_row_to_name(timelines, chosen) for chosen in every])
+    return tuple(_as_gap(scope, timelines, chosen, place, origin) for chosen, place in zip(every, places, strict=True))
 
 
-def _as_gap(scope: Scope, timelines: dict[int, Timeline], chosen: _Chosen, origin_ns: int) -> IdleGap:
+def _as_gap(
+    scope: Scope, timelines: dict[int, Timeline], chosen: _Chosen, place: Place | None, origin_ns: int
+) -> IdleGap:
     gaps, call = chosen.gaps, chosen.of(chosen.gaps.call)
     sync = timelines[chosen.sync_thread].table["name"][chosen.sync_row] if chosen.sync_row >= 0 else None
     return IdleGap(
@@ -170,7 +174,7 @@ def _as_gap(scope: Scope, timelines: dict[int, Timeline], chosen: _Chosen, origi
         launched_by=str(scope.calls["name"][call]) if call >= 0 else None,
         sync=sync,
         host=_host_work(timelines, chosen),
-        where=_where(timelines, chosen, call),
+        where=place,
     )
 
 
@@ -200,12 +204,24 @@ def _host_work(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[HostWor
     return tuple(HostWork(name, ns / 1e3) for name, ns in spent.most_common(MOST_WORK))
 
 
-def _where(timelines: dict[int, Timeline], chosen: _Chosen, call: int) -> Place | None:
-    """Where the call was made that let the GPU run dry, else the launch that ended the gap."""
+def _row_to_name(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[int, int] | None:
+    """Thread and row of the call that let the GPU run dry, else of the launch that ended the gap."""
     if chosen.sync_row >= 0:
-        return find_places(timelines[chosen.sync_thread], np.array([chosen.sync_row]))[0]
-    timeline = timelines.get(chosen.of(chosen.gaps.thread))
-    if timeline is None or call < 0:
+        return chosen.sync_thread, chosen.sync_row
+    thread, call = chosen.of(chosen.gaps.thread), chosen.of(chosen.gaps.call)
+    if thread not in timelines or call < 0:
         return None
-    rows = timeline.table["call"].eq(call).arg_true().cast(pl.Int64).to_numpy()
-    return next(iter(find_places(timeline, rows)), None)
+    table, moment = timelines[thread].table, chosen.of(chosen.gaps.called_ns)
+    first, last = (int(table["start_ns"].search_sorted(moment, side)) for side in ("left", "right"))
+    found = table["call"].slice(first, last - first).eq(call).arg_true()
+    return (thread, first + int(found[0])) if len(found) else None
+
+
+def _places(timelines: dict[int, Timeline], rows: list[tuple[int, int] | None]) -> list[Place | None]:
+    """Where each of these calls was made; a thread's table is looked through once."""
+    places: dict[tuple[int, int], Place | None] = {}
+    for thread in {each[0] for each in rows if each}:
+        own = [each[1] for each in rows if each and each[0] == thread]
+        found = find_places(timelines[thread], np.array(own, dtype=np.int64))
+        places |= {(thread, row): place for row, place in zip(own, found, strict=True)}
+    return [places[each] if each else None for each in rows]
