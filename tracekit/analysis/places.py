@@ -59,9 +59,3 @@ def _nearest(parents: NDArray[np.int64], rows: NDArray[np.int64], wanted: NDArra
 def _names(names: pl.Series, rows: NDArray[np.int64]) -> list[str | None]:
     found = pl.Series(rows)
     return names.gather(found.set(found < 0, None)).to_list()
-
-
-def place_in_words(place: Place) -> str:
-    """`aten::item in Attention_3, model.py(12): forward`."""
-    inside = " in ".join(each for each in (place.operator, place.module) if each)
-    return ", ".join(each for each in (inside, place.line) if each)

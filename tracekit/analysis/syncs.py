@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis.gaps import Gaps, Ints
-from tracekit.analysis.places import find_places, place_in_words
+from tracekit.analysis.places import find_places
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, is_sync_call
 from tracekit.analysis.window import Scope, columns, touching
 from tracekit.model.analysis import SyncTime
@@ -95,4 +95,4 @@ def _count_calls(scope: Scope, timeline: Timeline, waits: Waits, tallies: dict[s
         tally = tallies.setdefault(name, _Tally())
         tally.count += 1
         if place is not None:
-            tally.places[place_in_words(place)] += 1
+            tally.places[place.words] += 1

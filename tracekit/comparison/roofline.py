@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tracekit.comparison.flops import PRODUCTS, flops_of
-from tracekit.comparison.traffic import bytes_of
+from tracekit.comparison.traffic import bytes_of, computes
 from tracekit.model.rates import Peak, Rates
 from tracekit.model.sequence import Activity, Operator
 
@@ -23,9 +23,9 @@ TEMPLATES = ("triton_tem_", "triton_mm", "triton_bmm", "triton_convolution", "tr
 def rates_of(activity: Activity, peak: Peak | None, output: tuple[int, ...] | None = None) -> Rates:
     """What one activity's call did and how fast, by estimate. `output` is the size of a convolution's result, if known.
 
-    For a call of several kernels this is of the one that computes, so it errs on the fast side.
+    For a call of several kernels this is of the one that computes, so it errs on the fast side; the others have none.
     """
-    operator, us = activity.operator, activity.duration_us
+    operator, us = activity.operator if computes(activity) else None, activity.duration_us
     size = bytes_of(operator) if operator else None
     flops = flops_of(operator, output) if operator else None
     bandwidth = size / us / 1e3 if size is not None and us else None

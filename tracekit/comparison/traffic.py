@@ -74,6 +74,7 @@ REDUCING = tuple(
 )
 
 TRITON = "triton_"
+COMPUTING = ("gemm", "attention", "convolution", "triton")
 
 
 def bytes_of(operator: Operator) -> int | None:
@@ -209,12 +210,13 @@ def _calls(activities: Sequence[Activity]) -> Iterator[Operator | None]:
         kernels = tuple(some)
         computing = len(kernels)
         if operator is not None and is_counted(operator.name):
-            computing = max(sum(map(_computes, kernels)), 1)
+            computing = max(sum(map(computes, kernels)), 1)
         yield from (operator for _ in range(computing))
 
 
-def _computes(activity: Activity) -> bool:
+def computes(activity: Activity) -> bool:
+    """Whether the kernel does what its operator is there for; what a library runs beside that is no call of its own."""
+    if activity.operator is None or not is_counted(activity.operator.name):
+        return activity.operator is not None
     name = activity.name.lower()
-    return activity.family in ("gemm", "attention", "convolution", "triton") and not (
-        "splitk" in name and "reduce" in name
-    )
+    return activity.family in COMPUTING and not ("splitk" in name and "reduce" in name)

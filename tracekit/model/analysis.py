@@ -194,6 +194,12 @@ class Place:
     module: str | None
     line: str | None
 
+    @property
+    def words(self) -> str:
+        """`aten::item in Attention_3, model.py(12): forward`."""
+        inside = " in ".join(each for each in (self.operator, self.module) if each)
+        return ", ".join(each for each in (inside, self.line) if each)
+
 
 @dataclass(frozen=True, slots=True)
 class IdleGap:
