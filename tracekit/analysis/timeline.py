@@ -43,7 +43,8 @@ GUARD_OPS = ("TorchDynamo Cache Lookup", "Pregraph bytecode", "AOTDispatcher Run
 COMPILED_REGION = "Torch-Compiled Region"
 INDUCTOR_CALL = "## Call CompiledFxGraph"
 COMPILING = " (dynamo_timed)"
-COLLECTING = "Python GC"
+#: The profiler's own event (`record_python_gc_info`), and gc.collect where Python stacks are recorded.
+COLLECTING = ("Python GC", "<built-in function collect>")
 
 
 @cache
@@ -75,7 +76,7 @@ def cause_of_host_event(kind: str, name: str) -> str | None:
         return "op_dispatch"
     if name.endswith(COMPILING):
         return "compile"
-    if name == COLLECTING:
+    if name in COLLECTING:
         return "gc"
     if kind == "overhead":
         return "profiler"
