@@ -111,20 +111,26 @@ class Reference:
     def _cause(self, tick: float, gap: list[float], running: list[Json]) -> str:
         over = gap[-1] + TICK
         ending = [a for a in running if a["ts"] == over]
+        begun = [step for step in self.steps if step["ts"] <= gap[0]]
+        preceding = next((self.launch(a) for a in running if end_of(a) == gap[0]), None)
+        handing_over = preceding or (begun[-1] if begun else None)
+        other = handing_over["tid"] if handing_over else None
         if ending:
             call = self.launch(ending[0])
             if call is None:
                 return "unattributed"
-            return "device" if tick >= min(max(end_of(call), gap[0]), over) else self._host(tick, call["tid"])
-        if not self.steps:
-            return "unattributed"
-        begun = [step for step in self.steps if step["ts"] <= gap[0]]
-        return self._host(tick, begun[-1]["tid"])
+            if call is preceding:
+                return "device"
+            return "device" if tick >= min(max(end_of(call), gap[0]), over) else self._host(tick, call["tid"], other)
+        return self._host(tick, begun[-1]["tid"], other) if begun else "unattributed"
 
-    def _host(self, tick: float, thread: int) -> str:
-        """What the innermost event of the thread says."""
-        found = self._innermost(tick, thread)
-        return self._said(found, thread) if found else "python" if self.has_ops else "unattributed"
+    def _host(self, tick: float, thread: int, other: int | None) -> str:
+        """What the innermost event of the thread says, else of the one that launched what ran before."""
+        for each in (thread, other):
+            found = self._innermost(tick, each) if each is not None else None
+            if found is not None:
+                return self._said(found, each)
+        return "python" if self.has_ops else "unattributed"
 
     def _innermost(self, tick: float, thread: int, begun_before: tuple[float, float, int] | None = None) -> Json | None:
         """The event that began last of those that are open; of those that began together, the shortest."""
@@ -138,12 +144,14 @@ class Reference:
         return max(open_, key=lambda each: each[0])[1] if open_ else None
 
     def _said(self, event: Json, thread: int) -> str:
-        """Its own cause, unless it began inside something that compiled."""
+        """Its own cause, unless it began inside something that compiled or collected garbage."""
         order = next(i for i, each in enumerate([*self.hosts, *self.calls]) if each is event)
         around = self._innermost(event["ts"], thread, (event["ts"], -event["dur"], order))
-        if around is not None and self._said(around, thread) == "compile":
+        inherited = self._said(around, thread) if around is not None else None
+        own = self._named(event) or "unattributed"
+        if "compile" in (inherited, own):
             return "compile"
-        return self._named(event) or "unattributed"
+        return "gc" if inherited == "gc" else own
 
     def _named(self, event: Json) -> str | None:
         if event["cat"] in CALLS:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.traces import Json, make_call, make_event, make_kernel, make_op, make_span, make_trace
 
 from tracekit.analysis import analyze
-from tracekit.model.analysis import Analysis, IdleSummary
+from tracekit.model.analysis import Analysis, IdleSummary, Place
 
 
 def idle_of(folder: Path, events: list[Json], **options: str) -> IdleSummary:
@@ -49,6 +49,7 @@ def test_before_the_launch_returned_it_is_the_host_after_it_the_device(tmp_path:
         (make_span(20, 50, name="## Call CompiledFxGraph abc ##"), "op_dispatch"),
         (make_op(20, 50, name="_compile.compile_inner (dynamo_timed)"), "compile"),
         (make_event("python_function", 20, 50, name="Python GC"), "gc"),
+        (make_event("python_function", 20, 50, name="<built-in function collect>"), "gc"),
         (make_event("python_function", 20, 50, name="model.py(3): forward"), "python"),
         (make_span(20, 50, name="my region"), "python"),
         ({**make_event("overhead", 20, 50, name="Activity Buffer Request"), "pid": -1, "tid": 0}, "profiler"),
@@ -134,6 +135,46 @@ def test_a_sync_is_charged_only_with_the_gap_that_began_under_it(tmp_path: Path)
     assert syncs["cudaDeviceSynchronize"].idle_after_us == 0
 
 
+def test_a_sync_that_waits_for_work_launched_before_it_exposes_no_gap(tmp_path: Path) -> None:
+    calls = [make_call(0, 1, correlation=1), make_call(2, 3, correlation=2)]
+    kernels = [make_kernel(5, 10, correlation=1), make_kernel(14, 20, correlation=2)]
+    waiting = make_call(6, 22, name="cudaDeviceSynchronize")
+    (sync,) = idle_of(tmp_path, [*calls, *kernels, waiting]).syncs
+    assert (sync.count, sync.idle_after_us, sync.drained) == (1, 0, 0)
+
+
+def test_the_thread_that_launched_before_explains_what_the_launching_one_does_not_record(tmp_path: Path) -> None:
+    events = [
+        make_call(-5, -1, correlation=1),
+        FIRST,
+        make_op(5, 60, name="aten::nll_loss"),
+        make_op(70, 95, name="AddBackward0", thread=2),
+        make_call(80, 90, correlation=2, thread=2),
+        SECOND,
+    ]
+    idle = idle_of(tmp_path, events)
+    assert causes_of(idle) == {"op_dispatch": 50 + 10, "launch_call": 10, "python": 10, "device": 10}
+    assert [(work.name, work.us) for work in idle.largest[0].host] == [
+        ("aten::nll_loss", 50),
+        ("AddBackward0", 10),
+        ("cudaLaunchKernel", 10),
+        (None, 10),
+    ]
+
+
+def test_each_large_gap_names_its_launch_and_where_that_was_made(tmp_path: Path) -> None:
+    python = [
+        make_event("python_function", 4, 96, name="train.py(30): step"),
+        make_event("python_function", 5, 95, name="nn.Module: Linear_2"),
+        make_event("python_function", 6, 94, name="torch/nn/modules/linear.py(134): forward"),
+        make_op(70, 92, name="aten::addmm"),
+    ]
+    (gap,) = idle_of(tmp_path, gap_with(*python)).largest
+    assert gap.launched_by == "cudaLaunchKernel"
+    assert gap.where == Place("aten::addmm", "Linear_2", "train.py(30): step")
+    assert sum(work.us for work in gap.host) == 80
+
+
 def test_a_sync_on_a_thread_that_explains_no_gap_is_counted(tmp_path: Path) -> None:
     elsewhere = make_call(40, 45, name="cudaStreamSynchronize", thread=2)
     op = make_op(39, 46, name="aten::item", thread=2)
@@ -213,6 +254,9 @@ def test_steps_close_too(tmp_path_factory: pytest.TempPathFactory, events: list[
     assert found.gpu is not None
     assert found.idle is not None
     assert sum(each.us for each in found.idle.causes) == pytest.approx(found.gpu.idle_us)
+    assert [sum(each.causes.values()) for each in found.idle.by_step] == pytest.approx(
+        [step.idle_us for step in found.steps]
+    )
     for step in found.steps:
         assert step.busy_us is not None
         assert step.idle_us is not None

@@ -19,7 +19,7 @@ from .conftest import (
 
 ANALYSIS_KEYS = [
     *("schema", "trace", "health", "window", "devices", "gpu", "kernels", "copies", "launches", "idle", "memory"),
-    *("steps", "cpu"),
+    *("steps", "cpu", "queue"),
 ]
 
 
@@ -35,8 +35,8 @@ def test_an_analysis_has_the_keys_of_its_contract_in_order():
     assert list(told["kernels"]) == ["count", "unique", "total_us", "triton_count", "short_count", "by_family", "top"]
     assert list(told["kernels"]["top"][0]) == ["name", "family", "count", "total_us", "mean_us"]
     assert list(told["launches"]) == ["count", "graph_launches", "kernels_in_graphs", "unlinked_kernels"]
-    assert list(told["idle"]) == ["gap_count", "causes", "syncs", "largest"]
-    assert list(told["idle"]["syncs"][0]) == ["call", "count", "idle_after_us", "where"]
+    assert list(told["idle"]) == ["gap_count", "causes", "syncs", "largest", "by_device", "by_step"]
+    assert list(told["idle"]["syncs"][0]) == ["call", "count", "idle_after_us", "where", "drained"]
     assert list(told["steps"][0]) == ["index", "wall_us", "busy_us", "idle_us", "kernels", "launches"]
 
 

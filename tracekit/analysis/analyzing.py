@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.analysis import cpu as cpu_only
-from tracekit.analysis import devices, idle, kernels, launches
+from tracekit.analysis import devices, idle, kernels, launches, queue
 from tracekit.analysis.health import check_health
 from tracekit.analysis.steps import measure_steps
 from tracekit.analysis.window import Scope, find_named_or_steps, find_scope
@@ -64,6 +64,7 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
         memory=_memory(trace),
         steps=measure_steps(trace, scope),
         cpu=None,
+        queue=queue.measure_queues(trace, scope),
     )
 
 

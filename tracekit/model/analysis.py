@@ -161,16 +161,44 @@ class CauseTime:
 
 @dataclass(frozen=True, slots=True)
 class SyncTime:
-    """Synchronising calls of one name in the window.
+    """Synchronising calls of one name in the window; a copy from or to pageable memory is one if it held its caller.
 
-    `idle_after_us` is the length of the idle gaps that began while such a call waited: the GPU ran dry under it.
-    `where` is the operator or Python line that most of those were called from, if recorded.
+    `idle_after_us` is the length of the idle gaps that began while such a call waited, and that work ended which was
+    launched only after it: the GPU ran dry because of the call. `drained` counts these gaps. `where` is the operator,
+    module and Python line that most of the calls were made from, as far as recorded.
     """
 
     call: str
     count: int
     idle_after_us: float
     where: str | None
+    drained: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostWork:
+    """What the host did for a part of a gap: the innermost recorded event, None where nothing is recorded."""
+
+    name: str | None
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the program a host call was made: the innermost of each kind around it, None where not recorded.
+
+    `line` is the Python function's first line (`model.py(12): forward`); one outside of torch is preferred.
+    """
+
+    operator: str | None
+    module: str | None
+    line: str | None
+
+    @property
+    def words(self) -> str:
+        """`aten::item in Attention_3, model.py(12): forward`."""
+        inside = " in ".join(each for each in (self.operator, self.module) if each)
+        return ", ".join(each for each in (inside, self.line) if each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +206,10 @@ class IdleGap:
     """A maximal stretch in which one GPU had nothing to run. `start_us` counts from the start of the window.
 
     `causes` divides the gap exactly. `before` is the activity that ended it and `after` the one that preceded it; None
-    at the edges of the window.
+    at the edges of the window. `launched_by` is the host call that launched `before`, `sync` the synchronising call
+    under which the GPU ran dry, if that exposed the gap. `host` is what the launching thread did until that launch
+    returned, largest first; the rest of the gap is the device's. `where` is where the synchronising call was made, else
+    the launch.
     """
 
     device: int
@@ -187,6 +218,26 @@ class IdleGap:
     causes: dict[str, float]
     after: str | None
     before: str | None
+    launched_by: str | None = None
+    sync: str | None = None
+    host: tuple[HostWork, ...] = ()
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceIdle:
+    """Idle time of one device by cause, in microseconds; it adds up to `DeviceUse.idle_us`."""
+
+    device: int
+    causes: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class StepIdle:
+    """Idle time of one step by cause, in microseconds, of all devices; it adds up to `StepUse.idle_us`."""
+
+    index: int
+    causes: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +248,53 @@ class IdleSummary:
     causes: tuple[CauseTime, ...]
     syncs: tuple[SyncTime, ...]
     largest: tuple[IdleGap, ...]
+    by_device: tuple[DeviceIdle, ...] = ()
+    by_step: tuple[StepIdle, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Of `count` values, in microseconds."""
+
+    count: int
+    p10_us: float
+    p50_us: float
+    p90_us: float
+    p99_us: float
+    most_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceQueue:
+    """How far the host ran ahead of one GPU in the window.
+
+    An item is what one host call launched: a kernel, a copy, a set, or a whole CUDA graph. It is handed over when its
+    call returns, or when it starts if that is earlier, and is in the queue until it starts.
+
+    At each moment of the window the GPU is starved (idle, everything handed over has ended), delayed (idle, something
+    handed over has not ended: latency, order among streams, gaps inside a graph), hand to mouth (at work, the queue
+    empty) or backed up (at work, something in the queue): the four add up to the window. `starved_items` found
+    everything handed over before them ended; of `items`. `delays` are of kernels that were launched one by one, from
+    the return of the call to the start (0 where the kernel started before its call had returned); `graph_delays` the
+    same of CUDA graphs and their first activity; None where there are none. `kernels_in_graphs` and `unlinked` (whose
+    call was not recorded, which are taken for handed over at their start) have no delay. `mean_depth` is the length of
+    the queue, averaged over time, `depths` the same for equal slices of the window.
+    """
+
+    device: int
+    items: int
+    starved_items: int
+    kernels_in_graphs: int
+    unlinked: int
+    delays: Percentiles | None
+    graph_delays: Percentiles | None
+    starved_us: float
+    delayed_us: float
+    hand_to_mouth_us: float
+    backed_up_us: float
+    mean_depth: float
+    most_depth: int
+    depths: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +344,10 @@ class CpuUse:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What one trace says. GPU parts are None for a CPU-only recording, `cpu` is None for a GPU one."""
+    """What one trace says. GPU parts are None for a CPU-only recording, `cpu` is None for a GPU one.
+
+    `queue` is None too where no activity is joined to the call that launched it.
+    """
 
     trace: TraceFacts
     health: tuple[HealthFinding, ...]
@@ -260,3 +361,4 @@ class Analysis:
     memory: MemorySummary | None
     steps: tuple[StepUse, ...]
     cpu: CpuUse | None
+    queue: tuple[DeviceQueue, ...] | None = None

@@ -19,6 +19,9 @@ MatchedBy = Literal["provenance", "anchors", "names", "unmatched"]
 #: The share by which GPU busy time differs between recordings of the same work (1 to 4 % on an H200).
 BUSY_MOVES = 0.05
 
+#: What holds a form back; `mixed` where no one thing does.
+BoundKind = Literal["launch-bound", "sync-bound", "compute-bound", "memory-bound", "copy-bound", "mixed"]
+
 #: Causes that only a recording with operators can tell apart.
 UNSEEN_BY_LIGHT = ("op_dispatch", "guards", "compile", "gc", "python")
 
@@ -90,6 +93,24 @@ class Side:
     def reads_calls(self) -> bool:
         """Whether a step of the recording is what an unprofiled call is: of one GPU, and marked."""
         return self.analysis.window.kind == "steps" and len(self.analysis.devices) == 1
+
+    @property
+    def slowdown(self) -> float | None:
+        """How many times as long as an unprofiled call a recorded step took; None where either is not known."""
+        if self.wall_us is None or self.recorded_wall_us is None or not self.reads_calls:
+            return None
+        return self.recorded_wall_us / self.wall_us
+
+    @property
+    def idle_share(self) -> float | None:
+        """Idle time of the unprofiled call as a share of it, 0 to 1; None where it is not known."""
+        idle, wall = self.unprofiled_idle_us, self.wall_us
+        return idle / wall if idle is not None and wall else None
+
+    @property
+    def recorded_idle_share(self) -> float | None:
+        """Idle time as a share of the window as recorded; None without GPU figures."""
+        return self.analysis.gpu.idle_fraction if self.analysis.gpu else None
 
     def idle_us(self, basis: Basis) -> float | None:
         return self.unprofiled_idle_us if basis == "unprofiled" else self.recorded_idle_us
@@ -239,6 +260,23 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """What holds one side back, by the rules of docs/bounds.md. `kind` is None where what was recorded does not say.
+
+    `parts_us` divides the basis, per step: the unprofiled call, or the recorded window where there is none. Idle parts
+    are `sync`, `launch`, `compile` and `device`, GPU parts `copy`, `memory`, `compute` and `unknown`, these by
+    estimate. `starved_share` is the share of launches that found nothing in flight, as recorded. `because` says it in
+    words.
+    """
+
+    kind: BoundKind | None
+    basis: Basis
+    parts_us: dict[str, float]
+    starved_share: float | None
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     a: Side
     b: Side
@@ -249,3 +287,5 @@ class Comparison:
     coverage: Coverage | None
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
+    a_bound: Bound | None = None
+    b_bound: Bound | None = None

@@ -22,7 +22,10 @@ def analysis_json(analysis: Analysis, *, top: int = 20, side: Side | None = None
 def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
     """A comparison; each side holds its analysis."""
     fields = msgspec.to_builtins(comparison)
-    fields["a"], fields["b"] = _side(comparison.a, top), _side(comparison.b, top)
+    bounds = fields.pop("a_bound"), fields.pop("b_bound")
+    fields["a"], fields["b"] = (
+        {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)
+    )
     return _text({"schema": "tracekit.comparison/1", **fields})
 
 
@@ -44,6 +47,9 @@ def _derived(side: Side, top: int) -> dict[str, Any]:
         "busy_us": side.busy_us,
         "unprofiled_idle_us": side.unprofiled_idle_us,
         "recorded_idle_us": side.recorded_idle_us,
+        "idle_share": side.idle_share,
+        "recorded_idle_share": side.recorded_idle_share,
+        "slowdown": side.slowdown,
         "recorded_idle_by_cause_us": side.idle_by_cause(),
     }
     return {"per_step": per_step, "rich": _analysis(side.rich, top) if side.rich else None}

@@ -13,6 +13,7 @@ from tracekit.report.numbers import duration
 from tracekit.report.sections.groups import group_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
+from tracekit.report.sections.limits import limit_sentences
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.recording import health_table, recording_table
@@ -50,6 +51,7 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     yield f"# {escaped(verdict_sentence(comparison))}\n\n{escaped(subjects(comparison))}\n\n"
     evidence = verdict_evidence(comparison)
     yield f"{escaped(evidence)}\n\n" if evidence else ""
+    yield "".join(f"{escaped(sentence)}\n\n" for sentence in limit_sentences(comparison))
     for heading, texts in (("Before you rely on this", comparison.warnings), ("About this run", _about(run))):
         yield f"## {heading}\n\n" + "".join(f"- {escaped(text)}\n" for text in texts) + "\n" if texts else ""
     if comparison.findings:

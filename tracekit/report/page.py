@@ -24,6 +24,7 @@ from tracekit.report.numbers import change_with_share, count, duration, percent,
 from tracekit.report.sections.groups import group_label, group_table, member_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
+from tracekit.report.sections.limits import limit_sentences
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.overview import overview_table, shared_basis
 from tracekit.report.sections.recording import health_table, recording_table
@@ -58,6 +59,7 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         plotly=Markup(_plotly_packed()) if charts else None,
         verdict=verdict_sentence(comparison),
         evidence=verdict_evidence(comparison),
+        limits=limit_sentences(comparison),
         result=RESULTS[comparison.verdict.result],
         subject=subjects(comparison),
         scope=shared_scope(comparison),

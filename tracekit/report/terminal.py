@@ -18,6 +18,7 @@ from tracekit.model.run import Run
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import count, duration, duration_change, percent, size
 from tracekit.report.sections.groups import group_label
+from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.waterfall import part_label, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
@@ -69,6 +70,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts: list[RenderableType] = [Text(printable(subjects(comparison)), style="dim"), Text()]
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
+    parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
     parts += _health([each for each in health if each.severity == "error"])
     parts += [Text(), _rendered(overview_table(comparison))]
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
@@ -111,7 +113,8 @@ def _figures(side: Side) -> RenderableType:
     drawn = _empty((Column(scope(side).capitalize(), numeric=False), Column("")))
     for label, value in _figure_rows(side):
         drawn.add_row(Text(label), Text(value))
-    return _captioned(_window(side), drawn)
+    idle = idle_sentence(side)
+    return _captioned(_window(side), drawn, f"GPU {idle}." if idle else "")
 
 
 def _window(side: Side) -> str:
@@ -132,6 +135,8 @@ def _figure_rows(side: Side) -> Iterator[tuple[str, str]]:
     if analysis.gpu:
         yield "GPU busy", duration(side.busy_us)
         yield "GPU idle, as recorded", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
+        if side.unprofiled_idle_us is not None:
+            yield "GPU idle, unprofiled", f"{duration(side.unprofiled_idle_us)} ({percent(side.idle_share)})"
     if analysis.kernels:
         yield "Kernels", count(analysis.kernels.count / side.steps)
         yield "Kernels under 10 µs", count(analysis.kernels.short_count / side.steps)

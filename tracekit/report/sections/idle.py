@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap
 from tracekit.model.comparison import Comparison, Side
 from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Table
 from tracekit.report.words import CAUSES, cause_words, scope, shared_scope
+
+#: So many kinds of host work are named in a gap.
+MOST_WORK = 2
 
 
 def causes_present(comparison: Comparison) -> tuple[str, ...]:
@@ -69,8 +72,10 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             duration(gap.start_us),
             duration(gap.duration_us),
             _leading_cause(gap.causes),
+            _host_work(gap),
             kernel_name(gap.after, 40) if gap.after else "start of the window",
             kernel_name(gap.before, 40) if gap.before else "end of the window",
+            _launch(gap),
         )
         for gap in idle.largest[:limit]
     )
@@ -80,12 +85,30 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             Column("Starts at"),
             Column("Lasts"),
             Column("Mostly", numeric=False),
+            Column("The host meanwhile", numeric=False),
             Column("After", numeric=False),
             Column("Before", numeric=False),
+            Column("Ended by", numeric=False),
         ),
         rows=rows,
         note=f"{len(rows)} of {idle.gap_count:,} gaps, as recorded{_in_which(side)}.",
     )
+
+
+def _host_work(gap: IdleGap) -> str:
+    """What the launching thread did, the largest first, as far as it is told."""
+    told = [f"{_event_name(work)} {duration(work.us)}" for work in gap.host[:MOST_WORK]]
+    return ", ".join(told) or MISSING
+
+
+def _event_name(work: HostWork) -> str:
+    return clipped(printable(work.name), 40) if work.name else "nothing recorded"
+
+
+def _launch(gap: IdleGap) -> str:
+    """The launch that ended the gap, the call that let the GPU run dry, and where that was made."""
+    told = [gap.launched_by, f"after {gap.sync}" if gap.sync else None, gap.where.words if gap.where else None]
+    return clipped(printable("; ".join(each for each in told if each)), 120) or MISSING
 
 
 def _in_which(side: Side) -> str:
@@ -111,6 +134,7 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         (
             printable(sync.call),
             count(sync.count / steps),
+            count(sync.drained / steps),
             duration(sync.idle_after_us / steps),
             clipped(printable(sync.where), 80) if sync.where else "not recorded",
         )
@@ -121,6 +145,7 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         columns=(
             Column("Call", numeric=False),
             Column("Count"),
+            Column("GPU ran dry"),
             Column("Idle behind it"),
             Column("Where", numeric=False),
         ),
