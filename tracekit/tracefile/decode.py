@@ -11,12 +11,20 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from tracekit.errors import TracekitError
-from tracekit.tracefile.events import Arguments, Ending, Event, Header
+from tracekit.tracefile.events import (
+    Arguments,
+    Ending,
+    Event,
+    Header,
+    ShapedArguments,
+    ShapedEnding,
+    ShapedEvent,
+)
 
 #: Where an event may begin again after one that cannot be read: as the next of a list, never within an event.
 NEXT_EVENT = re.compile(r'[,\[]\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args)")')
@@ -41,19 +49,38 @@ LONGEST_BEGINNING = 1 << 26
 LONGEST_KEY = 256
 
 EVENTS = msgspec.json.Decoder(list[Event])
+SHAPED_EVENTS = msgspec.json.Decoder(list[ShapedEvent])
+SHAPES = ("Input Dims", "Input type")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
 @dataclass
 class Decoding:
     """What is known of a file besides its events, complete once they are over: what it says of itself, what was left
-    out and why, whether its end is missing, and whether its events stand in an object or are the file's own list."""
+    out and why, whether its end is missing, and whether its events stand in an object or are the file's own list. With
+    `shapes` events are read with the inputs of operators."""
 
     name: str
+    shapes: bool = False
     header: Header = field(default_factory=Header)
     skipped: Counter[str] = field(default_factory=Counter)
     truncated: bool = False
     in_object: bool = True
+
+    def events(self, text: bytes) -> list[Event]:
+        """The events of a JSON list."""
+        if self.shapes:
+            # A list is not covariant, but nothing is put into it.
+            return cast("list[Event]", SHAPED_EVENTS.decode(text))
+        return EVENTS.decode(text)
+
+    def ending(self, text: bytes) -> tuple[Header, list[Event]]:
+        """What a file says of itself behind its last events, and these."""
+        if self.shapes:
+            shaped = msgspec.json.decode(text, type=ShapedEnding)
+            return shaped, cast("list[Event]", shaped.traceEvents)
+        ending = msgspec.json.decode(text, type=Ending)
+        return ending, ending.traceEvents
 
 
 def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[Event]]:
@@ -152,7 +179,7 @@ def _last_end(text: bytes) -> int | None:
 def _decode_stretch(stretch: bytes, decoding: Decoding) -> _Stretch:
     """`stretch` is a JSON list, if it ends where it seems to."""
     try:
-        return _Stretch([EVENTS.decode(stretch)])
+        return _Stretch([decoding.events(stretch)])
     except DECODE_ERRORS:
         return _decode_chunks(stretch[1:-1], decoding)
 
@@ -168,7 +195,7 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
         end = following.start() + 1 if following else len(stretch)
         chunk, position = _joined(left, stretch[position:end]), end
         try:
-            found.append(EVENTS.decode(chunk))
+            found.append(decoding.events(chunk))
             left = b""
         except DECODE_ERRORS:
             salvaged = _salvage(chunk[1:-1], decoding, final=False)
@@ -184,11 +211,11 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
     rest = rest.lstrip(BLANK_BYTES)
     try:
         if decoding.in_object:
-            ending = msgspec.json.decode(b'{"traceEvents":[' + rest, type=Ending)
-            _merge(decoding, ending)
-            yield ending.traceEvents
+            header, events = decoding.ending(b'{"traceEvents":[' + rest)
+            _merge(decoding, header)
+            yield events
         else:
-            yield EVENTS.decode(b"[" + rest)
+            yield decoding.events(b"[" + rest)
         return
     except DECODE_ERRORS:
         # Decoded in parts below, the last of them event by event.
@@ -225,7 +252,7 @@ def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
             decoding.skipped["invalid JSON"] += 1
             position = following
             continue
-        _keep(raw, events, decoding.skipped)
+        _keep(raw, events, decoding)
     return _Stretch([events])
 
 
@@ -288,27 +315,36 @@ def _header(text: bytes) -> Header:
         return Header()
 
 
-def _keep(raw: Any, events: list[Event], skipped: Counter[str]) -> None:
+def _keep(raw: Any, events: list[Event], decoding: Decoding) -> None:
     if not isinstance(raw, dict):
-        skipped["not an object"] += 1
+        decoding.skipped["not an object"] += 1
         return
     try:
-        events.append(_as_event(raw))
+        events.append(_as_event(raw, shapes=decoding.shapes))
     except (msgspec.ValidationError, OverflowError):
-        skipped["wrong type"] += 1
+        decoding.skipped["wrong type"] += 1
 
 
-def _as_event(raw: dict[str, Any]) -> Event:
+def _as_event(raw: dict[str, Any], *, shapes: bool) -> Event:
     """The event; of its arguments only those that can be used. Raises ValidationError for what cannot be placed."""
-    try:
-        return msgspec.convert(raw, Event)
-    except (msgspec.ValidationError, OverflowError):
-        event = msgspec.convert({**raw, "args": None}, Event)
     arguments = raw.get("args")
+    if shapes and isinstance(arguments, dict):
+        arguments = {key: _raw(value) if key in SHAPES else value for key, value in arguments.items()}
+        raw = {**raw, "args": arguments}
+    try:
+        return msgspec.convert(raw, ShapedEvent if shapes else Event)
+    except (msgspec.ValidationError, OverflowError):
+        event = msgspec.convert({**raw, "args": None}, ShapedEvent if shapes else Event)
     usable = (
-        {key: value for key, value in arguments.items() if _fits(key, value)} if isinstance(arguments, dict) else {}
+        {key: value for key, value in arguments.items() if key in SHAPES or _fits(key, value)}
+        if isinstance(arguments, dict)
+        else {}
     )
-    return msgspec.structs.replace(event, args=msgspec.convert(usable, Arguments))
+    return msgspec.structs.replace(event, args=msgspec.convert(usable, ShapedArguments if shapes else Arguments))
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(value).encode())
 
 
 def _fits(key: str, value: object) -> bool:
