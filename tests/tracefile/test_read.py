@@ -134,7 +134,7 @@ def test_a_truncated_gzip_file_gives_what_is_left_of_it(tmp_path: Path) -> None:
         (lambda text: text.replace('"B"', '"B\\x"'), "invalid JSON"),
         (lambda text: text.replace('"ts": 20', '"ts": NaN'), "no time"),
         (lambda text: text.replace('"dur": 5,', '"dur": Infinity,'), "no duration"),
-        (lambda text: text.replace('"ts": 20', '"ts": "noon"'), "wrong type"),
+        (lambda text: text.replace('"ts": 20', '"ts": "noon"'), "no time"),
         (lambda text: text.replace('"ts": 20', '"ts": [20]'), "wrong type"),
     ],
 )

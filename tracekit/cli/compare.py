@@ -30,6 +30,11 @@ FORMS = click.Choice(("eager", "compiled"))
     help="What is counted: the marked steps, all of it, or spans by name or regular expression.",
 )
 @click.option("--steps", metavar="N|N-M", help="Only the marked steps with these numbers.")
+@click.option(
+    "--ops",
+    metavar="TRACE",
+    help="A trace or run folder of the same model compiled without CUDA graphs, which lends its operators.",
+)
 @click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The report: PATH.html, or a folder for it; reports if not given."
@@ -44,6 +49,7 @@ def compare(
     form_b: FormName | None,
     window: str,
     steps: str | None,
+    ops: str | None,
     cpu: bool,
     out: Path | None,
     json_path: str | None,
@@ -62,9 +68,11 @@ def compare(
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
 
-    check_output_path("--json", json_path, a, b)
-    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache)
+    check_output_path("--json", json_path, a, b, ops)
+    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     one, other, run = _load_sides(a, b, (form_a, form_b), reading)
+    if ops is not None:
+        one, other = _with_operators_of(ops, one, other, reading)
     order = run.order if run and one.label != other.label else ()
     interrupted = [run for run in map(interrupted_run, {a, b or a}) if run]
     comparison = _with_interrupts(compare_sides(one, other, order), len(interrupted))
@@ -113,6 +121,17 @@ def _load_sides(
     if labels[0] == labels[1]:
         labels = [f"{Path(place).resolve().parent.name}-{label}" for place, label in zip((a, b), labels, strict=True)]
     return replace(one, label=labels[0]), replace(other, label=labels[1]), None
+
+
+def _with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
+    """Both sides, with the operators of the trace at `place` where they lack their own."""
+    from tracekit.cli.sides import borrow_operators, load_side
+    from tracekit.errors import TracekitError
+
+    lender = load_side(place, reading=reading).sequence
+    if lender is None or lender.operators == "none":
+        raise TracekitError(f"{place} holds no operators to lend: record it with ProfilerActivity.CPU and shapes")
+    return borrow_operators(one, lender), borrow_operators(other, lender)
 
 
 def _label(side: Side, place: str) -> str:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tracekit.analysis import analyze
+from tracekit.analysis.sequence import list_work
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
+from tracekit.model.sequence import Sequence
 from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
@@ -30,19 +32,26 @@ PATIENCE_SECONDS = 1.0
 class Reading:
     """What of a trace is to be read, as the options of `analyze` and `compare` say it. `steps` are the first and the
     last number of the marked steps that count, None for all. Files that were read before come from the cache if
-    `cached`."""
+    `cached`. `shapes` reads the inputs of operators too, by which the work of two sides is matched."""
 
     window: str = "auto"
     steps: tuple[int, int] | None = None
     cpu: bool = False
     cached: bool = True
+    shapes: bool = False
 
     def read(self, place: Path | str) -> Trace:
         """The trace at this place: a file, `-`, or a URL."""
-        return read_with_bar(place, cached=self.cached)
+        return read_with_bar(place, cached=self.cached, shapes=self.shapes)
 
     def analyze(self, trace: Trace) -> Analysis:
         return analyze(trace, window=self.window, steps=self.steps, cpu=self.cpu)
+
+    def list_work(self, trace: Trace) -> Sequence | None:
+        """What the GPU did, activity by activity; None where it did nothing, or shapes were not asked for."""
+        if not self.shapes or not trace.activities.height:
+            return None
+        return list_work(trace, self.window, self.steps)
 
 
 def parse_steps(text: str | None) -> tuple[int, int] | None:
@@ -56,11 +65,12 @@ def parse_steps(text: str | None) -> tuple[int, int] | None:
     return first, last
 
 
-def read_with_bar(place: Path | str, *, cached: bool = True) -> Trace:
+def read_with_bar(place: Path | str, *, cached: bool = True, shapes: bool = False) -> Trace:
     """The trace at this place; a bar on standard error shows how far reading is once it has taken a second."""
     name = Path(str(place)).name
     with bar_after(PATIENCE_SECONDS, f"reading {name}", Console(stderr=True)) as on_bytes:
-        return read_trace(place, on_bytes=on_bytes, cache_folder=default_folder() if cached else None)
+        folder = default_folder() if cached else None
+        return read_trace(place, on_bytes=on_bytes, cache_folder=folder, shapes=shapes)
 
 
 @contextmanager

@@ -9,10 +9,12 @@ from tracekit import store
 from tracekit.analysis import holds_window
 from tracekit.cli.output import write_file
 from tracekit.cli.reading import Reading
+from tracekit.comparison.matching import lacks_operators, lend_operators
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import FormName, FormResult, RecordingKind, Run
+from tracekit.model.sequence import Sequence
 from tracekit.tracefile.source import holds_traces
 
 #: All that a command without options reads.
@@ -29,11 +31,12 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     if not is_run_folder(place):
         if form is not None:
             raise TracekitError(f"{place} is a trace file: it has no forms to choose from; leave --form out")
-        analysis = reading.analyze(reading.read(place))
-        return Side(file_label(path), str(place), analysis, form=None, settings=None, environment=None)
+        trace = reading.read(place)
+        analysis, sequence = reading.analyze(trace), reading.list_work(trace)
+        return Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence)
     run = store.load(path)
     chosen = choose_form(run, path, form)
-    kind, analysis, rich = _analyze_recordings(path, chosen, reading)
+    kind, analysis, rich, sequence = _analyze_recordings(path, chosen, reading)
     return Side(
         label=chosen.name,
         path=str(store.recording_path(path, chosen, kind)),
@@ -42,7 +45,15 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
         settings=run.settings,
         environment=run.environment,
         rich=rich,
+        sequence=sequence,
     )
+
+
+def borrow_operators(side: Side, lender: Sequence) -> Side:
+    """The side with the operators of another trace of the same model, where it lacks its own (CUDA graphs)."""
+    if side.sequence is None or not lacks_operators(side.sequence):
+        return side
+    return replace(side, sequence=lend_operators(side.sequence, lender, "lent"))
 
 
 def is_run_folder(place: Path | str) -> bool:
@@ -81,8 +92,9 @@ def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
 
 def _analyze_recordings(
     folder: Path, form: FormResult, reading: Reading
-) -> tuple[RecordingKind, Analysis, Analysis | None]:
-    """Which recording the figures are of, its analysis, and the rich one's beside it.
+) -> tuple[RecordingKind, Analysis, Analysis | None, Sequence | None]:
+    """Which recording the figures are of, its analysis, the rich one's beside it, and what was done step by step, with
+    the operators of the rich one.
 
     The figures are the light one's, unless it holds no span of the window's name: a light recording of a GPU holds
     those of its steps alone. They are the rich one's then.
@@ -90,12 +102,16 @@ def _analyze_recordings(
     light = reading.read(store.recording_path(folder, form, "light"))
     rich = reading.read(store.recording_path(folder, form, "rich")) if _has_recording(form, "rich") else None
     if rich is None:
-        return "light", reading.analyze(light), None
+        return "light", reading.analyze(light), None, reading.list_work(light)
     if not holds_window(light, reading.window):
-        return "rich", reading.analyze(rich), None
+        return "rich", reading.analyze(rich), None, reading.list_work(rich)
     # What is asked for by number or name the rich recording may not have: it has fewer steps, each like the others.
     window = reading.window if holds_window(rich, reading.window) else "auto"
-    return "light", reading.analyze(light), replace(reading, steps=None, window=window).analyze(rich)
+    beside = replace(reading, steps=None, window=window)
+    sequence, lender = reading.list_work(light), beside.list_work(rich)
+    if sequence and lender and lacks_operators(sequence):
+        sequence = lend_operators(sequence, lender, "rich")
+    return "light", reading.analyze(light), beside.analyze(rich), sequence
 
 
 def file_label(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Which kernels of A and of B do the same work? Here: told by names, and by family where names differ.
+"""Which kernels of A and of B do the same work, and what became of them?
 
 The groups are a partition: every GPU activity of both sides is in exactly one of them.
 """
@@ -7,57 +7,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup, MatchedBy, Side
-
-ELEMENT_WISE = "element-wise and reduction kernels"
-
-#: The group of a family whose names differ between the sides. Element-wise work is fused across families, so its
-#: families make one group; the others are done by libraries or by the driver and stay apart.
-GROUP_OF_FAMILY = {
-    "gemm": "matrix products",
-    "attention": "attention",
-    "convolution": "convolutions",
-    "communication": "communication",
-    "memcpy": "memory copies",
-    "memset": "memory sets",
-}
-
-COPIES = (GROUP_OF_FAMILY["memcpy"], GROUP_OF_FAMILY["memset"])
+from tracekit.comparison.by_cells import group_by_cells
+from tracekit.comparison.by_names import group_by_names
+from tracekit.comparison.matching import Cell, align
+from tracekit.comparison.members import time_of
+from tracekit.model.comparison import Coverage, KernelGroup, Side
 
 
-@dataclass(frozen=True, slots=True)
-class _PerStep:
-    """The kernels or copies of one name, in one step."""
-
-    family: str
-    member: GroupMember
-
-
-@dataclass(frozen=True, slots=True)
-class _Leftover:
-    """The activities of one group, of both sides, whose names or counts differ."""
-
-    label: str
-    a: tuple[GroupMember, ...]
-    b: tuple[GroupMember, ...]
-
-
-_Key = tuple[str, str]
-
-
-def group_kernels(a: Side, b: Side) -> tuple[KernelGroup, ...]:
+def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tuple[KernelGroup, ...]:
     """Every kernel and copy of both sides in exactly one group, per step, largest change of GPU time first.
 
-    Empty when a side has no GPU figures.
+    `cells` say what belongs together where that is known (from Inductor's provenance, say); else the two sequences of
+    activities are aligned, and where a side has none kernels are told by their names. Empty when a side has no GPU
+    figures.
     """
     if not (a.analysis.kernels and b.analysis.kernels):
         return ()
-    a_times, b_times = _per_step(a), _per_step(b)
-    same = {key for key in a_times if key in b_times and _same_count(a_times[key], b_times[key])}
-    groups = [_group("unchanged", key[1], "names", (a_times[key].member,), (b_times[key].member,)) for key in same]
-    groups += [_matched_by_family(leftover) for leftover in _leftovers(a_times, b_times, same)]
+    if a.sequence is None or b.sequence is None:
+        groups = group_by_names(a, b)
+    else:
+        cells = align(a.sequence, b.sequence) if cells is None else cells
+        groups = group_by_cells(a.sequence, b.sequence, cells)
     _check_partition(groups, a, b)
     return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), group.label)))
 
@@ -67,95 +38,17 @@ def measure_coverage(groups: Iterable[KernelGroup]) -> Coverage:
     groups = tuple(groups)
     matched = tuple(group for group in groups if group.kind != "unmatched")
     return Coverage(
-        a_time_matched=_share(sum(_time(group.a) for group in matched), sum(_time(group.a) for group in groups)),
-        b_time_matched=_share(sum(_time(group.b) for group in matched), sum(_time(group.b) for group in groups)),
+        a_time_matched=_share(
+            math.fsum(time_of(group.a) for group in matched), math.fsum(time_of(group.a) for group in groups)
+        ),
+        b_time_matched=_share(
+            math.fsum(time_of(group.b) for group in matched), math.fsum(time_of(group.b) for group in groups)
+        ),
     )
 
 
 def _share(part: float, whole: float) -> float:
     return min(part / whole, 1.0) if whole else 1.0
-
-
-def _same_count(a: _PerStep, b: _PerStep) -> bool:
-    return math.isclose(a.member.count, b.member.count)
-
-
-def _per_step(side: Side) -> dict[_Key, _PerStep]:
-    """By family and name: a kernel and a memory set may share a name."""
-    kernels = side.analysis.kernels.by_name if side.analysis.kernels else ()
-    copies = side.analysis.copies.by_name if side.analysis.copies else ()
-    return {
-        (each.family, each.name): _PerStep(
-            each.family, GroupMember(each.name, each.count / side.steps, each.total_us / side.steps)
-        )
-        for each in (*kernels, *copies)
-    }
-
-
-def _leftovers(a: dict[_Key, _PerStep], b: dict[_Key, _PerStep], same: set[_Key]) -> Iterable[_Leftover]:
-    for label in (*GROUP_OF_FAMILY.values(), ELEMENT_WISE):
-        a_members, b_members = _members(a, label, same), _members(b, label, same)
-        if a_members or b_members:
-            yield _Leftover(label, a_members, b_members)
-
-
-def _members(times: dict[_Key, _PerStep], label: str, same: set[_Key]) -> tuple[GroupMember, ...]:
-    return tuple(
-        time.member
-        for key, time in times.items()
-        if key not in same and GROUP_OF_FAMILY.get(time.family, ELEMENT_WISE) == label
-    )
-
-
-def _matched_by_family(leftover: _Leftover) -> KernelGroup:
-    kind = _kind(leftover)
-    if kind == "unmatched":
-        return _group(kind, f"{leftover.label} (no match by names)", "unmatched", leftover.a, leftover.b)
-    by = {"eliminated": "in A only", "added": "in B only"}.get(kind, "matched by family only")
-    return _group(kind, f"{leftover.label} ({by})", "names", leftover.a, leftover.b)
-
-
-def _kind(leftover: _Leftover) -> GroupKind:
-    if not leftover.b:
-        return "eliminated"
-    if not leftover.a:
-        return "added"
-    if leftover.label in COPIES and not math.isclose(_count(leftover.a), _count(leftover.b)):
-        # Copies do no work that another could do instead: which of them are gone or new, names cannot tell.
-        return "unmatched"
-    if leftover.label != ELEMENT_WISE:
-        return "substituted"
-    # Fusion makes fewer kernels. As many or more could be anything (an attention kernel taken apart, say), and names
-    # cannot tell, so nothing is claimed.
-    return "fused" if _count(leftover.b) < _count(leftover.a) else "unmatched"
-
-
-def _group(
-    kind: GroupKind, label: str, how: MatchedBy, a: tuple[GroupMember, ...], b: tuple[GroupMember, ...]
-) -> KernelGroup:
-    a, b = _largest_first(a), _largest_first(b)
-    return KernelGroup(
-        kind=kind,
-        label=label,
-        how=how,
-        a=a,
-        b=b,
-        delta_count=_count(b) - _count(a),
-        delta_us=_time(b) - _time(a),
-        where=(),
-    )
-
-
-def _largest_first(members: tuple[GroupMember, ...]) -> tuple[GroupMember, ...]:
-    return tuple(sorted(members, key=lambda member: (-member.total_us, member.name)))
-
-
-def _count(members: Iterable[GroupMember]) -> float:
-    return sum(member.count for member in members)
-
-
-def _time(members: Iterable[GroupMember]) -> float:
-    return math.fsum(member.total_us for member in members)
 
 
 def _check_partition(groups: Iterable[KernelGroup], a: Side, b: Side) -> None:
@@ -164,5 +57,5 @@ def _check_partition(groups: Iterable[KernelGroup], a: Side, b: Side) -> None:
     for side, members in ((a, [m for g in groups for m in g.a]), (b, [m for g in groups for m in g.b])):
         kernels, copies = side.analysis.kernels, side.analysis.copies
         whole = ((kernels.total_us if kernels else 0.0) + (copies.total_us if copies else 0.0)) / side.steps
-        if not math.isclose(_time(members), whole, rel_tol=1e-6, abs_tol=1e-3):
-            raise AssertionError(f"kernel groups of {side.label} add up to {_time(members)} us, not to {whole} us")
+        if not math.isclose(time_of(members), whole, rel_tol=1e-6, abs_tol=1e-3):
+            raise AssertionError(f"kernel groups of {side.label} add up to {time_of(members)} us, not to {whole} us")

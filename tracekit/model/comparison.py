@@ -9,6 +9,7 @@ from typing import Literal
 
 from tracekit.model.analysis import Analysis, HealthFinding, Severity
 from tracekit.model.run import Environment, FormResult, Settings
+from tracekit.model.sequence import Sequence
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
@@ -32,6 +33,8 @@ class Side:
 
     `steps` is what every figure is divided by. `form`, `settings` and `environment` are None for a bare trace file, and
     so is `rich`, the analysis of the run's rich recording: it tells operators and shapes, but its times are distorted.
+    `sequence` is what the GPU did activity by activity, with the light recording's times; None where it was not asked
+    for or there is no GPU activity.
     """
 
     label: str
@@ -41,6 +44,7 @@ class Side:
     settings: Settings | None
     environment: Environment | None
     rich: Analysis | None = None
+    sequence: Sequence | None = None
 
     @property
     def steps(self) -> int:
@@ -229,7 +233,11 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class KernelGroup:
-    """The kernels of A and of B that do the same work. `where` is file:line or module path, empty where not known."""
+    """The kernels of A and of B that do the same work. `where` is file:line or module path, empty where not known.
+
+    `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` are
+    sentences on what shows that a library kernel was exchanged, and at what price.
+    """
 
     kind: GroupKind
     label: str
@@ -239,6 +247,8 @@ class KernelGroup:
     delta_count: float
     delta_us: float
     where: tuple[str, ...]
+    repeats: float = 1
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ class Operator:
     """One call of an operator: its name (`aten::addmm`), and the sizes and types of its inputs as recorded.
 
     `dims[i]` is the shape of input i, empty for what is no tensor; `dtypes[i]` its type as the profiler writes it
-    (`c10::BFloat16`). Both are empty where shapes were not recorded.
+    (`c10::BFloat16`). The tensors of a list stand one by one, each of the type `TensorList`. Both are empty where
+    shapes were not recorded.
     """
 
     name: str
@@ -24,13 +25,17 @@ class Activity:
     """A kernel, copy or set, in the order in which they were launched (inside a CUDA graph: started).
 
     `duration_us` is the mean over the steps that ran the same sequence. `operator` is the innermost operator around the
-    launch; None where the recording holds none (CUDA activity only, replays of CUDA graphs).
+    launch; None where the recording holds none (CUDA activity only, replays of CUDA graphs). `within` are the names of
+    the operators around the launch, the outermost first, `operator`'s the last. Activities that follow one another with
+    the same `call` were launched by one call of the outermost one; it is None where no operator is known.
     """
 
     name: str
     family: str
     duration_us: float
     operator: Operator | None
+    within: tuple[str, ...] = ()
+    call: int | None = None
 
 
 #: Where the operators come from: the recording itself, the rich recording of the same form, another trace of the same

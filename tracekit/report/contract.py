@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -30,7 +31,10 @@ def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
 
 
 def _side(side: Side, top: int) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(side)
+    fields: dict[str, Any] = msgspec.to_builtins(replace(side, sequence=None))
+    # Every activity one by one is the trace over again; where their operators come from says how far to trust groups.
+    del fields["sequence"]
+    fields["operators"] = side.sequence.operators if side.sequence else None
     return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
 
 

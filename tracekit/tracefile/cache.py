@@ -24,11 +24,13 @@ import polars as pl
 
 from tracekit import __version__
 from tracekit.model.trace import Device, Thread, Trace
-from tracekit.tracefile.tables import SCHEMAS
+from tracekit.tracefile.tables import SCHEMAS, schemas
 
 #: Part of an entry's name: to be raised when the tables, or how they are filled, change.
 FORMAT = 3
 ABOUT = "trace.json"
+#: What the name of an entry with shapes ends in.
+SHAPES = "-shapes"
 #: Files below this are read as fast as their entry would be.
 SMALLEST_BYTES = 1 << 20
 #: The folder's size above which entries that were not used for longest are removed.
@@ -61,13 +63,16 @@ def default_folder() -> Path:
     return Path(platformdirs.user_cache_dir("tracekit", appauthor=False)) / "traces"
 
 
-def entry_of(path: Path, folder: Path) -> Path:
-    """Where the entry of this file is, or will be. Reads the whole file, for its name is made of its content."""
+def entry_of(path: Path, folder: Path, *, shapes: bool = False) -> Path:
+    """Where the entry of this file is, or will be. Reads the whole file, for its name is made of its content.
+
+    A trace that was read with shapes has an entry of its own: it has columns more.
+    """
     import xxhash
 
     with path.open("rb") as file:
         content = hashlib.file_digest(file, xxhash.xxh3_128)
-    return folder / f"{content.hexdigest()}-{__version__}-{FORMAT}"
+    return folder / f"{content.hexdigest()}-{__version__}-{FORMAT}{SHAPES if shapes else ''}"
 
 
 def load(entry: Path, name: str) -> Trace | None:
@@ -80,6 +85,9 @@ def load(entry: Path, name: str) -> Trace | None:
         return None
     except (OSError, DamagedEntryError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
         log.info("the cached %s is damaged (%s): it is made anew", entry, error)
+        return None
+    expected = schemas(shapes=entry.name.endswith(SHAPES))
+    if any(tables[table].schema != pl.Schema(schema) for table, schema in expected.items()):
         return None
     kept = (field.name for field in fields(About) if field.name != "sums")
     return Trace(path=name, **{each: getattr(about, each) for each in kept}, **tables)

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.tracefile.events import NONE, Arguments, Event, Identifier
+from tracekit.tracefile.events import NONE, Arguments, Event, Identifier, ShapedArguments
 from tracekit.tracefile.identifiers import MOST_DEVICES, device_number, trailing_number, whole
 
 TableName = Literal["activities", "calls", "host"]
@@ -64,6 +64,7 @@ LONGEST_US = 2**53 / 1e3
 LONGEST_TS_US = 2**62 / 1e3
 
 NO_ARGUMENTS = Arguments()
+NO_SHAPES = ShapedArguments()
 
 
 @cache
@@ -106,8 +107,10 @@ class Block:
 
 @dataclass
 class Columns:
-    """The tables as they grow."""
+    """The tables as they grow; the host's with the inputs of operators if `shapes`."""
 
+    shapes: bool = False
+    inputs: Numbered = field(default_factory=Numbered)  # of JSON texts, as bytes
     names: Numbered = field(default_factory=Numbered)
     threads: Numbered = field(default_factory=Numbered)  # of (pid, tid), as the file writes them
     tables: dict[TableName, list[Block]] = field(default_factory=lambda: {"activities": [], "calls": [], "host": []})
@@ -201,9 +204,11 @@ class Columns:
         self.tables[table].append(block)
 
     def _more(self, table: TableName, events: list[Event]) -> dict[str, NDArray[np.int64] | NDArray[np.int32]]:
-        if table == "host":
+        if table == "host" and not self.shapes:
             return {"thread": self._threads(events)}
         arguments = [event.args or NO_ARGUMENTS for event in events]
+        if table == "host":
+            return {"thread": self._threads(events), **self._shapes(arguments)}
         correlation = _positive(identifiers([each.correlation for each in arguments]))
         if table == "activities":
             return {
@@ -213,6 +218,14 @@ class Columns:
                 "bytes": identifiers([each.bytes for each in arguments]),
             }
         return {"thread": self._threads(events), "correlation": correlation}
+
+    def _shapes(self, arguments: list[Arguments]) -> dict[str, NDArray[np.int32]]:
+        """The numbers in `inputs` of what each operator's inputs are."""
+        shaped = [each if isinstance(each, ShapedArguments) else NO_SHAPES for each in arguments]
+        return {
+            "dims": self.inputs.of(bytes(each.dims) for each in shaped),
+            "dtypes": self.inputs.of(bytes(each.dtypes) for each in shaped),
+        }
 
     def _threads(self, events: list[Event]) -> NDArray[np.int32]:
         pids, tids = [event.pid for event in events], [event.tid for event in events]

@@ -11,12 +11,20 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from tracekit.errors import TracekitError
-from tracekit.tracefile.events import Arguments, Ending, Event, Header
+from tracekit.tracefile.events import (
+    Arguments,
+    Ending,
+    Event,
+    Header,
+    ShapedArguments,
+    ShapedEnding,
+    ShapedEvent,
+)
 
 #: Where an event may begin again after one that cannot be read: as the next of a list, never within an event.
 NEXT_EVENT = re.compile(r'[,\[]\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args)")')
@@ -48,19 +56,38 @@ LONGEST_TAIL = 1 << 26
 LONGEST_KEY = 256
 
 EVENTS = msgspec.json.Decoder(list[Event])
+SHAPED_EVENTS = msgspec.json.Decoder(list[ShapedEvent])
+SHAPES = ("Input Dims", "Input type")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
 @dataclass
 class Decoding:
     """What is known of a file besides its events, complete once they are over: what it says of itself, what was left
-    out and why, whether its end is missing, and whether its events stand in an object or are the file's own list."""
+    out and why, whether its end is missing, and whether its events stand in an object or are the file's own list. With
+    `shapes` events are read with the inputs of operators."""
 
     name: str
+    shapes: bool = False
     header: Header = field(default_factory=Header)
     skipped: Counter[str] = field(default_factory=Counter)
     truncated: bool = False
     in_object: bool = True
+
+    def events(self, text: bytes) -> list[Event]:
+        """The events of a JSON list."""
+        if self.shapes:
+            # A list is not covariant, but nothing is put into it.
+            return cast("list[Event]", SHAPED_EVENTS.decode(text))
+        return EVENTS.decode(text)
+
+    def ending(self, text: bytes) -> tuple[Header, list[Event]]:
+        """What a file says of itself behind its last events, and these."""
+        if self.shapes:
+            shaped = msgspec.json.decode(text, type=ShapedEnding)
+            return shaped, cast("list[Event]", shaped.traceEvents)
+        ending = msgspec.json.decode(text, type=Ending)
+        return ending, ending.traceEvents
 
 
 def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[Event]]:
@@ -166,7 +193,7 @@ def _last_end(text: bytes) -> int | None:
 def _decode_stretch(stretch: bytes, decoding: Decoding) -> _Stretch:
     """`stretch` is a JSON list, if it ends where it seems to."""
     try:
-        return _Stretch([EVENTS.decode(stretch)])
+        return _Stretch([decoding.events(stretch)])
     except DECODE_ERRORS:
         return _decode_chunks(stretch[1:-1], decoding)
 
@@ -182,7 +209,7 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
         end = following.start() + 1 if following else len(stretch)
         chunk, position = _joined(left, stretch[position:end]), end
         try:
-            found.append(EVENTS.decode(chunk))
+            found.append(decoding.events(chunk))
             left = b""
         except DECODE_ERRORS:
             salvaged = _decode_lenient(chunk, decoding)
@@ -196,7 +223,7 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
 def _decode_lenient(chunk: bytes, decoding: Decoding) -> _Stretch:
     """Most chunks that are no JSON are but for NaN and Infinity, which count as missing."""
     try:
-        return _Stretch([EVENTS.decode(NO_NUMBERS.sub(_null_for_none, chunk))])
+        return _Stretch([decoding.events(NO_NUMBERS.sub(_null_for_none, chunk))])
     except DECODE_ERRORS:
         return _salvage(chunk[1:-1], decoding, final=False)
 
@@ -210,14 +237,14 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
     rest = rest.lstrip(BLANK_BYTES)
     try:
         if not decoding.in_object:
-            yield EVENTS.decode(b"[" + rest)
+            yield decoding.events(b"[" + rest)
             return
         # Of two lists of events the decoder would keep the second.
         second = EVENTS_KEY.search(rest)
         if not second:
-            ending = msgspec.json.decode(b'{"traceEvents":[' + rest, type=Ending)
-            _merge(decoding, ending)
-            yield ending.traceEvents
+            header, events = decoding.ending(b'{"traceEvents":[' + rest)
+            _merge(decoding, header)
+            yield events
             return
         end = _last_end(rest[: second.start()]) or 0
     except DECODE_ERRORS:
@@ -271,7 +298,7 @@ def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
             # A block that was never written to the disk reads as zeros, which are no part of any name.
             decoding.skipped["zeros inside"] += 1
             continue
-        _keep(raw, events, decoding.skipped)
+        _keep(raw, events, decoding)
     return _Stretch([events])
 
 
@@ -392,28 +419,37 @@ def _as_header(said: dict[str, Any], decoding: Decoding) -> Header:
     return header
 
 
-def _keep(raw: Any, events: list[Event], skipped: Counter[str]) -> None:
+def _keep(raw: Any, events: list[Event], decoding: Decoding) -> None:
     if not isinstance(raw, dict):
-        skipped["not an object"] += 1
+        decoding.skipped["not an object"] += 1
         return
     try:
-        events.append(_as_event(raw))
+        events.append(_as_event(raw, shapes=decoding.shapes))
     except (msgspec.ValidationError, OverflowError):
-        skipped["wrong type"] += 1
+        decoding.skipped["wrong type"] += 1
 
 
-def _as_event(raw: dict[str, Any]) -> Event:
+def _as_event(raw: dict[str, Any], *, shapes: bool) -> Event:
     """The event; of its arguments only those that can be used. Raises ValidationError for what cannot be placed."""
     raw = {key: _encodable(value) for key, value in raw.items()}
-    try:
-        return msgspec.convert(raw, Event)
-    except (msgspec.ValidationError, OverflowError):
-        event = msgspec.convert({**raw, "args": None}, Event)
     arguments = raw.get("args")
+    if shapes and isinstance(arguments, dict):
+        arguments = {key: _raw(value) if key in SHAPES else value for key, value in arguments.items()}
+        raw = {**raw, "args": arguments}
+    try:
+        return msgspec.convert(raw, ShapedEvent if shapes else Event)
+    except (msgspec.ValidationError, OverflowError):
+        event = msgspec.convert({**raw, "args": None}, ShapedEvent if shapes else Event)
     usable = (
-        {key: value for key, value in arguments.items() if _fits(key, value)} if isinstance(arguments, dict) else {}
+        {key: value for key, value in arguments.items() if key in SHAPES or _fits(key, value)}
+        if isinstance(arguments, dict)
+        else {}
     )
-    return msgspec.structs.replace(event, args=msgspec.convert(usable, Arguments))
+    return msgspec.structs.replace(event, args=msgspec.convert(usable, ShapedArguments if shapes else Arguments))
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(value).encode())
 
 
 def _encodable(value: object) -> object:

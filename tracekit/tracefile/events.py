@@ -26,6 +26,13 @@ class Arguments(msgspec.Struct, gc=False):
     total_allocated: Number | None = msgspec.field(name="Total Allocated", default=None)
 
 
+class ShapedArguments(Arguments, gc=False):
+    """An event's arguments with an operator's inputs, left as the JSON they are: most are the same few texts."""
+
+    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=msgspec.Raw(b""))
+    dtypes: msgspec.Raw = msgspec.field(name="Input type", default=msgspec.Raw(b""))
+
+
 class Event(msgspec.Struct, gc=False):
     """One element of `traceEvents`. Times are microseconds, which some tools write in words ("1.5")."""
 
@@ -37,6 +44,12 @@ class Event(msgspec.Struct, gc=False):
     ts: Identifier | None = None
     dur: Identifier | None = None
     args: Arguments | None = None
+
+
+class ShapedEvent(Event, gc=False):
+    """An event that is read with shapes."""
+
+    args: ShapedArguments | None = None
 
 
 class DeviceProperties(msgspec.Struct, gc=False):
@@ -64,3 +77,9 @@ class Ending(Header, gc=False):
     """The last events of a file in the object form, and what it says of itself behind them."""
 
     traceEvents: list[Event] = []  # noqa: N815
+
+
+class ShapedEnding(Header, gc=False):
+    """The same, read with shapes."""
+
+    traceEvents: list[ShapedEvent] = []  # noqa: N815

@@ -17,22 +17,29 @@ from tracekit.tracefile.tables import build_tables, list_devices, list_threads
 from tracekit.tracefile.unpack import OnBytes, unpacked
 
 
-def read_trace(place: Path | str, *, on_bytes: OnBytes | None = None, cache_folder: Path | None = None) -> Trace:
+def read_trace(
+    place: Path | str,
+    *,
+    on_bytes: OnBytes | None = None,
+    cache_folder: Path | None = None,
+    shapes: bool = False,
+) -> Trace:
     """Reads a Chrome/Kineto JSON trace, plain or packed with gzip or zstd, in the object or the array form.
 
     `place` is a file, a folder with one trace in it, `-` for standard input, or, with the extra `remote`, the URL of a
     file (s3, gs, hf, https ...). It is read in pieces and never held as a whole. Of a damaged file every event that can
     be read is kept, the rest is counted in `skipped`. `on_bytes(done, total)` is told how much of the file has been
     read; the total is None where nobody knows it. With a `cache_folder` a large local trace is read from there if it
-    was read before, and put there if not. Raises TracekitError when there is no such file, it is no trace, it has no
+    was read before, and put there if not. With `shapes` the host events have columns for the inputs of operators
+    (`INPUT_COLUMNS`), which takes longer. Raises TracekitError when there is no such file, it is no trace, it has no
     events, or nothing of it can be read.
     """
     with opened(place) as source:
-        entry = cache.entry_of(source.path, cache_folder) if cache_folder and source.path else None
+        entry = cache.entry_of(source.path, cache_folder, shapes=shapes) if cache_folder and source.path else None
         cached = cache.load(entry, source.name) if entry else None
         if cached is not None:
             return cached
-        trace = _read(source, on_bytes)
+        trace = _read(source, on_bytes, shapes=shapes)
     if entry and trace.bytes >= cache.SMALLEST_BYTES:
         cache.save_beside(trace, entry)
     return trace
@@ -44,8 +51,8 @@ def check_is_trace(path: Path) -> None:
         decode.check_beginning(content.pieces, source.name)
 
 
-def _read(source: Source, on_bytes: OnBytes | None) -> Trace:
-    decoding, columns = Decoding(source.name), Columns()
+def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
+    decoding, columns = Decoding(source.name, shapes), Columns(shapes)
     with collector_paused(), unpacked(source, on_bytes) as content:
         for events in decode_events(content.pieces, decoding):
             columns.add(events)

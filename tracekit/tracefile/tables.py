@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tracekit.model.trace import Device, Thread
+from tracekit.model.trace import INPUT_COLUMNS, Device, Thread
 from tracekit.tracefile.columns import Block, Columns, TableName
 from tracekit.tracefile.events import NONE, DeviceProperties
 from tracekit.tracefile.identifiers import device_number
@@ -32,6 +32,12 @@ SCHEMAS: dict[TableName, dict[str, type[pl.DataType]]] = {
 }
 
 
+def schemas(*, shapes: bool) -> dict[TableName, dict[str, type[pl.DataType]]]:
+    """The columns of each table, of a trace that was read with or without shapes."""
+    more = dict.fromkeys(INPUT_COLUMNS, pl.String) if shapes else {}
+    return {**SCHEMAS, "host": {**SCHEMAS["host"], **more}}
+
+
 def build_tables(columns: Columns) -> dict[TableName, pl.DataFrame]:
     """The three tables, each sorted by start, longer events first so that a parent stands before its children.
 
@@ -39,11 +45,29 @@ def build_tables(columns: Columns) -> dict[TableName, pl.DataFrame]:
     """
     begin_us, end_us = find_common_time([block for blocks in columns.tables.values() for block in blocks])
     names = pl.Series(list(columns.names), dtype=pl.String)
-    return {table: _build(table, columns, names, begin_us, end_us) for table in SCHEMAS}
+    inputs = _readable_inputs(columns)
+    return {
+        table: _build(table, schema, columns, names, inputs, begin_us, end_us)
+        for table, schema in schemas(shapes=columns.shapes).items()
+    }
 
 
-def _build(table: TableName, columns: Columns, names: pl.Series, begin_us: int, end_us: int) -> pl.DataFrame:
-    schema, blocks = SCHEMAS[table], columns.tables[table]
+def _readable_inputs(columns: Columns) -> pl.Series:
+    """The text of each number of `columns.inputs`; None for what is no list."""
+    texts = [text.decode("utf-8", errors="replace") for text in columns.inputs if isinstance(text, bytes)]
+    return pl.Series([text if text.startswith("[") else None for text in texts], dtype=pl.String)
+
+
+def _build(
+    table: TableName,
+    schema: dict[str, type[pl.DataType]],
+    columns: Columns,
+    names: pl.Series,
+    inputs: pl.Series,
+    begin_us: int,
+    end_us: int,
+) -> pl.DataFrame:
+    blocks = columns.tables[table]
     columns.tables[table] = []
     if not blocks:
         return pl.DataFrame(schema=schema)
@@ -64,6 +88,7 @@ def _build(table: TableName, columns: Columns, names: pl.Series, begin_us: int, 
         "end_ns": pl.Series(starts + np.concatenate([block.long_ns for block in blocks])),
         **{key: _nullable(np.concatenate([block.more[key] for block in blocks])) for key in blocks[0].more},
     }
+    found |= {key: inputs.gather(found[key]) for key in INPUT_COLUMNS if key in found}
     frame = pl.DataFrame({name: found[name].cast(dtype) for name, dtype in schema.items()})
     if far.any():
         frame = frame.filter(pl.Series(~far))

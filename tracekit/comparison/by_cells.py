@@ -1,0 +1,115 @@
+"""Cells to groups: what happens again and again in the same way is one group, with its number of repeats."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from tracekit.comparison.describing import describe, is_library
+from tracekit.comparison.evidence import find_evidence
+from tracekit.comparison.matching import Cell, check_partition
+from tracekit.comparison.matching.operators import without_number
+from tracekit.comparison.members import largest_first
+from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup
+from tracekit.model.sequence import Activity, Sequence
+
+#: Work of more different shapes than this is a loop whose lengths grow: it is one group.
+MOST_SHAPES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a cell holds: the activities of either side, in order."""
+
+    cell: Cell
+    a: tuple[Activity, ...]
+    b: tuple[Activity, ...]
+
+
+def group_by_cells(a: Sequence, b: Sequence, cells: tuple[Cell, ...]) -> tuple[KernelGroup, ...]:
+    """Cells with the same kernels, operators and shapes together, per step. The cells are a partition of both sides,
+    however they were found."""
+    check_partition(cells, len(a.activities), len(b.activities))
+    pieces = [
+        Piece(cell, tuple(a.activities[at] for at in cell.a), tuple(b.activities[at] for at in cell.b))
+        for cell in cells
+    ]
+    return tuple(_group(some, a.per_step, b.per_step) for some in _alike(pieces))
+
+
+def _alike(pieces: list[Piece]) -> Iterable[list[Piece]]:
+    """Pieces of the same work, apart by shape as long as there are few."""
+    by_work: dict[Hashable, dict[Hashable, list[Piece]]] = defaultdict(lambda: defaultdict(list))
+    for piece in pieces:
+        by_work[_work(piece)][_shapes(piece)].append(piece)
+    for by_shape in by_work.values():
+        if len(by_shape) <= MOST_SHAPES:
+            yield from by_shape.values()
+        else:
+            yield [piece for some in by_shape.values() for piece in some]
+
+
+def _work(piece: Piece) -> Hashable:
+    """Kernels of both sides and the operators of A: the numbers in names of Triton kernels say nothing."""
+    a = tuple((each.name, each.operator.name if each.operator else None) for each in piece.a)
+    return piece.cell.how, piece.cell.where, a, tuple(without_number(each.name) for each in piece.b)
+
+
+def _shapes(piece: Piece) -> Hashable:
+    return tuple(each.operator.dims if each.operator else None for each in piece.a)
+
+
+def _group(pieces: list[Piece], a_per_step: float, b_per_step: float) -> KernelGroup:
+    first = pieces[0]
+    kind = kind_of(first)
+    a = _members((each for piece in pieces for each in piece.a), a_per_step)
+    b = _members((each for piece in pieces for each in piece.b), b_per_step)
+    repeats = len(pieces) * (a_per_step if first.a else b_per_step)
+    return KernelGroup(
+        kind=kind,
+        label=describe(kind, first.a, first.b, repeats),
+        how="unmatched" if kind == "unmatched" else first.cell.how,
+        a=a,
+        b=b,
+        delta_count=sum(member.count for member in b) - sum(member.count for member in a),
+        delta_us=sum(member.total_us for member in b) - sum(member.total_us for member in a),
+        where=first.cell.where,
+        repeats=repeats,
+        evidence=find_evidence(kind, first.a, first.b),
+    )
+
+
+def _members(activities: Iterable[Activity], per_step: float) -> tuple[GroupMember, ...]:
+    counts: Counter[str] = Counter()
+    times: dict[str, float] = defaultdict(float)
+    for each in activities:
+        counts[each.name] += 1
+        times[each.name] += each.duration_us
+    return largest_first(GroupMember(name, count * per_step, times[name] * per_step) for name, count in counts.items())
+
+
+def kind_of(piece: Piece) -> GroupKind:
+    """What became of A's kernels."""
+    if piece.cell.how == "unmatched":
+        return "unmatched"
+    if not piece.b:
+        return "eliminated"
+    if not piece.a:
+        return "added"
+    if _names(piece.a) == _names(piece.b):
+        return "unchanged"
+    a_library, b_library = (sum(map(is_library, side)) for side in (piece.a, piece.b))
+    if a_library and a_library < b_library and _families(piece.a) != _families(piece.b):
+        return "defused"
+    if len(piece.b) < len(piece.a) and not (a_library and a_library == b_library):
+        return "fused"
+    return "substituted" if a_library or len(piece.b) == len(piece.a) else "defused"
+
+
+def _names(activities: tuple[Activity, ...]) -> Counter[str]:
+    return Counter(without_number(each.name) for each in activities)
+
+
+def _families(activities: tuple[Activity, ...]) -> set[str]:
+    return {each.family for each in activities if is_library(each)}

@@ -1,0 +1,118 @@
+"""What shows that a library kernel was exchanged, and at what price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tracekit.comparison.describing import is_library
+from tracekit.model.comparison import GroupKind
+from tracekit.model.sequence import Activity
+
+LOW_PRECISION = ("c10::BFloat16", "c10::Half")
+#: How names of products in single precision read, where operators do not tell.
+SINGLE_PRECISION = ("f32f32_f32f32", "sgemm", "tf32")
+#: How kernels say that they add a bias or apply an activation to what they have multiplied.
+EPILOGUES = ("_bias", "epilogue", "relu", "gelu")
+
+
+def find_evidence(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity]) -> tuple[str, ...]:
+    """Sentences, for groups with a library kernel that did not stay as it was; none for others."""
+    if kind in ("unchanged", "unmatched", "eliminated", "added") or not any(map(is_library, (*a, *b))):
+        return ()
+    found = (_lost_attention, _single_precision, _lost_epilogue, _copies, _split, _other_kernel)
+    return tuple(sentence for find in found for sentence in find(a, b))
+
+
+def _lost_attention(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    lost = next((each for each in a if each.family == "attention"), None)
+    products = sum(each.family == "gemm" for each in b)
+    if lost and products and not any(each.family == "attention" for each in b):
+        others = len(b) - products
+        yield (
+            f"The attention kernel {_short(lost)} is gone: {products} matrix products and {others} other kernels do"
+            " its work."
+        )
+
+
+def _single_precision(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    before = {dtype for each in a if is_library(each) for dtype in _tensor_types(each)}
+    low = [dtype for dtype in LOW_PRECISION if dtype in before]
+    after = [each for each in b if each.family == "gemm" and _is_single(each)]
+    if after and (low or not before) and not any(_is_single(each) for each in a if is_library(each)):
+        name = low[0].removeprefix("c10::").lower() if low else "another precision"
+        yield f"{len(after)} matrix products are computed in float32 that were computed in {name}."
+
+
+def _tensor_types(activity: Activity) -> Iterator[str]:
+    if activity.operator:
+        for dims, dtype in zip(activity.operator.dims, activity.operator.dtypes, strict=False):
+            if dims:
+                yield dtype
+
+
+def _is_single(activity: Activity) -> bool:
+    types = set(_tensor_types(activity))
+    return types == {"float"} if types else any(part in activity.name for part in SINGLE_PRECISION)
+
+
+def _lost_epilogue(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    if _has_epilogue(a) and not _has_epilogue(b) and any(each.family == "gemm" for each in b if is_library(each)):
+        own = [each for each in b if not is_library(each) and each.family in ("pointwise", "copy", "triton")]
+        by = (
+            f": {len(own)} kernels beside it do that"
+            if len(own) > 1
+            else ": a kernel beside it does that"
+            if own
+            else ""
+        )
+        yield f"The product no longer adds the bias or applies the activation itself{by}."
+
+
+def _has_epilogue(activities: Sequence[Activity]) -> bool:
+    return any(
+        part in each.name.lower()
+        for each in activities
+        if is_library(each) and each.family == "gemm"
+        for part in EPILOGUES
+    ) or any(
+        each.operator is not None and each.operator.name == "aten::addmm" and _alone(each, activities)
+        for each in activities
+        if is_library(each)
+    )
+
+
+def _alone(product: Activity, activities: Sequence[Activity]) -> bool:
+    """Whether nothing but the product could have added the bias."""
+    return all(each is product or each.family in ("memset", "gemm") for each in activities)
+
+
+def _copies(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    if not any(each.family == "attention" for each in b):
+        return
+    more = _laying_out(b) - _laying_out(a)
+    if more > 0:
+        yield f"{more} more {'kernel lays' if more == 1 else 'kernels lay'} out inputs or results for it."
+
+
+def _laying_out(activities: Sequence[Activity]) -> int:
+    return sum(each.family in ("copy", "triton") for each in activities)
+
+
+def _split(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    before, after = (any("splitk" in each.name.lower() for each in side) for side in (a, b))
+    if after and not before:
+        yield "The product is now split along K, and its parts are summed up afterwards."
+    if before and not after:
+        yield "The product is no longer split along K."
+
+
+def _other_kernel(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    before, after = ([each for each in side if is_library(each)] for side in (a, b))
+    if len(before) == len(after) == 1 and before[0].name != after[0].name:
+        yield f"Another kernel: {_short(after[0])} instead of {_short(before[0])}."
+
+
+def _short(activity: Activity) -> str:
+    """The name without its signature's ceremony."""
+    name = activity.name.removeprefix("void ")
+    return name if len(name) <= 80 else f"{name[:79]}\u2026"

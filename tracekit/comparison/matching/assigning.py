@@ -1,0 +1,212 @@
+"""Which fused kernel does the work of each operator between the library calls?
+
+Operators that follow one another tend to be fused into one kernel, and kernels stand in the order of what they do: the
+assignment that fits names, sizes and order best as a whole is found as the best path (Viterbi's) through the kernels.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tracekit.comparison.matching.likeness import likeness, same_size
+from tracekit.comparison.matching.units import Signature, Unit
+
+#: How many segments away the kernel may stand: three library calls further.
+REACH = 6
+#: At most this many kernels are considered for an operator.
+MOST = 48
+
+#: What it costs to go on to another kernel: later in order, earlier, and right behind a library call.
+FORWARD, BACKWARD, NEW_STRETCH = 0.5, 0.8, 0.2
+#: What it costs to leave an operator out.
+LEFT_OUT = -0.2
+#: What it costs for each library call that the kernel stands too early or too late, and what at most. The next call
+#: needs the operator's result more often than the operator that of the last call.
+TOO_EARLY, TOO_LATE, OUT_OF_ORDER = -0.1, -0.25, -0.8
+#: What a kernel that names the operator is worth at least.
+LEAST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The units of one side, their segments, and which of them are still to be assigned."""
+
+    units: Sequence[Unit]
+    segments: Sequence[int]
+    free: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Fused kernels of one segment that are all the same: positions among the units of their side."""
+
+    segment: int
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many library calls stand before the place of an operator on the other side, and before its end."""
+
+    after: int
+    before: int
+
+
+def list_kernels(side: Side) -> list[Kernels]:
+    """In order of segments, and within a segment of the first of them."""
+    found: dict[tuple[int, Signature], list[int]] = defaultdict(list)
+    for at in side.free:
+        if side.units[at].fused is not None:
+            found[side.segments[at], side.units[at].signature].append(at)
+    kernels = (Kernels(segment, tuple(members)) for (segment, _), members in found.items())
+    return sorted(kernels, key=lambda each: (each.segment, each.members))
+
+
+def assign(
+    plain: Side, fused: Side, kernels: Sequence[Kernels], bounds: Sequence[Bounds], calls: Sequence[int]
+) -> dict[int, int]:
+    """For operators that a kernel's name lists: the number of that kernel in `kernels`.
+
+    `bounds[i]` is where the i-th free unit of the plain side would stand if the library calls around it were all that
+    counted, and `calls` are the library calls among the fused side's units.
+    """
+    if not kernels:
+        return {}
+    numbers = [each.segment for each in kernels]
+    ranks = [[bisect_left(calls, member) for member in each.members] for each in kernels]
+    best: list[tuple[int, bool]] = []
+    path = _Path()
+    for place, at in enumerate(plain.free):
+        near = _near(numbers, plain.segments[at], place / len(plain.free))
+        if not near:
+            best += [*path.best(), (-1, False)]
+            path = _Path()
+            continue
+        new_stretch = place > 0 and plain.free[place - 1] != at - 1
+        fits = [_fit(plain, at, fused, kernels[k], _disorder(ranks[k], bounds[place])) for k in near]
+        path.extend(near, fits, new_stretch=new_stretch)
+    best += path.best()
+    found = {at: k for at, (k, fits) in zip(plain.free, best, strict=True) if fits}
+    return _between(plain, _only_sized(plain, fused, kernels, found))
+
+
+def _near(segments: list[int], segment: int, progress: float) -> range:
+    """The kernels within reach, as numbers; of too many those at the same progress."""
+    low, high = bisect_left(segments, segment - REACH), bisect_right(segments, segment + REACH)
+    if high - low > MOST:
+        middle = low + round(progress * (high - low)) if high - low == len(segments) else bisect_left(segments, segment)
+        low = min(max(middle - MOST // 2, low), high - MOST)
+        high = low + MOST
+    return range(low, high)
+
+
+def _fit(plain: Side, at: int, fused: Side, kernels: Kernels, disorder: float) -> float:
+    """How well the operator fits the kernel; 0 if it does not at all."""
+    score = likeness(plain.units[at], fused.units[kernels.members[0]])
+    return max(score + disorder, LEAST) if score else 0.0
+
+
+def _disorder(ranks: Sequence[int], bounds: Bounds) -> float:
+    """What it costs that library calls stand between the kernel and the operator's place; that of the nearest one of
+    equal kernels."""
+    costs = (TOO_EARLY * max(bounds.after - rank, 0) + TOO_LATE * max(rank - bounds.before, 0) for rank in ranks)
+    return max(*costs, OUT_OF_ORDER)
+
+
+class _Path:
+    """The best way to every kernel that the last operator could be in, and how it went."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[range, list[bool], list[int]]] = []
+        self._near = range(0)
+        self._scores: list[float] = []
+
+    def extend(self, near: range, fits: list[float], *, new_stretch: bool) -> None:
+        came_from, scores = self._reach(near, new_stretch=new_stretch)
+        self._steps.append((near, [fit > 0 for fit in fits], came_from))
+        self._near = near
+        self._scores = [score + (fit or LEFT_OUT) for score, fit in zip(scores, fits, strict=True)]
+
+    def _reach(self, near: range, *, new_stretch: bool) -> tuple[list[int], list[float]]:
+        """For each kernel the kernel before it on the best way there, and what that way is worth."""
+        if not self._scores:
+            return [-1] * len(near), [0.0] * len(near)
+        forward, backward = (NEW_STRETCH, NEW_STRETCH) if new_stretch else (FORWARD, BACKWARD)
+        before, behind = _running_best(self._scores), _running_best(self._scores[::-1])
+        last = len(self._scores) - 1
+        came_from: list[int] = []
+        scores: list[float] = []
+        for k in near:
+            at = k - self._near.start
+            ways = []
+            if 0 <= at <= last:
+                ways.append((self._scores[at], at))
+            if at > 0:
+                best = before[min(at - 1, last)]
+                ways.append((self._scores[best] - forward, best))
+            if at < last:
+                best = last - behind[last - max(at + 1, 0)]
+                ways.append((self._scores[best] - backward, best))
+            score, way = max(ways)
+            came_from.append(way + self._near.start)
+            scores.append(score)
+        return came_from, scores
+
+    def best(self) -> list[tuple[int, bool]]:
+        """For each operator the kernel, and whether it fits."""
+        found: list[tuple[int, bool]] = []
+        k = self._near.start + max(range(len(self._scores)), key=self._scores.__getitem__, default=0)
+        for near, fits, came_from in reversed(self._steps):
+            found.append((k, fits[k - near.start]))
+            k = came_from[k - near.start]
+        return found[::-1]
+
+
+def _running_best(scores: list[float]) -> list[int]:
+    """Where the best of the first 1, 2, 3 ... stands."""
+    found: list[int] = []
+    best = 0
+    for at, score in enumerate(scores):
+        if score > scores[best]:
+            best = at
+        found.append(best)
+    return found
+
+
+def _only_sized(plain: Side, fused: Side, kernels: Sequence[Kernels], found: dict[int, int]) -> dict[int, int]:
+    """Without stretches of operators of which none has a size that the kernel knows: the name alone is too little."""
+    kept: dict[int, int] = {}
+    for stretch in _stretches(plain.free):
+        by_kernel: dict[int, list[int]] = defaultdict(list)
+        for at in stretch:
+            if at in found:
+                by_kernel[found[at]].append(at)
+        for k, some in by_kernel.items():
+            if any(same_size(plain.units[at], fused.units[kernels[k].members[0]]) for at in some):
+                kept |= dict.fromkeys(some, k)
+    return kept
+
+
+def _between(plain: Side, found: dict[int, int]) -> dict[int, int]:
+    """What stands in one stretch between two operators of the same kernel is in it too, though its name is not."""
+    for stretch in _stretches(plain.free):
+        known = [(at, found[at]) for at in stretch if at in found]
+        for (one, k), (other, same) in pairwise(known):
+            if k == same:
+                found |= dict.fromkeys(range(one + 1, other), k)
+    return found
+
+
+def _stretches(free: Sequence[int]) -> list[list[int]]:
+    """Units that follow one another without a library call in between."""
+    found: list[list[int]] = []
+    for at in free:
+        if found and found[-1][-1] == at - 1:
+            found[-1].append(at)
+        else:
+            found.append([at])
+    return found
