@@ -27,6 +27,12 @@ class Expected:
     gaps: int = 0
     kernels: Counter[int] = field(default_factory=Counter)
     launches: dict[int, set[int]] = field(default_factory=dict)
+    families: Counter[str] = field(default_factory=Counter)
+    copies: Counter[str] = field(default_factory=Counter)
+    gaps_of: Counter[str] = field(default_factory=Counter)
+    step_walls: dict[int, int] = field(default_factory=dict)
+    step_busy: Counter[int] = field(default_factory=Counter)
+    step_idle: Counter[int] = field(default_factory=Counter)
 
 
 def end_of(event: Json) -> float:
@@ -42,7 +48,8 @@ def ticks(begin: float, end: float) -> list[float]:
 
 
 class Reference:
-    """One trace's events, asked one question at a time. `steps` are the spans that mark steps, in order of time."""
+    """One trace's events, asked one question at a time. `steps` are the spans that mark steps, of any thread; those
+    that lie in another of their thread are none."""
 
     def __init__(self, events: list[Json], steps: list[Json]) -> None:
         # Of activities that begin and end together the category that the file names first comes first.
@@ -53,7 +60,8 @@ class Reference:
         )
         self.calls = sorted((e for e in events if e["cat"] in CALLS), key=lambda e: (e["ts"], -e["dur"]))
         self.hosts = [e for e in events if e["cat"] not in (*ACTIVITIES, *CALLS)]
-        self.steps = steps
+        steps = sorted(steps, key=lambda e: (e["ts"], -e["dur"]))
+        self.steps = [each for i, each in enumerate(steps) if not any(_holds(other, each) for other in steps[:i])]
         self.has_ops = any(e["cat"] == "cpu_op" for e in events)
         self.launching = [call for activity in self.activities if (call := self.launch(activity)) is not None]
 
@@ -79,7 +87,9 @@ class Reference:
         counted = [(a, self.step_of(a) if self.steps else 0) for a in self.activities]
         counted = [(a, step) for a, step in counted if step is not None]
         for activity, step in counted:
+            found.copies[activity["cat"]] += 1
             if activity["cat"] == "kernel":
+                found.families[activity["name"]] += 1
                 found.kernels[step] += 1
                 call = self.launch(activity)
                 found.launches.setdefault(step, set()).update({id(call)} if call else set())
@@ -96,12 +106,19 @@ class Reference:
         found.idle[device] = len(idle)
         for gap in _runs(idle):
             found.gaps += 1
-            for tick in gap:
-                found.causes[self._cause(tick, gap, running)] += 1
+            causes = Counter(self._cause(tick, gap, running) for tick in gap)
+            found.causes += causes
+            found.gaps_of.update(causes.keys())
+        for i, window in enumerate(windows):
+            free = [tick for tick in ticks(*window) if tick in idle]
+            found.step_idle[i] += len(free)
+            found.step_busy[i] += len(ticks(*window)) - len(free)
+            found.step_walls[i] = max(found.step_walls.get(i, 0), len(ticks(*window)))
 
     def _windows(self, counted: list[tuple[Json, int]]) -> list[tuple[float, float]]:
         if not self.steps:
-            return [(min(a["ts"] for a, _ in counted), max(end_of(a) for a, _ in counted))]
+            # All GPUs together.
+            return [(min(a["ts"] for a in self.activities), max(end_of(a) for a in self.activities))]
         windows = []
         for i, step in enumerate(self.steps):
             ends = [end_of(a) for a, s in counted if s == i]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.analysis.reference import TICK, Reference
-from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span, make_trace
+from tests.traces import Json, make_call, make_event, make_kernel, make_op, make_span, make_trace
 
 from tracekit.analysis import analyze
 from tracekit.model.analysis import Analysis
@@ -25,10 +25,16 @@ def random_events(draw: st.DrawFn) -> list[Json]:
         correlation = draw(st.sampled_from([number + 1, number + 1, 1]))
         begin, length = draw(moments) * TICK, draw(st.integers(1, 30)) * TICK
         device, stream = draw(st.sampled_from([0, 0, 1])), draw(st.sampled_from([7, 8]))
-        if draw(st.integers(0, 4)) == 0:
-            events.append({**make_copy(begin, begin + length, correlation=correlation), "tid": stream})
-        else:
-            events.append(make_kernel(begin, begin + length, device=device, stream=stream, correlation=correlation))
+        kernel = make_kernel(
+            begin,
+            begin + length,
+            name=draw(st.sampled_from(["gemm", "softmax"])),
+            device=device,
+            stream=stream,
+            correlation=correlation,
+        )
+        kind = draw(st.sampled_from(["kernel", "kernel", "kernel", "gpu_memcpy", "gpu_memset"]))
+        events.append({**kernel, "cat": kind})
         for _ in range(draw(st.sampled_from([0, 1, 1, 2]))):
             launch, took = draw(moments) * TICK, draw(st.integers(1, 10)) * TICK
             events.append(make_call(launch, launch + took, correlation=correlation, thread=draw(threads)))
@@ -58,8 +64,19 @@ def random_steps(draw: st.DrawFn) -> list[Json]:
     return steps
 
 
+@st.composite
+def random_spans(draw: st.DrawFn) -> list[Json]:
+    """Steps anywhere on two threads: beside each other, over each other, in each other."""
+    spans = []
+    for number in range(draw(st.integers(1, 4))):
+        begin, length = draw(moments) * TICK, draw(st.integers(1, 60)) * TICK
+        spans.append(make_span(begin, begin + length, name=f"tracekit.step#{number}", thread=draw(threads)))
+    return spans
+
+
 def check(found: Analysis, events: list[Json], steps: list[Json]) -> None:
-    expected = Reference(events, steps).expect()
+    reference = Reference(events, steps)
+    expected = reference.expect()
     assert found.gpu is not None
     assert found.idle is not None
     assert found.kernels is not None
@@ -71,9 +88,16 @@ def check(found: Analysis, events: list[Json], steps: list[Json]) -> None:
     assert {each.cause: each.us for each in found.idle.causes} == {c: us[n] for c, n in expected.causes.items()}
     assert found.kernels.count == expected.kernels.total()
     assert found.launches.count == len(set().union(*expected.launches.values()))
-    if steps:
-        assert [each.kernels for each in found.steps] == [expected.kernels[i] for i in range(len(steps))]
-        assert [each.launches for each in found.steps] == [len(expected.launches.get(i, ())) for i in range(len(steps))]
+    assert found.copies is not None
+    assert found.copies.memcpy_count == expected.copies["gpu_memcpy"]
+    assert found.copies.memset_count == expected.copies["gpu_memset"]
+    assert {each.name: each.count for each in found.kernels.by_name} == expected.families
+    assert {each.cause: each.gaps for each in found.idle.causes} == expected.gaps_of
+    for i, (span, step) in enumerate(zip(reference.steps, found.steps, strict=True) if steps else ()):
+        assert step.index == int(span["name"].split("#")[1])
+        assert (step.kernels, step.launches) == (expected.kernels[i], len(expected.launches.get(i, ())))
+        assert step.wall_us == us[expected.step_walls[i]]
+        assert (step.busy_us, step.idle_us) == (us[expected.step_busy[i]], us[expected.step_idle[i]])
 
 
 @settings(max_examples=300, deadline=None)
@@ -92,13 +116,23 @@ def test_steps(tmp_path_factory: pytest.TempPathFactory, events: list[Json], ste
     check(analyze(make_trace(tmp_path_factory.getbasetemp(), every)), every, steps)
 
 
+@settings(max_examples=300, deadline=None)
+@given(random_events(), random_spans())
+def test_steps_of_any_kind(tmp_path_factory: pytest.TempPathFactory, events: list[Json], spans: list[Json]) -> None:
+    first = min(spans, key=lambda each: (each["ts"], -each["dur"]))
+    sure = [make_call(first["ts"], first["ts"] + TICK, correlation=99, thread=first["tid"])]
+    sure += [make_kernel(first["ts"] + 1, first["ts"] + 2, correlation=99)]
+    every = [*events, *sure, *spans]
+    check(analyze(make_trace(tmp_path_factory.getbasetemp(), every)), every, spans)
+
+
 @settings(max_examples=100, deadline=None)
 @given(random_events())
 def test_each_stream_s_activity_lies_within_its_device_s(
     tmp_path_factory: pytest.TempPathFactory, events: list[Json]
 ) -> None:
     found = analyze(make_trace(tmp_path_factory.getbasetemp(), events))
-    kernels = [event for event in events if event["cat"] in ("kernel", "gpu_memcpy")]
+    kernels = [event for event in events if event["cat"] in ("kernel", "gpu_memcpy", "gpu_memset")]
     streams: dict[int, set[int]] = {}
     longest: Counter[int] = Counter()
     for event in kernels:

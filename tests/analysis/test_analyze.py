@@ -74,10 +74,10 @@ def test_work_on_another_stream_fills_the_gap(tmp_path: Path) -> None:
 def test_each_device_has_its_own_busy_time(tmp_path: Path) -> None:
     kernels = [make_kernel(0, 10), make_kernel(20, 30), make_kernel(5, 15, device=1), make_kernel(95, 105, device=1)]
     found = analyze(make_trace(tmp_path, kernels))
-    assert [(device.id, device.span_us, device.busy_us) for device in found.devices] == [(0, 30, 20), (1, 100, 20)]
+    assert [(device.id, device.span_us, device.busy_us) for device in found.devices] == [(0, 105, 20), (1, 105, 20)]
     assert found.gpu is not None
-    assert (found.gpu.span_us, found.gpu.idle_us) == (130, 90)
-    assert found.window.span_us == 100
+    assert (found.gpu.span_us, found.gpu.idle_us) == (210, 170)
+    assert found.window.span_us == 105
 
 
 def test_a_graph_launch_starts_many_kernels(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tracekit.analysis import interval
 from tracekit.analysis.links import CLOCK_NS, count_ambiguous
@@ -20,22 +21,29 @@ STACKS_FACTOR = "up to 4 times"
 #: A first step this much longer than the others is worth saying.
 FIRST_STEP_FACTOR = 1.5
 #: Host API calls that launch kernels, of all vendors.
-LAUNCH_CALL = re.compile(
-    r"^(cuda|cu|hip|hipExt)(Launch|GraphLaunch|ModuleLaunch|ExtModuleLaunch|ExtLaunch)|^urEnqueueKernelLaunch"
-)
+LAUNCH_CALL = re.compile(r"Launch\w*Kernel|KernelLaunch|GraphLaunch|LaunchByPtr")
+#: Between these a thread's launches are recorded into a graph, and start nothing.
+BEGIN_CAPTURE, END_CAPTURE = "StreamBeginCapture", "StreamEndCapture"
+
+#: One activity or gap so much of the window, and so much longer than the next, is no measurement.
+LONGEST_SHARE, LONGEST_FACTOR = 0.9, 1000
 
 #: More than this share of busy time by work from outside the window is worth saying.
 MOST_OUTSIDE = 0.001
 
+#: Times that are less exact than this are worth saying.
+COARSE_NS = 10
+
 
 def check_health(trace: Trace, scope: Scope | None, gpu: GpuUse | None) -> tuple[HealthFinding, ...]:
     """The findings, worst first; `scope` and `gpu` are None for a CPU-only recording."""
-    found = [_truncated(trace), _skipped(trace), _compiling(trace, scope), _stacks(trace), _processes(trace)]
+    found = [_truncated(trace), _skipped(trace), _coarse(trace), _compiling(trace, scope), _stacks(trace)]
     if scope is None:
         found += [_no_gpu(trace)]
     else:
         found += [ask(scope) for ask in ABOUT_SCOPE]
         found += [_unplaced(trace), _overlapping(trace), _duplicated(trace), _no_steps(trace, scope)]
+        found += [_processes(trace, scope), _lost_kernels(scope)]
     if gpu is not None:
         found += [_outside_work(gpu)]
     order = {"error": 0, "warning": 1, "info": 2}
@@ -118,16 +126,56 @@ def _no_gpu(trace: Trace) -> HealthFinding | None:
     return HealthFinding("no_gpu_activity", "info", message, 0)
 
 
-def _processes(trace: Trace) -> HealthFinding | None:
+def _processes(trace: Trace, scope: Scope) -> HealthFinding | None:
     """Several processes that call the GPU: ranks that were merged into one file."""
-    callers = {trace.threads[thread].pid for thread in trace.calls["thread"].unique()}
-    if len(callers) < 2:
+    pids = pl.Series([thread.pid for thread in trace.threads], dtype=pl.String)
+    callers = scope.calls.select("call", process=pids.gather(scope.calls["thread"]))
+    count = callers["process"].n_unique()
+    if count < 2:
         return None
+    launched = scope.linked.join(callers, on="call").group_by("device").agg(pl.col("process").n_unique())
+    shared = launched.filter(pl.col("process") > 1)["device"].sort().to_list()
+    if shared:
+        named = ", ".join(f"GPU {device}" for device in shared)
+        message = (
+            f"several processes launched the work of {named}: if ranks were merged that each call their own GPU by that"
+            " number, figures mix these GPUs; analyse each rank's trace by itself"
+        )
+        return HealthFinding("several_processes", "warning", message, count)
     message = (
         "several processes call the GPU (ranks merged into one trace?): figures are sums over their GPUs, and steps of"
         " one count beside those of the others"
     )
-    return HealthFinding("several_processes", "info", message, len(callers))
+    return HealthFinding("several_processes", "info", message, count)
+
+
+def _coarse(trace: Trace) -> HealthFinding | None:
+    """Epoch times with a fraction have more digits than the number they are read as."""
+    if trace.resolution_ns <= COARSE_NS:
+        return None
+    message = (
+        f"times are counted from 1970 and have fractions: they are exact to {trace.resolution_ns / 1e3:g} us only, so"
+        " short gaps and overlaps are doubtful"
+    )
+    return HealthFinding("coarse_times", "warning", message, 1)
+
+
+def _implausible(scope: Scope) -> HealthFinding | None:
+    """One time that dwarfs all others: a broken clock, a flipped digit."""
+    starts, ends = columns(scope.activities.sort("start_ns"), "start_ns", "end_ns")
+    if len(starts) < 3:
+        return None
+    whole = int(ends.max() - starts.min())
+    gaps = starts[1:] - np.maximum.accumulate(ends)[:-1]
+    for what, lengths in (("activity", ends - starts), ("gap between activities", gaps)):
+        second, longest = (int(each) for each in np.sort(lengths)[-2:])
+        if longest > LONGEST_SHARE * whole and longest > LONGEST_FACTOR * max(second, 1):
+            message = (
+                f"one {what} of {longest / 1e3:,.0f} us is {longest / max(second, 1):,.0f} times as long as the next:"
+                " if that is no measurement but a broken clock, busy and idle time are wrong"
+            )
+            return HealthFinding("implausible_times", "warning", message, 1)
+    return None
 
 
 def _early(scope: Scope) -> HealthFinding | None:
@@ -148,6 +196,7 @@ def _lost_kernels(scope: Scope) -> HealthFinding | None:
     """Launch calls without anything launched: dropped when the session began, or when the buffers were full."""
     launching = [name for name in scope.calls["name"].unique() if LAUNCH_CALL.search(name)]
     calls = scope.calls.filter(pl.col("name").is_in(launching) & pl.col("correlation").is_not_null())
+    calls = calls.filter(~pl.Series(_captured(scope, calls), dtype=pl.Boolean))
     lost = calls.join(scope.linked.select("correlation"), on="correlation", how="anti")
     if not lost.height:
         return None
@@ -164,12 +213,25 @@ def _lost_kernels(scope: Scope) -> HealthFinding | None:
     return HealthFinding("launches_without_kernels", "warning", message, lost.height)
 
 
+def _captured(scope: Scope, calls: pl.DataFrame) -> NDArray[np.bool_]:
+    """Which of the calls only recorded a launch into a CUDA graph."""
+    marks = scope.calls.filter(pl.col("name").str.contains(f"{BEGIN_CAPTURE}|{END_CAPTURE}"))
+    captured = np.zeros(calls.height, dtype=bool)
+    threads, starts = columns(calls, "thread", "start_ns")
+    for thread in marks["thread"].unique():
+        own = marks.filter(pl.col("thread") == thread)
+        begins = own["name"].str.contains(BEGIN_CAPTURE, literal=True).to_numpy()
+        last = np.searchsorted(own["start_ns"].to_numpy(), starts, side="right") - 1
+        captured |= (threads == thread) & (last >= 0) & begins[np.maximum(last, 0)]
+    return captured
+
+
 def _first_step(scope: Scope) -> HealthFinding | None:
     """The profiler's own first step is slow, and so is one that still warms up."""
     lengths = np.array([span.end_ns - span.start_ns for span in scope.spans])
     if scope.kind != "steps" or len(lengths) < 3:
         return None
-    factor = float(lengths[0] / np.median(lengths[1:]))
+    factor = float(lengths[0] / max(np.median(lengths[1:]), 1))
     if factor < FIRST_STEP_FACTOR:
         return None
     message = (
@@ -194,10 +256,9 @@ def _duplicated(trace: Trace) -> HealthFinding | None:
 
 def _overlapping(trace: Trace) -> HealthFinding | None:
     """Kernels of one stream run one after the other; a microsecond's overlap is the profiler's clock."""
-    ordered = trace.activities.sort("device", "stream", "start_ns")
-    starts, ends, devices, streams = columns(ordered, "start_ns", "end_ns", "device", "stream")
-    same = (devices[1:] == devices[:-1]) & (streams[1:] == streams[:-1])
-    count = int((same & (ends[:-1] - starts[1:] > 1000)).sum())
+    known = trace.activities.filter(pl.col("stream").is_not_null())
+    reach = pl.col("end_ns").cum_max().shift(1).over("device", "stream")
+    count = known.filter(reach - pl.col("start_ns") > CLOCK_NS).height
     if not count:
         return None
     message = "activities of one stream overlap by more than 1 us, which a stream cannot do: times are doubtful"
@@ -253,7 +314,7 @@ def _outside_work(gpu: GpuUse) -> HealthFinding | None:
 #: What is asked of every recording of a GPU, about the window and the whole of it.
 ABOUT_SCOPE = (
     _unlinked,
-    _lost_kernels,
+    _implausible,
     _ambiguous,
     _early,
     _first_step,

@@ -9,6 +9,8 @@ from tracekit.model.trace import Trace
 
 #: Clocks that differ by less are in order.
 CLOCK_NS = 1000
+#: A process that launched more than this of a GPU's work owns it.
+OWNERS_SHARE = 0.9
 
 #: What the driver calls host memory that it must copy from or to piece by piece.
 PAGEABLE = "Pageable"
@@ -26,8 +28,27 @@ def link_launches(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     named = calls.filter(pl.col("correlation").is_not_null())
     if not named["correlation"].is_duplicated().any():
         launches = named.select("correlation", "call")
-        return trace.activities.join(launches, on="correlation", how="left", maintain_order="left"), calls
-    return _nearest_before(trace.activities, _candidates(named)), calls
+        linked = trace.activities.join(launches, on="correlation", how="left", maintain_order="left")
+    else:
+        linked = _nearest_before(trace.activities, _candidates(named))
+    return _within_processes(trace, linked, calls), calls
+
+
+def _within_processes(trace: Trace, linked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Of several processes' GPUs each is one's own: what another process's call seems to have launched there has lost
+    its launch, and shares an id with that call by chance."""
+    processes = pl.Series([thread.pid for thread in trace.threads], dtype=pl.String)
+    callers = calls.select("call", process=processes.gather(calls["thread"]))
+    if callers["process"].n_unique() < 2:
+        return linked
+    joined = linked.join(callers, on="call", how="left", maintain_order="left")
+    shares = joined.filter(pl.col("process").is_not_null()).group_by("device", "process").agg(n=pl.len())
+    owners = shares.filter(pl.col("n") > OWNERS_SHARE * pl.col("n").sum().over("device"))
+    if owners["process"].n_unique() < 2:
+        return linked
+    owned = joined.join(owners.select("device", owner="process"), on="device", how="left", maintain_order="left")
+    foreign = pl.col("owner").is_not_null() & (pl.col("owner") != pl.col("process"))
+    return owned.with_columns(call=pl.when(foreign).then(None).otherwise("call")).drop("process", "owner")
 
 
 def _candidates(named: pl.DataFrame) -> pl.DataFrame:

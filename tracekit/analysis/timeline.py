@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +27,8 @@ NEVER = -(2**62)
 SYNC_PART = "Synchronize"
 #: Intel's Unified Runtime calls waiting otherwise.
 WAITS = ("urQueueFinish", "urEventWait")
-BLOCKING_COPIES = ("cudaMemcpy", "hipMemcpy", "cudaMemcpy2D", "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol")
+#: Copies that return when they are done: of all vendors those that are not called asynchronous.
+COPY_CALL = re.compile(r"^(cuda|cu|hip)Memcpy")
 MEMORY_CALLS = (
     "Malloc",
     "Free",
@@ -49,7 +51,7 @@ COLLECTING = ("Python GC", "<built-in function collect>")
 
 @cache
 def is_sync_call(name: str) -> bool:
-    return name in BLOCKING_COPIES or name in WAITS or SYNC_PART in name
+    return name in WAITS or SYNC_PART in name or (COPY_CALL.match(name) is not None and "Async" not in name)
 
 
 @cache

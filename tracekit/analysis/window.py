@@ -60,10 +60,13 @@ def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) 
     linked, calls = link_launches(trace)
     kind, spans = find_named_or_steps(trace, window, steps)
     if kind == "whole":
-        bounds = {device: _extent(linked.filter(pl.col("device") == device)) for device in _devices(linked)}
+        bounds = dict.fromkeys(_devices(linked), _extent(linked))
         return Scope("whole", (), linked.with_columns(step=pl.lit(0)), linked, calls, bounds, {}, doubtful=0)
-    activities, doubtful = _with_steps(linked, calls, spans)
+    activities, doubtful = _with_steps(trace, linked, calls, spans)
     by_device = {device: _step_windows(activities, device, spans) for device in _devices(activities)}
+    if len({_process(trace, span.thread) for span in spans}) > 1:
+        own = {device: _launched_on(trace, activities, calls, spans, device) for device in by_device}
+        by_device = {device: _only(each, own[device]) for device, each in by_device.items()}
     windows = {device: interval.union(each[:, 0], each[:, 1]) for device, each in by_device.items()}
     return Scope(kind, spans, activities, linked, calls, windows, by_device, doubtful)
 
@@ -153,9 +156,9 @@ def _near(host: pl.DataFrame, name: str) -> str:
 
 
 def _outermost(spans: pl.DataFrame) -> pl.DataFrame:
-    """Without those that begin inside an earlier one of their thread."""
+    """Without those that lie wholly inside an earlier one of their thread."""
     reach = pl.col("end_ns").cum_max().shift(1).over("thread")
-    return spans.filter((pl.col("start_ns") >= reach) | reach.is_null())
+    return spans.filter((pl.col("end_ns") > reach) | reach.is_null())
 
 
 def _as_spans(spans: pl.DataFrame, indexes: list[int]) -> tuple[Span, ...]:
@@ -163,17 +166,25 @@ def _as_spans(spans: pl.DataFrame, indexes: list[int]) -> tuple[Span, ...]:
     return tuple(Span(*row) for row in rows)
 
 
-def _with_steps(activities: pl.DataFrame, calls: pl.DataFrame, spans: tuple[Span, ...]) -> tuple[pl.DataFrame, int]:
+def _with_steps(
+    trace: Trace, activities: pl.DataFrame, calls: pl.DataFrame, spans: tuple[Span, ...]
+) -> tuple[pl.DataFrame, int]:
     """Only the activities that belong to a step, and how many of them could belong to several.
 
     An activity is of the step whose host span contains the start of its launch or, where that is not recorded, its own.
-    A span of the launching thread comes before those of other threads; of these the one that began last counts.
+    A span of the launching thread comes before those of other threads; of these the one that began last counts. Spans
+    of another process count only where the launching one has none.
     """
     launched = calls.select("call", launch_ns="start_ns", launched_on="thread")
     joined = activities.join(launched, on="call", how="left", maintain_order="left")
     moments = joined.select(pl.coalesce("launch_ns", "start_ns")).to_series().to_numpy()
     (threads,) = columns(joined, "launched_on")
     by_thread = {thread: _containing(spans, thread, moments) for thread in sorted({span.thread for span in spans})}
+    marking = {_process(trace, thread) for thread in by_thread}
+    if len(marking) > 1:
+        launchers = np.array([*(_process(trace, thread) for thread in range(len(trace.threads))), ""])[threads]
+        for thread, own in by_thread.items():
+            own[np.isin(launchers, list(marking - {_process(trace, thread)}))] = -1
     every = np.stack(list(by_thread.values()))
     # Spans are in order of their start, so the largest number is the one that began last.
     step = every.max(axis=0)
@@ -191,9 +202,28 @@ def _containing(spans: tuple[Span, ...], thread: int, moments: NDArray[np.int64]
     own = np.array([i for i, span in enumerate(spans) if span.thread == thread], dtype=np.int64)
     starts = np.array([spans[i].start_ns for i in own], dtype=np.int64)
     ends = np.array([spans[i].end_ns for i in own], dtype=np.int64)
+    # None lies inside another, so the one that began last also ends last.
     at = np.searchsorted(starts, moments, side="right") - 1
     inside = (at >= 0) & (moments < ends[at])
     return np.where(inside, own[at], -1)
+
+
+def _process(trace: Trace, thread: int) -> str:
+    return trace.threads[thread].pid
+
+
+def _launched_on(
+    trace: Trace, activities: pl.DataFrame, calls: pl.DataFrame, spans: tuple[Span, ...], device: int
+) -> NDArray[np.bool_]:
+    """Which of the spans are of a process that launched on the device; all where no launch is recorded."""
+    launchers = activities.filter(pl.col("device") == device).join(calls.select("call", "thread"), on="call")["thread"]
+    processes = {_process(trace, thread) for thread in launchers.unique()}
+    return np.array([not processes or _process(trace, span.thread) in processes for span in spans], dtype=bool)
+
+
+def _only(windows: Intervals, some: NDArray[np.bool_]) -> Intervals:
+    """The others take no time of the device."""
+    return np.where(some[:, None], windows, windows[:, :1])
 
 
 def _step_windows(activities: pl.DataFrame, device: int, spans: tuple[Span, ...]) -> Intervals:

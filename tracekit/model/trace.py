@@ -49,7 +49,8 @@ class Trace:
     `unplaced` counts the activities that name no device; they stand under device 0. `truncated` says that the file
     ended before its JSON did. `record_flags` are the profiler settings the file states
     (`record_shapes`, `with_stack`, `profile_memory`, ...). `allocations` counts the profiler's GPU memory events, and
-    `peak_allocated_bytes` is the largest total they state; None where there are none.
+    `peak_allocated_bytes` is the largest total they state; None where there are none. `resolution_ns` is what the times
+    are exact to.
     """
 
     path: str
@@ -66,4 +67,5 @@ class Trace:
     allocations: int
     peak_allocated_bytes: int | None
     record_flags: dict[str, bool]
+    resolution_ns: float
     metadata: dict[str, object]

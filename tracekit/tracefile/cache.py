@@ -27,7 +27,7 @@ from tracekit.model.trace import Device, Thread, Trace
 from tracekit.tracefile.tables import SCHEMAS, schemas
 
 #: Part of an entry's name: to be raised when the tables, or how they are filled, change.
-FORMAT = 3
+FORMAT = 4
 ABOUT = "trace.json"
 #: What the name of an entry with shapes ends in.
 SHAPES = "-shapes"
@@ -54,6 +54,7 @@ class About:
     allocations: int
     peak_allocated_bytes: int | None
     record_flags: dict[str, bool]
+    resolution_ns: float
     metadata: dict[str, object]
 
 

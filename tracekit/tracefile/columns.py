@@ -60,6 +60,8 @@ PHASES = frozenset("BEXiICbnestfPNODMVvRcSTpF()")
 
 #: Longer than this is no duration but an overflow: 2**53 ns is 104 days.
 LONGEST_US = 2**53 / 1e3
+#: Up to here a double of microseconds is exact to a nanosecond.
+EXACT_US = 2**43
 #: Nanoseconds since any origin must fit 64 bits.
 LONGEST_TS_US = 2**62 / 1e3
 
@@ -119,6 +121,8 @@ class Columns:
     unplaced: int = 0
     allocations: int = 0
     peak_allocated_bytes: int | None = None
+    #: What the times are exact to: a double of microseconds since 1970 has no room for nanoseconds.
+    resolution_ns: float = 1.0
     _open: dict[Hashable, list[Event]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, events: list[Event]) -> None:
@@ -193,6 +197,8 @@ class Columns:
             return
         table, kind = place
         whole_us = np.floor(starts)
+        if float(starts.max()) > EXACT_US and (whole_us != starts).any():
+            self.resolution_ns = max(self.resolution_ns, 1000 * float(np.spacing(starts.max())))
         block = Block(
             kind=kind,
             names=self.names.of([event.name for event in events]),

@@ -78,6 +78,7 @@ def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
         allocations=columns.allocations,
         peak_allocated_bytes=columns.peak_allocated_bytes,
         record_flags=decoding.header.flags(),
+        resolution_ns=columns.resolution_ns,
         metadata=decoding.header.tracekit,
     )
 
