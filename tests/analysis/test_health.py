@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.traces import Json, make_call, make_event, make_kernel, make_op, make_span, make_trace, write_trace
 
 from tracekit.analysis import analyze
 from tracekit.model.analysis import HealthFinding
+from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
 
 
@@ -163,3 +165,77 @@ def test_a_recording_without_a_gpu_says_why_that_may_be(tmp_path: Path) -> None:
     assert "ProfilerActivity.CUDA" in found(make_op(0, 1))["no_gpu_activity"].message
     assert found(make_op(0, 1), make_call(0, 1))["no_gpu_activity"].severity == "warning"
     assert "no_gpu_activity" not in found(make_op(0, 1), tracekit={"device": "cpu"})
+
+
+def codes(trace: Trace) -> dict[str, tuple[str, int]]:
+    return {each.code: (each.severity, each.count) for each in analyze(trace).health}
+
+
+def of_process(pid: int, event: Json) -> Json:
+    return {**event, "pid": pid}
+
+
+def test_ranks_that_share_a_number_of_a_gpu_are_warned_of(tmp_path: Path) -> None:
+    events = [
+        of_process(1, make_call(0, 1, correlation=1)),
+        make_kernel(5, 10, correlation=1),
+        of_process(2, make_call(0, 1, correlation=2)),
+        make_kernel(5, 10, correlation=2, stream=8),
+    ]
+    found = codes(make_trace(tmp_path, events))
+    assert found["several_processes"] == ("warning", 2)
+
+
+def test_no_process_launches_on_the_gpu_of_another(tmp_path: Path) -> None:
+    events = [of_process(1, make_call(i, i + 0.5, correlation=i + 1)) for i in range(12)]
+    events += [make_kernel(20 + i, 20.5 + i, correlation=i + 1) for i in range(12)]
+    events += [of_process(2, make_call(i, i + 0.5, correlation=100 + i)) for i in range(12)]
+    events += [make_kernel(20 + i, 20.5 + i, correlation=100 + i, device=1) for i in range(12)]
+    # Its own launch was dropped; rank 1 has a call of the same id.
+    events.append(make_kernel(60, 61, correlation=3, device=1))
+    found = codes(make_trace(tmp_path, events))
+    assert found["unlinked_kernels"] == ("warning", 1)
+    assert found["several_processes"][0] == "info"
+
+
+def test_launches_into_a_graph_have_no_kernels_of_their_own(tmp_path: Path) -> None:
+    events = [
+        make_call(0, 1, name="cudaStreamBeginCapture", correlation=1),
+        make_call(1, 2, correlation=2),
+        make_call(2, 3, correlation=3),
+        make_call(3, 4, name="cudaStreamEndCapture", correlation=4),
+        make_call(4, 5, name="cudaGraphLaunch", correlation=5),
+        make_kernel(6, 7, correlation=5),
+        make_call(8, 9, name="cudaLaunchHostFunc_v10000", correlation=6),
+    ]
+    assert "launches_without_kernels" not in codes(make_trace(tmp_path, events))
+
+
+@pytest.mark.parametrize("name", ["zeCommandListAppendLaunchKernel", "topsLaunchKernel", "hipHccModuleLaunchKernel"])
+def test_lost_kernels_of_every_vendor_are_missed(tmp_path: Path, name: str) -> None:
+    events = [
+        make_call(0, 1, correlation=1),
+        make_kernel(2, 3, correlation=1),
+        make_call(4, 5, name=name, correlation=2),
+    ]
+    assert codes(make_trace(tmp_path, events))["launches_without_kernels"] == ("warning", 1)
+
+
+@pytest.mark.parametrize("broken", [make_kernel(30, 3e9), make_kernel(3e9, 3e9 + 1)])
+def test_one_time_that_dwarfs_all_others_is_doubted(tmp_path: Path, broken: Json) -> None:
+    events = [make_kernel(i * 2, i * 2 + 1) for i in range(10)]
+    assert "implausible_times" not in codes(make_trace(tmp_path, events))
+    assert codes(make_trace(tmp_path, [*events, broken]))["implausible_times"] == ("warning", 1)
+
+
+def test_epoch_times_with_fractions_are_said_to_be_coarse(tmp_path: Path) -> None:
+    epoch = 1_731_234_567_890_123
+    whole = [make_kernel(epoch + i, epoch + i + 1) for i in range(3)]
+    assert "coarse_times" not in codes(make_trace(tmp_path, whole))
+    fractions = [{**each, "ts": each["ts"] + 0.25} for each in whole]
+    assert codes(make_trace(tmp_path, fractions))["coarse_times"] == ("warning", 1)
+
+
+def test_one_kernel_over_many_overlaps_with_each(tmp_path: Path) -> None:
+    events = [make_kernel(0, 100), *(make_kernel(5 * i, 5 * i + 2) for i in range(1, 11))]
+    assert codes(make_trace(tmp_path, events))["overlapping_kernels"] == ("warning", 10)

@@ -230,3 +230,19 @@ def assert_one_line(result: Result, expected: str) -> None:
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith("error: ")
     assert expected in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x" * 5000], "File name too long"),
+        ([""], "the path of the trace is empty"),
+        ([str(DATA / "vit_eager.json.gz"), "--steps", "1" * 5000], "--steps takes a step's number"),
+        ([str(DATA / "vit_eager.json.gz"), "--json", "y" * 300], "File name too long"),
+    ],
+)
+def test_what_a_shell_may_pass_is_answered_in_one_line(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, ["analyze", *arguments])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr

@@ -17,8 +17,8 @@ def analyze(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None
 
     `window` is `auto` (steps if any are marked, else whole), `steps`, `whole`, or the name or regular expression of a
     host span. `steps` leaves only the marked steps with these numbers, the first and the last of them. A trace without
-    GPU activity is analysed for its operators if tracekit recorded it on a CPU or `cpu` is
-    set. Raises TracekitError when it is neither, or when nothing matches `window`.
+    GPU activity is analysed for its operators if tracekit recorded it on a CPU or `cpu` is set. Raises TracekitError
+    when it is neither, or when nothing matches `window`.
     """
     if trace.activities.height:
         return _analyze_gpu(trace, find_scope(trace, window, steps))
@@ -33,6 +33,9 @@ def _why_no_gpu(trace: Trace) -> str:
             f"{trace.path} ends before its JSON does, and what is left of it has no GPU activity;"
             " copy or record it again, or pass --cpu to look at its host operators"
         )
+    if trace.skipped:
+        reasons = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(trace.skipped.items()))
+        return f"{trace.path} has no GPU activity that can be read; events were left out ({reasons})"
     if trace.calls.height:
         return (
             f"{trace.path} has no GPU activity though the host called the GPU: the profiler was not allowed to see"

@@ -58,16 +58,17 @@ def _self_times(trace: Trace, spans: tuple[Span, ...]) -> tuple[list[str], list[
 
 def _within(table: pl.DataFrame, spans: tuple[Span, ...]) -> pl.Series:
     (moments,) = columns(table, "start_ns")
-    inside = np.zeros(len(moments), dtype=bool)
-    for span in spans:
-        inside |= (moments >= span.start_ns) & (moments < span.end_ns)
-    return pl.Series(inside, dtype=pl.Boolean)
+    return pl.Series(interval.touching(moments, moments + 1, _union_of(spans)), dtype=pl.Boolean)
+
+
+def _union_of(spans: tuple[Span, ...]) -> interval.Intervals:
+    starts = np.array([span.start_ns for span in spans], dtype=np.int64)
+    ends = np.array([span.end_ns for span in spans], dtype=np.int64)
+    return interval.union(starts, ends)
 
 
 def _span_ns(trace: Trace, spans: tuple[Span, ...]) -> int:
     if spans:
-        starts = np.array([span.start_ns for span in spans], dtype=np.int64)
-        ends = np.array([span.end_ns for span in spans], dtype=np.int64)
-        return interval.length(interval.union(starts, ends))
+        return interval.length(_union_of(spans))
     starts, ends = columns(trace.host.filter(pl.col("kind") == "op"), "start_ns", "end_ns")
     return int(ends.max() - starts.min())

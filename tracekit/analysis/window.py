@@ -95,7 +95,8 @@ def _chosen_steps(trace: Trace, window: str, steps: tuple[int, int]) -> tuple[Sp
     marked = find_steps(trace)
     chosen = tuple(span for span in marked if steps[0] <= span.index <= steps[1])
     if not chosen:
-        there = f"its steps are {marked[0].index} to {marked[-1].index}" if marked else "it marks no steps"
+        numbers = [span.index for span in marked]
+        there = f"its steps are {min(numbers)} to {max(numbers)}" if marked else "it marks no steps"
         raise TracekitError(f"{trace.path} has no step {steps[0]} to {steps[1]}: {there}")
     return chosen
 
@@ -246,8 +247,7 @@ def touching(scope: Scope, starts: NDArray[np.int64], ends: NDArray[np.int64]) -
     """Which of these stretches lie at least partly in the window of some device."""
     found = np.zeros(len(starts), dtype=bool)
     for window in scope.windows.values():
-        for begin, end in window:
-            found |= (starts < end) & (ends > begin)
+        found |= interval.touching(starts, ends, window)
     return found
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tracekit.model.trace import Trace
 
 #: A cell that begins so is run as a formula by spreadsheets.
-FORMULA = r"^[=+\-@\t\r]"
+FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 
 
 @click.command(
@@ -51,7 +51,7 @@ def export(
     if hta is None and csv is None:
         raise TracekitError("say what for: --hta FOLDER, --csv PATH, or both")
     check_output_path("--csv", csv, trace)
-    if store.is_run(Path(trace)):
+    if trace and store.is_run(Path(trace)):
         names = ", ".join(each.path for form in store.load(Path(trace)).forms for each in form.recordings)
         raise TracekitError(f"{trace} is a run folder: name one of its traces ({names})")
     console = console_beside(csv)

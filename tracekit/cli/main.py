@@ -82,6 +82,12 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except TracekitError as error:
             raise (DamageError if isinstance(error, StrictError) else MendableError)(str(error)) from error
+        except OSError as error:
+            # A folder that may not be entered, a name that is too long, a full disk. click sees to broken pipes.
+            if error.errno is None or isinstance(error, BrokenPipeError):
+                raise
+            place = f"{str(error.filename)[:200]}: " if error.filename else ""
+            raise MendableError(f"{place}{error.strerror}") from error
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
             ctx.exit(INTERRUPTED)

@@ -58,10 +58,10 @@ def parse_steps(text: str | None) -> tuple[int, int] | None:
     """`3` is step 3, `2-4` are steps 2 to 4. Raises TracekitError for anything else."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())
+    found = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", text.strip())
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
     if first > last:
-        raise TracekitError(f"--steps takes a step's number or a range of them, as in 3 or 2-4, not {text!r}")
+        raise TracekitError(f"--steps takes a step's number or a range of them, as in 3 or 2-4, not {text[:40]!r}")
     return first, last
 
 

@@ -59,13 +59,15 @@ def borrow_operators(side: Side, lender: Sequence) -> Side:
 def is_run_folder(place: Path | str) -> bool:
     """Whether the place is one of tracekit's, or a folder that holds no trace itself and so was meant to be one."""
     path = Path(place)
+    if not str(place):
+        return False
     return store.is_run(path) or store.was_interrupted(path) or (path.is_dir() and not holds_traces(path))
 
 
 def interrupted_run(place: Path | str) -> Run | None:
     """The run in this folder if it was never finished."""
     path = Path(place)
-    if not store.is_run(path):
+    if not str(place) or not store.is_run(path):
         return None
     run = store.load(path)
     return run if run.status == "incomplete" else None

@@ -39,7 +39,7 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
         events = document if isinstance(document, list) else document["traceEvents"]
         rename_steps = not _has_their_steps(events)
         mended = [_mended(event, rename_steps=rename_steps) for event in events]
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError, RecursionError):
         raise TracekitError(f"{name} is damaged or no trace: `tracekit analyze` says what can be read of it") from None
     rest = {} if isinstance(document, list) else document
     told = {"schemaVersion": 1, "distributedInfo": {"rank": rank}, **rest, "traceEvents": mended}
