@@ -70,7 +70,18 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
     assert list(told["deltas"]) == ["kernels", "launches", "busy_us", "idle_us"]
     assert list(told["waterfall"]) == ["basis", "a_us", "b_us", "parts", "residual_us"]
     assert list(told["waterfall"]["parts"][0]) == ["kind", "label", "delta_us"]
-    assert list(told["groups"][0]) == ["kind", "label", "how", "a", "b", "delta_count", "delta_us", "where", "repeats", "evidence"]
+    assert list(told["groups"][0]) == [
+        "kind",
+        "label",
+        "how",
+        "a",
+        "b",
+        "delta_count",
+        "delta_us",
+        "where",
+        "repeats",
+        "evidence",
+    ]
     assert list(told["coverage"]) == ["a_time_matched", "b_time_matched"]
     assert list(told["findings"][0]) == ["code", "severity", "title", "evidence", "saving_us", "advice"]
     assert told["a"]["label"] == "eager"
