@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.sequences import attention, batched, eager, make_sequence, product, triton
+
 from tracekit.comparison.matching import align, check_partition, lacks_operators, lend_operators
 from tracekit.model.sequence import Activity, Sequence
 

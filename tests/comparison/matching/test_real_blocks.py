@@ -1,5 +1,5 @@
-"""Blocks of real models, matched by hand: the kernels of both sides in launch order were read one by one, with operators
-and shapes, and put together by what they compute and what they read.
+"""Blocks of real models, matched by hand: the kernels of both sides were read one by one in launch order, with their
+operators and shapes, and put together by what they compute and what they read.
 
 Positions are those of activities in launch order over the whole recording.
 """

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,7 @@ def longest(a: list[str], b: list[str]) -> int:
 
 def check(a: list[str], b: list[str], pairs: list[tuple[int, int]]) -> None:
     assert all(a[i] == b[j] for i, j in pairs)
-    assert all(p < q and r < s for (p, r), (q, s) in zip(pairs, pairs[1:], strict=False))
+    assert all(p < q and r < s for (p, r), (q, s) in pairwise(pairs))
 
 
 @given(LETTERS, LETTERS)
