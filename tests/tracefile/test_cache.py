@@ -25,9 +25,9 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     return tmp_path / "cache"
 
 
-def read_and_keep(path: Path, folder: Path) -> Trace:
+def read_and_keep(path: Path, folder: Path, *, shapes: bool = False) -> Trace:
     """The entry is written when this returns."""
-    trace = read_trace(path, cache_folder=folder)
+    trace = read_trace(path, cache_folder=folder, shapes=shapes)
     for thread in [each for each in threading.enumerate() if each.name == "tracekit-cache"]:
         thread.join()
     return trace
@@ -45,7 +45,7 @@ def same(a: Trace, b: Trace) -> bool:
 
 
 def no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise AssertionError("the file itself was decoded")
 
     monkeypatch.setattr(read, "_read", fail)

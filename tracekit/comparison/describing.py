@@ -50,7 +50,9 @@ def _side(activities: Sequence[Activity]) -> str:
     noun = "kernel" if count == 1 else "kernels"
     if library is None:
         triton = sum(each.family == "triton" for each in activities)
-        return f"{count} Triton" if triton == count else f"{count} {noun}"
+        if triton == count:
+            return f"{count} Triton"
+        return f"{count} {noun}, {triton} of them Triton" if triton else f"{count} {noun}"
     words = {"gemm": "product", "attention": "attention", "convolution": "convolution"}
     products = sum(map(is_library, activities))
     name = words[library.family] if products == 1 else f"{products} {words[library.family]}s"

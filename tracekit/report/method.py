@@ -46,6 +46,13 @@ GROUPS = (
     "does not prove that they do the same work."
 )
 
+GROUPS_BY_WORK = (
+    "Matrix products, attention and convolutions of the same shapes are the same work on both sides and tie the two "
+    "sequences of kernels together; a few calls may have changed places. What stands between them belongs together "
+    "where the name of a Triton kernel lists the operator, its inputs have the operator's sizes, and the order fits. "
+    "What no kernel near it names is gone, or new; what could not be told is unmatched."
+)
+
 OPERATORS = (
     "From a separate recording with torch.profiler. Own time leaves out the operators called within. Inductor's C++ "
     "kernels are compiled with their profiler events (cpp.enable_kernel_profile), in the timed calls too, which makes "
@@ -72,5 +79,6 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
         unprofiled = comparison.waterfall is not None and comparison.waterfall.basis == "unprofiled"
         yield "Idle time", IDLE_UNPROFILED if unprofiled else IDLE_RECORDED
         yield "Kernels and launches", KERNELS
-        yield "Kernel groups", GROUPS
+        by_names = any(group.how == "names" for group in comparison.groups)
+        yield "Kernel groups", GROUPS if by_names or not comparison.groups else GROUPS_BY_WORK
     yield "Step", STEP

@@ -222,7 +222,12 @@ def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
         numbers = [count(sum(member.count for member in members)) for members in (group.a, group.b)]
         label = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
         drawn.add_row(Text(label), Text(group.kind), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
-    return _captioned(f"Kernel groups with the largest change, {shared_scope(comparison)}", drawn)
+    note = "\n".join(
+        f"{group_label(group)}: {printable(' '.join(group.evidence))}"
+        for group in comparison.groups[:limit]
+        if group.evidence
+    )
+    return _captioned(f"Kernel groups with the largest change, {shared_scope(comparison)}", drawn, note)
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:

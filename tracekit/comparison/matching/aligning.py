@@ -272,9 +272,13 @@ class _Alignment:
                 yield from (([], [j], "anchors" if self._is_new(j) else "unmatched") for j in fused)
 
     def _is_one_place(self, plain: list[int], fused: list[int]) -> bool:
-        """Between two library calls that are the same ones on both sides, and without any of its own."""
-        library = any(self.plain[i].kind for i in plain) or any(self.fused[j].kind for j in fused)
-        return bool(self.ties) and not library and max(len(plain), len(fused)) <= FEW
+        """Between two library calls that are the same ones on both sides, and without any of its own, nor copies."""
+        units = [*(self.plain[i] for i in plain), *(self.fused[j] for j in fused)]
+        return (
+            bool(self.ties)
+            and not any(unit.kind or unit.copies for unit in units)
+            and max(len(plain), len(fused)) <= FEW
+        )
 
     def _is_gone(self, i: int) -> bool:
         """Whether no fused kernel within reach names the operator."""

@@ -21,12 +21,15 @@ REACH = 6
 MOST = 48
 
 #: What it costs to go on to another kernel: later in order, earlier, and right behind a library call.
-FORWARD, BACKWARD, NEW_STRETCH = 0.5, 0.8, 0.2
+FORWARD, BACKWARD, NEW_STRETCH = 0.6, 1.2, 0.2
 #: What it costs to leave an operator out.
 LEFT_OUT = -0.2
 #: What it costs for each library call that the kernel stands too early or too late, and what at most. The next call
 #: needs the operator's result more often than the operator that of the last call.
 TOO_EARLY, TOO_LATE, OUT_OF_ORDER = -0.1, -0.25, -0.8
+#: At most this many operators that a kernel does not name are in it for standing between two that it does.
+MOST_BETWEEN = 3
+
 #: What a kernel that names the operator is worth at least.
 LEAST = 0.05
 
@@ -192,12 +195,14 @@ def _only_sized(plain: Side, fused: Side, kernels: Sequence[Kernels], found: dic
 
 
 def _between(plain: Side, found: dict[int, int]) -> dict[int, int]:
-    """What stands in one stretch between two operators of the same kernel is in it too, though its name is not."""
+    """What stands in one stretch between two operators of the same kernel is in it too, though its name is not: a few
+    operators at most, and no copy, which no kernel does."""
     for stretch in _stretches(plain.free):
         known = [(at, found[at]) for at in stretch if at in found]
         for (one, k), (other, same) in pairwise(known):
-            if k == same:
-                found |= dict.fromkeys(range(one + 1, other), k)
+            between = range(one + 1, other)
+            if k == same and len(between) <= MOST_BETWEEN and not any(plain.units[at].copies for at in between):
+                found |= dict.fromkeys(between, k)
     return found
 
 

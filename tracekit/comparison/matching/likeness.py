@@ -12,6 +12,8 @@ from tracekit.comparison.matching.units import Unit
 GENERIC = frozenset(("copy", "to", "contiguous", "reshape"))
 #: A tensor and a part of it, or several of them one behind the other, differ by a factor up to this.
 LARGEST_FACTOR = 8
+#: Tensors with fewer elements than this (a scalar, a mean of each row) are in many kernels and tell none.
+TELLING = 256
 #: Two lists of operators are alike from this share of common ones.
 ALIKE = 0.5
 
@@ -57,7 +59,7 @@ def _common_share(one: str, other: str) -> float:
 
 @cache
 def _by_sizes(plain: frozenset[int], fused: frozenset[int]) -> float:
-    if not plain or not fused:
+    if not plain or not fused or max(plain) < TELLING:
         return NAMED
     exact = len(plain & fused) / len(plain)
     agreement = _agreement(max(plain), fused)

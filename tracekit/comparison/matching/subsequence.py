@@ -59,19 +59,24 @@ def _accepted(one: Ints, other: Ints) -> tuple[Pairs, tuple[int, int]]:
 
 
 def _whole(one: Ints, other: Ints) -> Pairs:
-    """The textbook's table, a row at a time. `table[i, j]`: how many elements the first i and the first j share."""
+    """The textbook's table, a row at a time, from the end. `table[i, j]`: how many elements are common behind i and j.
+
+    Of several ways the one that pairs what comes first is taken: a window ends where something else is still to come.
+    """
     table = np.zeros((len(one) + 1, len(other) + 1), dtype=np.int16)
-    for i, element in enumerate(one):
-        above = table[i]
-        np.maximum.accumulate(np.where(other == element, above[:-1] + 1, above[1:]), out=table[i + 1, 1:])
+    backwards = other[::-1]
+    for i in range(len(one) - 1, -1, -1):
+        behind = table[i + 1, ::-1]
+        best = np.where(backwards == one[i], behind[:-1] + 1, behind[1:])
+        table[i, -2::-1] = np.maximum.accumulate(best)
     pairs: Pairs = []
-    i, j = len(one), len(other)
-    while i and j:
-        if one[i - 1] == other[j - 1]:
-            i, j = i - 1, j - 1
+    i = j = 0
+    while i < len(one) and j < len(other):
+        if one[i] == other[j]:
             pairs.append((i, j))
-        elif table[i - 1, j] >= table[i, j - 1]:
-            i -= 1
+            i, j = i + 1, j + 1
+        elif table[i + 1, j] >= table[i, j + 1]:
+            i += 1
         else:
-            j -= 1
-    return pairs[::-1]
+            j += 1
+    return pairs

@@ -47,6 +47,11 @@ class Unit:
     call: int | None = None
     own: bool = False
 
+    @property
+    def copies(self) -> bool:
+        """Whether the driver's copies or sets are among it, which no other kernel does."""
+        return any(name.startswith(("Memcpy", "Memset")) for name in self.signature.names)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:

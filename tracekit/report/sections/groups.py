@@ -9,6 +9,13 @@ from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words import shared_scope
 
+#: What is said of operators that are not the recording's own.
+BORROWED = {
+    "rich": "took its operators from the rich recording of the same form",
+    "lent": "took its operators from the trace that was given for it",
+    "none": "knows no operators: its kernels are told by their names",
+}
+
 
 def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
     """The groups with the largest change, the rest in one line; None for a CPU run."""
@@ -28,11 +35,47 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
 
 
 def _note(comparison: Comparison) -> str:
-    note = "Every kernel and copy of both sides is in exactly one group. Groups are told by names, or by family only."
+    note = f"Every kernel and copy of both sides is in exactly one group. {_told_by(comparison)}"
     if comparison.coverage is None:
         return note
     a, b = comparison.coverage.a_time_matched, comparison.coverage.b_time_matched
     return f"{note} Matched: {percent(a)} of A's GPU time, {percent(b)} of B's."
+
+
+def _told_by(comparison: Comparison) -> str:
+    ways = {group.how for group in comparison.groups}
+    if "names" in ways:
+        return "Groups are told by names, or by family only."
+    lent = {
+        side.label: BORROWED[side.sequence.operators]
+        for side in (comparison.a, comparison.b)
+        if side.sequence and side.sequence.operators in BORROWED
+    }
+    borrowed = "".join(f" {label} {words}." for label, words in lent.items())
+    return (
+        "xN: the same few kernels N times. Library calls with the same shapes tie the sides together, and between them "
+        f"operators and the names of Triton kernels.{borrowed}"
+    )
+
+
+def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
+    """What shows that library kernels were exchanged, largest change first; None where none were."""
+    told = [group for group in comparison.groups if group.evidence][:limit]
+    if not told:
+        return None
+    return Table(
+        caption="Library kernels that were exchanged, and what shows it",
+        columns=(
+            Column("Kernels", numeric=False),
+            Column("What became of them", numeric=False),
+            Column("Evidence", numeric=False),
+            Column("Change"),
+        ),
+        rows=tuple(
+            (group_label(group), group.kind, " ".join(group.evidence), duration_change(group.delta_us))
+            for group in told
+        ),
+    )
 
 
 def _row(group: KernelGroup) -> tuple[str | Name, ...]:

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from tests.traces import DATA, Json, make_call, make_copy, make_kernel, make_op, make_span, make_trace, write_trace
+
+from tracekit.analysis import analyze
+from tracekit.analysis.sequence import list_work
+from tracekit.model.sequence import Operator, Sequence
+from tracekit.tracefile import read_trace
+
+
+def work(folder: Path, events: list[Json], **options: str) -> Sequence:
+    return list_work(read_trace(write_trace(folder, events), shapes=True), **options)
+
+
+def launched(start: float, name: str, correlation: int, *, thread: int = 1, delay: float = 50) -> list[Json]:
+    call = make_call(start, start + 1, correlation=correlation, thread=thread)
+    return [call, make_kernel(start + delay, start + delay + 5, name=name, correlation=correlation)]
+
+
+def test_kernels_stand_in_the_order_of_their_launches_not_of_their_starts(tmp_path: Path) -> None:
+    found = work(tmp_path, [*launched(0, "first", 1, delay=90), *launched(10, "second", 2, delay=5)])
+    assert [each.name for each in found.activities] == ["first", "second"]
+
+
+def test_kernels_of_one_graph_launch_stand_in_the_order_of_their_starts_and_have_no_operator(tmp_path: Path) -> None:
+    events = [
+        make_op(0, 20, name="aten::add"),
+        make_call(1, 3, name="cudaGraphLaunch", correlation=1),
+        make_kernel(30, 40, name="b", correlation=1),
+        make_kernel(10, 20, name="a", correlation=1),
+    ]
+    found = work(tmp_path, events)
+    assert [(each.name, each.operator) for each in found.activities] == [("a", None), ("b", None)]
+    assert found.operators == "none"
+
+
+def test_the_innermost_operator_around_a_launch_asked_for_it(tmp_path: Path) -> None:
+    shapes: Json = {"Input Dims": [[8], [4, 16], []], "Input type": ["float", "float", "Scalar"]}
+    events = [
+        make_op(0, 30, name="Torch-Compiled Region: 0/0"),
+        make_op(1, 20, name="aten::linear"),
+        make_op(2, 10, name="aten::addmm", **shapes),
+        *launched(3, "gemm", 1),
+        *launched(5, "reduce", 2),
+        *launched(25, "outside", 3),
+        *launched(6, "elsewhere", 4, thread=2),
+    ]
+    found = work(tmp_path, events)
+    gemm, reduce, elsewhere, outside = found.activities
+    assert gemm.operator == Operator("aten::addmm", ((8,), (4, 16), ()), ("float", "float", "Scalar"))
+    assert gemm.within == ("aten::linear", "aten::addmm")
+    assert gemm.call == reduce.call is not None
+    assert elsewhere.operator is outside.operator is None
+    assert (found.operators, found.per_step) == ("own", 1)
+
+
+def test_inductor_s_event_around_a_triton_kernel_tells_its_inputs(tmp_path: Path) -> None:
+    events = [
+        make_op(0, 9, name="triton_poi_fused_add_0", **{"Input Dims": [[64, 64]], "Input type": ["float"]}),
+        *launched(1, "triton_poi_fused_add_0", 1),
+    ]
+    (kernel,) = work(tmp_path, events).activities
+    assert kernel.operator == Operator("triton_poi_fused_add_0", ((64, 64),), ("float",))
+
+
+def test_the_tensors_of_a_list_stand_one_by_one(tmp_path: Path) -> None:
+    shapes: Json = {"Input Dims": [[[2, 3], [4, 3]], []], "Input type": ["TensorList", "Scalar"]}
+    (kernel,) = work(tmp_path, [make_op(0, 9, name="aten::cat", **shapes), *launched(1, "cat", 1)]).activities
+    assert kernel.operator == Operator("aten::cat", ((2, 3), (4, 3), ()), ("TensorList", "TensorList", "Scalar"))
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        {},
+        {"Input Dims": "none"},
+        {"Input Dims": [[1.5]]},
+        {"Input Dims": [7]},
+        {"Input Dims": None},
+        {"Input Dims": [[[["a"]]]]},
+    ],
+)
+def test_shapes_that_are_none_are_not_recorded(tmp_path: Path, shapes: Json) -> None:
+    (kernel,) = work(tmp_path, [make_op(0, 9, name="aten::add", **shapes), *launched(1, "add", 1)]).activities
+    assert kernel.operator == Operator("aten::add", (), ())
+
+
+def test_types_that_are_none_leave_the_shapes(tmp_path: Path) -> None:
+    shapes: Json = {"Input Dims": [[2], [3]], "Input type": ["float"]}
+    (kernel,) = work(tmp_path, [make_op(0, 9, name="aten::add", **shapes), *launched(1, "add", 1)]).activities
+    assert kernel.operator == Operator("aten::add", ((2,), (3,)), ("", ""))
+
+
+def step(number: int, begin: float, names: str, us: float) -> list[Json]:
+    events = [make_span(begin, begin + 90, name=f"tracekit.step#{number}")]
+    for at, name in enumerate(names):
+        correlation = int(begin) + at + 1
+        start = begin + 10 * at + 1
+        events += [make_call(start, start + 1, correlation=correlation)]
+        events += [make_kernel(start + 2, start + 2 + us, name=name, correlation=correlation)]
+    return events
+
+
+def test_steps_that_ran_the_same_are_one_with_mean_durations(tmp_path: Path) -> None:
+    found = work(tmp_path, [*step(0, 0, "ab", 2), *step(1, 100, "ab", 4)])
+    assert [(each.name, each.duration_us) for each in found.activities] == [("a", 3), ("b", 3)]
+    assert found.per_step == 1
+
+
+def test_steps_that_differ_follow_one_another(tmp_path: Path) -> None:
+    found = work(tmp_path, [*step(0, 0, "ab", 2), *step(1, 100, "a", 4)])
+    assert [each.name for each in found.activities] == ["a", "b", "a"]
+    assert found.per_step == 0.5
+
+
+def test_without_shapes_operators_have_names_alone(tmp_path: Path) -> None:
+    trace = make_trace(tmp_path, [make_op(0, 9, name="aten::add", **{"Input Dims": [[2]]}), *launched(1, "add", 1)])
+    assert list_work(trace).activities[0].operator == Operator("aten::add", (), ())
+
+
+def test_copies_are_of_their_own_families(tmp_path: Path) -> None:
+    found = work(tmp_path, [make_copy(0, 1), make_copy(2, 3, kind="memset"), make_kernel(4, 5)])
+    assert [each.family for each in found.activities] == ["memcpy", "memset", "gemm"]
+
+
+@pytest.mark.parametrize("name", ["flux_eager", "flux_reduce-overhead", "vit_default"])
+def test_it_holds_all_gpu_time_of_a_real_recording(name: str) -> None:
+    trace = read_trace(DATA / f"{name}.json.gz", shapes=True)
+    found, analysis = list_work(trace), analyze(trace)
+    assert analysis.kernels is not None and analysis.copies is not None
+    whole = analysis.kernels.total_us + analysis.copies.total_us
+    assert math.fsum(each.duration_us for each in found.activities) * found.per_step == pytest.approx(whole)

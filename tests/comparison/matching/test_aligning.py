@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sequences import attention, batched, eager, make_sequence, product, triton
+
+from tracekit.comparison.matching import align, check_partition, lacks_operators, lend_operators
+from tracekit.model.sequence import Activity, Sequence
+
+WIDTH = 4096
+
+
+def cells(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[int, ...]]:
+    return {cell.a: cell.b for cell in align(make_sequence(a), make_sequence(b))}
+
+
+def test_what_stands_between_two_products_is_divided_by_the_names_of_triton_kernels() -> None:
+    a = [
+        product(64, 64, 64, call=0),
+        eager("add", (64, 64), call=1),
+        eager("gelu", (64, 64), call=2),
+        product(64, 128, 64, call=3),
+        eager("mul", (64, 128), call=4),
+        eager("silu", (64, 128), call=5),
+    ]
+    b = [
+        product(64, 64, 64, call=0, within="addmm"),
+        triton("add_gelu", (64, 64), call=1),
+        product(64, 128, 64, call=2, within="addmm"),
+        triton("mul_silu_view", (64, 128), call=3),
+    ]
+    assert cells(a, b) == {(0,): (0,), (1, 2): (1,), (3,): (2,), (4, 5): (3,)}
+
+
+def test_products_of_other_sizes_may_change_places() -> None:
+    a = [product(64, 64, 64, call=0), product(32, 64, 64, call=1), product(16, 64, 64, call=2)]
+    b = [product(32, 64, 64, call=0), product(64, 64, 64, call=1), product(16, 64, 64, call=2)]
+    assert cells(a, b) == {(0,): (1,), (1,): (0,), (2,): (2,)}
+
+
+def test_a_product_is_the_same_with_and_without_a_bias_of_its_own() -> None:
+    with_bias = product(64, 32, 16, call=0)
+    without = replace(with_bias.operator, name="aten::mm", dims=((64, 16), (16, 32)))  # type: ignore[type-var]
+    assert cells([with_bias], [replace(with_bias, operator=without, within=("aten::mm",))]) == {(0,): (0,)}
+
+
+def test_work_that_moved_over_a_product_is_found_behind_it() -> None:
+    a = [product(64, 64, 64, call=0), eager("tanh", (64, 64), call=1), product(64, 128, 64, call=2)]
+    b = [product(64, 64, 64, call=0), product(64, 128, 64, call=1), triton("tanh", (64, 64), call=2)]
+    assert cells(a, b)[1,] == (2,)
+
+
+def test_attention_made_of_two_products_is_found_with_its_softmax() -> None:
+    a = [product(64, 64, 64, call=0), attention(8, 16, 32, call=1), product(16, 64, 64, call=2)]
+    b = [
+        product(64, 64, 64, call=0),
+        triton("mul_transpose", (8 * 16, 32), call=1),
+        batched(8, 16, 16, 32, call=2),
+        triton("_safe_softmax", (8, 16, 16), call=3),
+        batched(8, 16, 32, 16, call=4),
+        product(16, 64, 64, call=5),
+    ]
+    assert cells(a, b) == {(0,): (0,), (1,): (1, 2, 3, 4), (2,): (5,)}
+    assert cells(b, a) == {(0,): (0,), (1, 2, 3, 4): (1,), (5,): (2,)}
+
+
+def test_a_kernel_of_one_side_alone_is_no_match() -> None:
+    a = [product(64, 64, 64, call=0), eager("erfinv", (64, 64), call=1), product(16, 64, 64, call=2)]
+    b = [product(64, 64, 64, call=0), product(16, 64, 64, call=1)]
+    assert cells(a, b)[1,] == ()
+
+
+def test_a_kernel_and_the_reduction_of_its_parts_are_one_product() -> None:
+    one = product(64, 64, 4096, call=0)
+    a = [one, replace(one, name="splitKreduce_kernel")]
+    assert cells(a, [product(64, 64, 4096, call=0)]) == {(0, 1): (0,)}
+
+
+def test_without_operators_products_are_told_by_their_kernels() -> None:
+    def bare(activity: Activity) -> Activity:
+        return replace(activity, operator=None, within=(), call=None)
+
+    a = [
+        product(64, 64, 64, call=0, kernel="nvjet_a"),
+        eager("gelu", (64, 64), call=1),
+        product(1, 1, 1, call=2, kernel="x"),
+    ]
+    b = [bare(product(64, 64, 64, call=0, kernel="nvjet_a")), bare(triton("gelu", call=1)), bare(a[2])]
+    found = align(make_sequence(a), make_sequence(b, "none"))
+    assert [(cell.a, cell.b) for cell in found] == [((0,), (0,)), ((1,), (1,)), ((2,), (2,))]
+
+
+def test_operators_are_lent_by_position_where_kernels_have_the_same_names() -> None:
+    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
+    light = make_sequence([replace(each, operator=None, within=(), call=None) for each in rich.activities], "none")
+    assert lacks_operators(light) and not lacks_operators(rich)
+    lent = lend_operators(light, rich, "rich")
+    assert [each.operator for each in lent.activities] == [each.operator for each in rich.activities]
+    assert lent.operators == "rich"
+
+
+def test_a_kernel_that_the_lender_lacks_keeps_no_operator() -> None:
+    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
+    bare = [replace(each, operator=None, within=(), call=None) for each in rich.activities]
+    light = make_sequence([bare[0], replace(bare[1], name="another"), bare[1]], "none")
+    lent = lend_operators(light, rich, "lent")
+    assert [each.operator is None for each in lent.activities] == [False, True, False]
+
+
+def test_several_steps_in_one_sequence_borrow_from_one_step() -> None:
+    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
+    bare = [replace(each, operator=None, within=(), call=None) for each in rich.activities]
+    lent = lend_operators(make_sequence([*bare, *bare, *bare], "none", per_step=1 / 3), rich, "rich")
+    assert not lacks_operators(lent)
+    assert len({each.call for each in lent.activities}) == 6
+
+
+ACTIVITIES = st.one_of(
+    st.builds(product, *[st.sampled_from((16, 32, 64))] * 3, call=st.integers(0, 9)),
+    st.builds(batched, *[st.sampled_from((8, 16))] * 4, call=st.integers(0, 9)),
+    st.builds(attention, st.just(8), st.sampled_from((8, 16)), st.just(16), call=st.integers(0, 9)),
+    st.builds(
+        eager, st.sampled_from(("add", "mul", "gelu", "to>_to_copy>copy_")), st.just((64, 64)), call=st.integers(0, 9)
+    ),
+    st.builds(
+        triton,
+        st.sampled_from(("add_mul", "gelu", "_to_copy_add", "_safe_softmax", "addmm_view")),
+        st.just((64, 64)),
+        call=st.integers(0, 9),
+        number=st.integers(0, 3),
+    ),
+)
+SEQUENCES = st.lists(ACTIVITIES, max_size=30)
+
+
+def numbered(activities: list[Activity]) -> list[Activity]:
+    """Each with a call of its own."""
+    return [replace(each, call=at) for at, each in enumerate(activities)]
+
+
+def without_operators(activities: list[Activity]) -> list[Activity]:
+    return [replace(each, operator=None, within=(), call=None) for each in activities]
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEQUENCES, SEQUENCES, st.booleans())
+def test_any_two_sequences_are_divided_without_rest_or_overlap(
+    a: list[Activity], b: list[Activity], bare: bool
+) -> None:
+    right = make_sequence(without_operators(b), "none") if bare else make_sequence(b)
+    check_partition(align(make_sequence(a), right), len(a), len(b))
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEQUENCES)
+def test_any_sequence_against_itself_is_the_same_one_by_one(activities: list[Activity]) -> None:
+    same = make_sequence(numbered(activities))
+    assert all(cell.a == cell.b for cell in align(same, same))
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEQUENCES, SEQUENCES, st.integers(1, 99))
+def test_the_numbers_in_names_of_triton_kernels_say_nothing(a: list[Activity], b: list[Activity], more: int) -> None:
+    a, b = numbered(a), numbered(b)
+    assert align(make_sequence(a), make_sequence(b)) == align(make_sequence(a), _renumbered(b, more))
+
+
+def _renumbered(activities: list[Activity], more: int) -> Sequence:
+    def changed(name: str) -> str:
+        return (
+            re.sub(r"_(\d+)$", lambda found: f"_{int(found[1]) + more}", name) if name.startswith("triton_") else name
+        )
+
+    return make_sequence(
+        replace(
+            each,
+            name=changed(each.name),
+            operator=replace(each.operator, name=changed(each.operator.name)) if each.operator else None,
+            within=tuple(map(changed, each.within)),
+        )
+        for each in activities
+    )
+
+
+def test_a_position_in_two_cells_is_noticed() -> None:
+    found = align(make_sequence([product(1, 2, 3, call=0)]), make_sequence([product(1, 2, 3, call=0)]))
+    with pytest.raises(AssertionError, match="not each of 1 once"):
+        check_partition((*found, *found), 1, 1)

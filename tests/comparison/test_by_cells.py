@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from tests.comparison.matching.test_aligning import SEQUENCES
+from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
+
+from tracekit.comparison.by_cells import group_by_cells
+from tracekit.comparison.matching import Cell, align
+from tracekit.model.comparison import KernelGroup
+from tracekit.model.sequence import Activity
+
+
+def grouped(a: list[Activity], b: list[Activity], **changes: float) -> tuple[KernelGroup, ...]:
+    one, other = make_sequence(a, **changes), make_sequence(b, **changes)
+    return group_by_cells(one, other, align(one, other))
+
+
+def only(a: list[Activity], b: list[Activity]) -> KernelGroup:
+    """The one group that has changed."""
+    (group,) = [group for group in grouped(a, b) if group.kind != "unchanged"]
+    return group
+
+
+def block(call: int) -> list[Activity]:
+    operators = ("rms_norm", "mul", "add")
+    return [
+        product(64, 64, 64, call=call),
+        *(eager(each, (64, 64), call=call + 1 + at) for at, each in enumerate(operators)),
+    ]
+
+
+def fused_block(call: int) -> list[Activity]:
+    return [product(64, 64, 64, call=call, within="addmm"), triton("_fused_rms_norm_add_mul", (64, 64), call=call + 1)]
+
+
+def test_repeated_blocks_are_one_group_with_their_number() -> None:
+    a = [each for at in range(0, 380, 10) for each in block(at)]
+    b = [each for at in range(0, 380, 10) for each in fused_block(at)]
+    group = only(a, b)
+    assert (group.kind, group.repeats, group.how) == ("fused", 38, "anchors")
+    assert group.label == "x38: 3 kernels -> 1 Triton (rms_norm, mul, add)"
+    assert (group.delta_count, group.delta_us) == (38 - 3 * 38, pytest.approx(38 * (12 - 30)))
+
+
+def test_several_steps_in_one_sequence_are_told_per_step() -> None:
+    a = [each for at in range(0, 40, 10) for each in block(at)]
+    b = [each for at in range(0, 40, 10) for each in fused_block(at)]
+    (fused,) = [group for group in grouped(a, b, per_step=0.25) if group.kind == "fused"]
+    assert (fused.repeats, fused.delta_count) == (1, -2)
+
+
+def test_work_of_a_few_shapes_stays_apart_and_a_loop_that_grows_is_one() -> None:
+    def both(lengths: range) -> tuple[list[Activity], list[Activity]]:
+        a = [eager("cat", (length, 64), call=length) for length in lengths]
+        return a, [triton("cat", (length, 64), call=length) for length in lengths]
+
+    assert sorted(group.repeats for group in grouped(*both(range(100, 103)))) == [1, 1, 1]
+    assert [group.repeats for group in grouped(*both(range(100, 120)))] == [20]
+
+
+def test_an_attention_kernel_that_became_products_in_float32_is_defused_with_evidence() -> None:
+    a = [product(64, 64, 64, call=0), attention(8, 16, 32, call=1)]
+    b = [
+        product(64, 64, 64, call=0),
+        batched(8, 16, 16, 32, call=1),
+        triton("_safe_softmax", (8, 16, 16), call=2),
+        batched(8, 16, 32, 16, call=3),
+    ]
+    group = only(a, b)
+    assert group.kind == "defused"
+    assert group.evidence == (
+        "The attention kernel flash_fprop is gone: 2 matrix products and 1 other kernels do its work.",
+        "2 matrix products are computed in float32 that were computed in bfloat16.",
+    )
+
+
+def test_products_put_together_to_attention_are_fused() -> None:
+    a = [batched(8, 16, 16, 32, call=0), eager("softmax", (8, 16, 16), call=1), batched(8, 16, 32, 16, call=2)]
+    groups = grouped(a, [attention(8, 16, 32, call=0), triton("_softmax", (8, 16, 16), call=1)])
+    assert {"fused"} == {group.kind for group in groups if any(each.name == "flash_fprop" for each in group.b)}
+
+
+def test_a_product_that_lost_its_bias_and_was_split_says_so() -> None:
+    before = product(64, 64, 4096, call=0, kernel="gemm_128x64_bias")
+    parts = replace(before, name="gemm_64x64_splitK")
+    after = [
+        make_activity("direct_copy_kernel", "copy", "addmm", before.operator.dims if before.operator else (), 0),
+        parts,
+        replace(parts, name="splitKreduce_kernel"),
+    ]
+    group = only([before], after)
+    assert group.kind == "substituted"
+    assert group.evidence == (
+        "The product no longer adds the bias or applies the activation itself: a kernel beside it does that.",
+        "The product is now split along K, and its parts are summed up afterwards.",
+        "Another kernel: gemm_64x64_splitK instead of gemm_128x64_bias.",
+    )
+
+
+def test_copies_in_front_of_attention_are_evidence() -> None:
+    one = attention(8, 16, 32, call=0)
+    b = [triton("_scaled_dot_product_cudnn_attention_clone_expand", (8 * 16, 32), call=0), replace(one, call=1)]
+    group = only([one], b)
+    assert (group.kind, group.evidence) == ("substituted", ("1 more kernel lays out inputs or results for it.",))
+
+
+def test_unchanged_kernels_have_no_evidence_and_keep_their_names() -> None:
+    (group,) = grouped([product(1, 2, 3, call=0)], [product(1, 2, 3, call=0)])
+    assert (group.kind, group.label, group.evidence) == ("unchanged", "nvjet_bias", ())
+
+
+def test_cells_may_come_from_several_places_at_once() -> None:
+    a, b = make_sequence(block(0)), make_sequence(fused_block(0))
+    cells = (Cell((0,), (0,), "anchors"), Cell((1, 2, 3), (1,), "provenance", ("model.py:12", "block.0.norm")))
+    groups = {group.how: group for group in group_by_cells(a, b, cells)}
+    assert groups["provenance"].where == ("model.py:12", "block.0.norm")
+    assert groups["provenance"].kind == "fused"
+    assert groups["anchors"].kind == "unchanged"
+
+
+def test_cells_that_leave_something_out_are_refused() -> None:
+    one = make_sequence(block(0))
+    with pytest.raises(AssertionError, match="not each of 4 once"):
+        group_by_cells(one, one, (Cell((0,), (0,), "provenance"),))
+
+
+@settings(max_examples=80, deadline=None)
+@given(SEQUENCES, SEQUENCES)
+def test_the_groups_of_any_two_sequences_add_up_to_the_change(a: list[Activity], b: list[Activity]) -> None:
+    groups = grouped(a, b)
+    change = math.fsum(each.duration_us for each in b) - math.fsum(each.duration_us for each in a)
+    assert math.fsum(group.delta_us for group in groups) == pytest.approx(change, abs=1e-6)
+    assert sum(group.delta_count for group in groups) == len(b) - len(a)
