@@ -302,8 +302,8 @@ def test_a_recompilation_in_the_window_is_compile(tmp_path: Path, small: Any) ->
         found = record(tmp_path, step)
     torch._dynamo.reset()
     found.say({"call that compiled, us": spent})
-    # Of the call all but entering Dynamo, the guards and the launch itself is inside the compiler's own events; while it
-    # tries out configurations the GPU is busy.
+    # Of the call all but entering Dynamo, the guards and the launch itself is inside the compiler's own events; while
+    # it tries out configurations the GPU is busy.
     trying_us = found.analysis.steps[2].busy_us
     assert trying_us is not None
     assert 0.85 * spent[0] - trying_us <= found.us("compile") <= 1.02 * spent[0]
