@@ -306,7 +306,7 @@ def test_a_recompilation_in_the_window_is_compile(tmp_path: Path, small: Any) ->
     # it tries out configurations the GPU is busy.
     trying_us = found.analysis.steps[2].busy_us
     assert trying_us is not None
-    assert 0.85 * spent[0] - trying_us <= found.us("compile") <= 1.02 * spent[0]
+    assert 0.95 * spent[0] - trying_us <= found.us("compile") <= 1.02 * spent[0]
     assert [each.causes.get("compile", 0.0) > 0 for each in found.idle.by_step] == [False, False, True, False]
     assert "compile_in_window" in {each.code for each in found.analysis.health}
 
