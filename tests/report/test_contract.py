@@ -87,6 +87,14 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
     assert told["a"]["label"] == "eager"
     assert told["a"]["settings"]["workload"] == "flux"
     assert list(told["a"]["analysis"]["kernels"])[-1] == "top"
+    bound = told["b"]["bound"]
+    assert list(bound) == ["kind", "basis", "parts_us", "starved_share", "because"]
+    assert list(bound["parts_us"]) == [
+        *("sync", "launch", "compile", "device"),
+        *("copy", "memory", "compute", "unknown"),
+    ]
+    assert sum(bound["parts_us"].values()) == pytest.approx(told["b"]["per_step"]["wall_us"])
+    assert {"idle_share", "recorded_idle_share", "slowdown"} <= told["a"]["per_step"].keys()
 
 
 @pytest.mark.parametrize("make", [timed_comparison, bare_comparison, hostile_comparison])

@@ -85,14 +85,14 @@ def launching_calls(linked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """The calls that started something on the GPU, each once, and from when such a call only waited: `waits_from_ns`.
 
     A copy from or to pageable memory may hold its caller until it has ended. That it did is told by the call's return
-    after that end; it waited from the copy's start. Null for all other calls, and for those that always wait.
+    after that end, by more than clocks differ; it waited from the copy's start. Null for all other calls, and for those that always wait.
     """
     launching = linked.select("call").drop_nulls().unique()
     pageable = linked.filter((pl.col("kind") == "memcpy") & pl.col("name").str.contains(PAGEABLE, literal=True))
     times = pageable.group_by("call").agg(begun_ns=pl.col("start_ns").min(), over_ns=pl.col("end_ns").max())
     waiting = [name for name in calls["name"].unique() if is_sync_call(name)]
     held = times.join(calls.filter(~pl.col("name").is_in(waiting)), on="call").filter(
-        pl.col("end_ns") > pl.col("over_ns")
+        pl.col("end_ns") - pl.col("over_ns") > CLOCK_NS
     )
     since = held.select("call", waits_from_ns=pl.col("begun_ns").clip(pl.col("start_ns"), pl.col("end_ns")))
     return launching.join(since, on="call", how="left")

@@ -16,6 +16,7 @@ from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.overview import overview_table
+from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
 from tracekit.report.sections.waterfall import waterfall_table
@@ -75,6 +76,7 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield group_table(comparison, limit=12)
     yield evidence_table(comparison)
     yield cause_table(comparison)
+    yield queue_table(comparison)
     for side, letter in sides:
         yield top_kernels_table(side, letter, limit=10)
         yield operator_table(side, letter, limit=10)

@@ -36,6 +36,14 @@ IDLE_RECORDED = (
     "lengthens idle time, so the true one is shorter."
 )
 
+BOUND = (
+    "The call is divided into idle time behind synchronising calls, idle time before launches, copies, and kernels by "
+    "the limit they meet first, memory or arithmetic, by estimate from the sizes of their inputs and the device's "
+    "published peak. The largest part decides if it is 40 % of the call and 1.25 times the next; else the form is "
+    "mixed. Idle time is the unprofiled call's, divided as recorded. A trace without unprofiled times decides only "
+    "what holds too if recording slowed the call as much as it was ever seen to."
+)
+
 KERNELS = (
     "Kernels are GPU functions; memory copies and sets are counted apart. A launch is a host call that started at "
     "least one kernel; one CUDA-graph launch starts many."
@@ -78,6 +86,8 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
         yield "GPU busy time", BUSY
         unprofiled = comparison.waterfall is not None and comparison.waterfall.basis == "unprofiled"
         yield "Idle time", IDLE_UNPROFILED if unprofiled else IDLE_RECORDED
+        if comparison.a_bound or comparison.b_bound:
+            yield "What a form is bound by", BOUND
         yield "Kernels and launches", KERNELS
         by_names = any(group.how == "names" for group in comparison.groups)
         yield "Kernel groups", GROUPS if by_names or not comparison.groups else GROUPS_BY_WORK

@@ -27,6 +27,7 @@ from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.overview import overview_table, shared_basis
+from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
 from tracekit.report.sections.waterfall import waterfall_table
@@ -114,6 +115,7 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
         "evidence": evidence_table(comparison),
         "top": _those(top_kernels_table(*side) for side in sides),
         "causes": cause_table(comparison),
+        "queue": queue_table(comparison),
         "gaps": _those(gap_table(*side) for side in sides),
         "syncs": _those(sync_table(*side) for side in sides),
         "operators": _those(operator_table(*side) for side in sides),

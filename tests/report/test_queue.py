@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracekit.comparison import compare
+from tracekit.model.analysis import DeviceQueue, Percentiles
+from tracekit.model.comparison import Side
+from tracekit.report.sections.queue import queue_table
+
+from ..sides import make_analysis, make_side
+
+QUEUE = DeviceQueue(
+    device=0,
+    items=200,
+    starved_items=190,
+    kernels_in_graphs=0,
+    unlinked=0,
+    delays=Percentiles(200, 2.0, 2.5, 9.0, 40.0, 80.0),
+    graph_delays=None,
+    starved_us=500.0,
+    delayed_us=100.0,
+    hand_to_mouth_us=300.0,
+    backed_up_us=100.0,
+    mean_depth=0.25,
+    most_depth=3,
+    depths=(),
+)
+
+
+def side_with(*queues: DeviceQueue) -> Side:
+    return make_side("trace.json", replace(make_analysis(), queue=queues or None))
+
+
+def test_the_queue_of_both_sides_stands_side_by_side_per_step() -> None:
+    graphed = replace(QUEUE, delays=None, graph_delays=Percentiles(2, 5.0, 5.0, 5.0, 5.0, 5.0))
+    table = queue_table(compare(side_with(QUEUE), side_with(graphed)))
+    assert table is not None
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["Launches, copies and sets"] == ("100", "100")
+    assert rows["of them found nothing in flight"] == ("95 %", "95 %")
+    assert rows["Launch to start, kernels: p10 · p50 · p90 · p99"] == ("2.00 µs · 2.50 µs · 9.00 µs · 40.0 µs", "none")
+    assert rows["Idle, nothing in flight (starved)"][0] == "250.0 µs (50 %)"
+    assert rows["Waiting launches, at most"] == ("3", "3")
+
+
+def test_without_launches_or_with_several_gpus_there_is_no_table() -> None:
+    assert queue_table(compare(side_with(), side_with(QUEUE))) is None
+    assert queue_table(compare(side_with(QUEUE, QUEUE), side_with(QUEUE))) is None
