@@ -78,7 +78,9 @@ def missing_provenance() -> str | None:
         return f"torch {torch.__version__} has no {', '.join(absent)}"
     first = list(inspect.signature(CompiledFxGraph.__init__).parameters)[: len(CONSTRUCTION)]
     if first != CONSTRUCTION:
-        return f"torch {torch.__version__} makes a CompiledFxGraph of {', '.join(first)}, not of {', '.join(CONSTRUCTION)}"
+        return (
+            f"torch {torch.__version__} makes a CompiledFxGraph of {', '.join(first)}, not of {', '.join(CONSTRUCTION)}"
+        )
     return None
 
 
@@ -96,7 +98,9 @@ class Collection:
         graphs = tuple(_compiled_graph(graph, self.roots.get(id(graph))) for graph in self.graphs)
         notes = [*self.problems]
         notes += [f"graph {i}: {graph.without}" for i, graph in enumerate(graphs) if graph.without]
-        return CompiledSites(PROVENANCE_VERSION, torch.__version__, graphs, calls, notes=tuple(dict.fromkeys(notes)))
+        return CompiledSites(
+            PROVENANCE_VERSION, str(torch.__version__), graphs, calls, notes=tuple(dict.fromkeys(notes))
+        )
 
     def calls(self, made: list[tuple[int, str | None]]) -> tuple[GraphCall, ...]:
         """Calls as `watched_calls` tells them, by the graph's place in this collection."""
@@ -119,7 +123,7 @@ def collected(names: ModuleNames) -> Iterator[Collection]:
         patches.enter_context(config.patch({"trace.provenance_tracking_level": 1}))
         patches.enter_context(_tag_added(CACHE_TAG))
         for name in ("compile_fx", "_compile_fx_inner"):
-            patches.enter_context(_replaced(compile_fx, name, lambda real: _under_its_own_tag(real, names)))
+            patches.enter_context(_replaced(compile_fx, name, lambda real: _under_its_own_tag(real, collection)))
         patches.enter_context(_replaced(CompiledFxGraph, "__init__", lambda real: _keeping(real, collection)))
         patches.enter_context(_replaced(CompiledFxGraph, "post_compile", lambda real: _noting(real, collection)))
         patches.enter_context(_replaced(CompiledFxGraph, "__call__", lambda real: _first_calls(real, collection)))
@@ -166,9 +170,9 @@ def _tag_added(tag: str) -> Iterator[None]:
         settings.cache_key_tag = before
 
 
-def _under_its_own_tag(real: Callable[..., Any], names: ModuleNames) -> Callable[..., Any]:
+def _under_its_own_tag(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
     def compiling(graph_module: Any, *arguments: Any, **options: Any) -> Any:
-        with _tag_added(_digest(graph_module, names)):
+        with _tag_added(_digest(graph_module, collection.names)):
             return real(graph_module, *arguments, **options)
 
     return compiling
@@ -287,9 +291,7 @@ def _graph_nodes(nodes: list[dict[str, Any]], before: dict[str, list[str]], line
         # A node of unknown origin is one of its own, behind all that are known.
         order = min(origins, default=len(lines) + i)
         outputs = tuple(TensorShape(tuple(sizes), dtype) for sizes, dtype in node["outputs"])
-        yield GraphNode(
-            node["name"], node["target"], node["op"], node["module"], node["line"], order, outputs
-        )
+        yield GraphNode(node["name"], node["target"], node["op"], node["module"], node["line"], order, outputs)
 
 
 def _launch_sites(source: str, kernels: dict[str, list[str]], nodes: tuple[GraphNode, ...]) -> Iterator[LaunchSite]:

@@ -120,12 +120,12 @@ def tag_eager(form: Form, names: ModuleNames, raw: Path, progress: Progress) -> 
     log = OperatorLog(names)
     with form.ready(), _recorded(form.device, raw), log:
         form.call()
-    return EagerOps(PROVENANCE_VERSION, torch.__version__, tuple(log.ops))
+    return EagerOps(PROVENANCE_VERSION, str(torch.__version__), tuple(log.ops))
 
 
 def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progress) -> CompiledSites:
-    """What was collected of the compiled form, with the order in which one call runs its graphs. On a GPU it is recorded
-    into `raw` meanwhile, where the span `## Call CompiledFxGraph KEY ##` holds what a graph launched."""
+    """What was collected of the compiled form, with the order in which one call runs its graphs. On a GPU that call is
+    recorded into `raw`, where the span `## Call CompiledFxGraph KEY ##` holds what a graph launched."""
     progress.phase("tracing compiled launches")
     with (
         form.ready(),

@@ -1,7 +1,7 @@
 """Which module and which line is the host code at? Told from Python's own frames, so that no hook is set on a model.
 
-Module calls are recognised by `torch.nn.Module`'s two calling methods (private to torch, 2.0 to 2.15 at least): where they
-have other names no module is found, and everything is reported without one.
+Module calls are recognised by `torch.nn.Module`'s two calling methods (private to torch, 2.0 to 2.15 at least): where
+they have other names no module is found, and everything is reported without one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch import nn
 
 from tracekit.model.workload import BuiltWorkload, CompileTarget
 
-TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
+TORCH_FOLDER = f"{Path(torch.__file__).parent}{os.sep}"
 MODULE_FILE = nn.modules.module.__file__
 CALLING_METHODS = ("_call_impl", "_wrapped_call_impl")
 PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
@@ -111,8 +112,8 @@ def portable(file: str) -> str:
     for folder in PACKAGE_FOLDERS:
         if folder in file:
             return file.rpartition(folder)[2]
-    roots = [os.path.abspath(root) for root in (os.getcwd(), *sys.path)]
-    inside = [root for root in roots if file.startswith(root.rstrip(os.sep) + os.sep)]
+    path = Path(file)
+    inside = [root for root in (Path.cwd(), *map(Path, sys.path)) if root.is_absolute() and path.is_relative_to(root)]
     if not inside:
-        return os.path.basename(file)
-    return os.path.relpath(file, max(inside, key=len))
+        return path.name
+    return path.relative_to(max(inside, key=lambda root: len(root.parts))).as_posix()

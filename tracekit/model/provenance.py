@@ -1,8 +1,8 @@
 """Where the work came from: operators, modules and lines of the eager form, launch sites of the compiled one.
 
-This is what a run folder's `eager-ops.json.gz` and `compiled-sites.json.gz` hold. Lines are `file:line` with the file as
-its project or package knows it, never a path of the machine. Modules are named from the workload's own components down:
-`transformer.transformer_blocks.0.norm1`.
+This is what a run folder's `eager-ops.json.gz` and `compiled-sites.json.gz` hold. Lines are `file:line` with the file
+as its project or package knows it, never a path of the machine. Modules are named from the workload's own components
+down: `transformer.transformer_blocks.0.norm1`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EagerOp:
     """One operator that the eager form dispatched: `aten.addmm.default`.
 
     `module` is the innermost module that was being called, empty outside of all that are known. `line` is the innermost
-    line outside of torch; None where there was none (a thread of autograd's that no forward operator is known for). Of a
+    line outside of torch; None where there was none (on a thread of autograd's, without a forward operator). Of a
     backward operator both are those of the forward operator it belongs to. `bytes` are those of all tensors in and out:
     what it reads and writes at most. `flops` by torch's own formula; None where it has none for this operator.
     """
@@ -51,7 +51,7 @@ class EagerOp:
 
 @dataclass(frozen=True, slots=True)
 class TaggedActivity:
-    """A GPU activity and the operator (a position in `EagerOps.ops`) that launched it; None: outside of every operator."""
+    """A GPU activity and the operator (a position in `EagerOps.ops`) that launched it; None: outside of all."""
 
     name: str
     op: int | None
@@ -101,8 +101,8 @@ class LaunchSite:
 class CompiledGraph:
     """One graph's generated code. `sites` are in the order in which it launches them.
 
-    `key` is how a recording names the graph. `root` is the module it was traced for, which nodes without a module belong
-    to; None where nobody knows. `without` says in words why there are no sites.
+    `key` is how a recording names the graph. `root` is the module it was traced for, which nodes without a module
+    belong to; None where nobody knows. `without` says in words why there are no sites.
     """
 
     key: str
@@ -139,8 +139,8 @@ class CompiledActivity:
 
 @dataclass(frozen=True, slots=True)
 class CompiledSites:
-    """The compiled form's graphs, and the calls of them in one step, in order. `activities` are those of that step in the
-    order of their launch; empty without a GPU. `notes` say what is missing."""
+    """The compiled form's graphs, and the calls of them in one step, in order. `activities` are those of that step in
+    the order of their launch; empty without a GPU. `notes` say what is missing."""
 
     version: int
     torch: str
