@@ -40,6 +40,7 @@ CACHE_TAG = "tracekit-provenance-1"
 KEPT = "_tracekit_provenance"
 #: A graph's first arguments of construction, of which the third is read.
 CONSTRUCTION = ["self", "current_callable", "graph", "gm"]
+METHODS = ("__init__", "__call__", "post_compile")
 GRAPH_FIELDS = ("source_code", "inductor_provenance_mapping_str", "_fx_graph_cache_key")
 
 HANDLE = re.compile(r"\[Provenance debug handles\] (\S+):(\d+)")
@@ -62,16 +63,18 @@ def missing_provenance() -> str | None:
         from torch._inductor import compile_fx, config, debug
         from torch._inductor.output_code import CompiledFxGraph
     except ImportError as error:
-        return f"torch {torch.__version__} has no {error.name or error}"
+        # The message ends with a path in parentheses.
+        return f"torch {torch.__version__}: {str(error).partition(' (')[0]}"
     owners: tuple[tuple[Any, str, str], ...] = (
         (config.trace, "provenance_tracking_level", "torch._inductor.config.trace"),
         (debug, "_inductor_triton_kernel_to_post_grad_node_info", "torch._inductor.debug"),
         (torch.compiler.config, "cache_key_tag", "torch.compiler.config"),
         (compile_fx, "compile_fx", "torch._inductor.compile_fx"),
         (compile_fx, "_compile_fx_inner", "torch._inductor.compile_fx"),
-        (CompiledFxGraph, "post_compile", "CompiledFxGraph"),
     )
     absent = [f"{where}.{name}" for owner, name, where in owners if not hasattr(owner, name)]
+    # Inherited methods would not be replaced for this class alone.
+    absent += [f"CompiledFxGraph.{name}" for name in METHODS if name not in vars(CompiledFxGraph)]
     fields = getattr(CompiledFxGraph, "__dataclass_fields__", {})
     absent += [f"CompiledFxGraph.{name}" for name in GRAPH_FIELDS if name not in fields]
     if absent:

@@ -113,7 +113,7 @@ class _Linking:
 
     def links(self, placed: tuple[Placed, ...], join: Join) -> tuple[Link, ...]:
         """Those through graphs, then those of what runs outside of them."""
-        through = tuple(self._through_graphs(placed, join))
+        through = (*self._through_graphs(placed, join), *self._saved(join))
         taken_a = {i for each in through for i in each.a_positions}
         taken_b = {i for each in through for i in each.b_positions}
         return (*through, *self._outside(taken_a, taken_b, join))
@@ -143,6 +143,16 @@ class _Linking:
             elif (a or (b and exact)) and all(kind != "site" for kind, _ in members):
                 # Nodes without a launch are work saved; launches of a graph's that are no site's are work added.
                 yield Link(tuple(a), tuple(b), self._where(ops), exact and self._all_sites_known())
+
+    def _saved(self, join: Join) -> Iterator[Link]:
+        """Operators that no graph has a node for, where every launch site stands for other operators: nobody does their
+        work."""
+        if join.sites_without or not self._all_sites_known():
+            return
+        of_op = self._positions_of_ops()
+        for op in join.unmatched:
+            if positions := of_op.get(op):
+                yield Link(tuple(positions), (), self._where([op]), exact=False)
 
     def _all_sites_known(self) -> bool:
         return all(site.nodes is not None for graph in self.compiled.graphs for site in graph.sites)

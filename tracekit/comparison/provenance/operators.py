@@ -71,7 +71,7 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
     for op_key, work_key, exact in STAGES:
         ops, work = _stage(eager.ops, ops, work, op_key, work_key, found, exact=exact)
     return Join(
-        joined=tuple(found.joined),
+        joined=tuple(sorted(found.joined, key=lambda each: each.op)),
         unmatched=tuple(i for i in ops if _is_inside(eager.ops[i].module, compiled)),
         sites_without=tuple(_sites_without(compiled, found.joined)),
         wrong_sizes=found.wrong_sizes,
