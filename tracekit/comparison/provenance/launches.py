@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -80,23 +80,29 @@ class _Call:
         activities = [i for i in activities if not is_generated(self._name(i))]
         for i in strange:
             yield self._placed([i], (), exact=False)
-        if activities and all(self._ordinal(i) is not None for i in activities):
-            yield from self._by_operator(sites, activities)
-        elif activities:
-            yield from self._by_family(sites, activities)
+        replayed = [i for i in activities if self._ordinal(i) is None]
+        recorded = [i for i in activities if self._ordinal(i) is not None]
+        left = yield from self._by_operator(sites, recorded, beside_a_replay=bool(replayed))
+        if replayed:
+            yield from self._by_family(left, replayed)
 
-    def _by_operator(self, sites: Sequence[int], activities: Sequence[int]) -> Iterator[Placed]:
-        """Each operator that the call ran is one site's."""
+    def _by_operator(
+        self, sites: Sequence[int], activities: Sequence[int], *, beside_a_replay: bool
+    ) -> Generator[Placed, None, list[int]]:
+        """Each operator that the call ran is one site's; returns the sites that none was found for."""
         runs = [list(run) for _, run in groupby(activities, key=self._ordinal)]
         operators = [plain_name(self.activities[self.positions[run[0]]].operator or "") for run in runs]
-        wanted = [plain_name(self.sites[i].kernel) for i in sites]
-        pairs = {j: i for i, j in equal_pairs(wanted, operators)}
-        others = [i for k, i in enumerate(sites) if k not in pairs.values()]
+        pairs = {j: i for i, j in equal_pairs([plain_name(self.sites[i].kernel) for i in sites], operators)}
+        left = [site for k, site in enumerate(sites) if k not in pairs.values()]
         for j, run in enumerate(runs):
             if j in pairs:
                 yield self._placed(run, [sites[pairs[j]]], exact=True)
+            elif beside_a_replay:
+                # Copies into the graph's own memory: what the sites launch is in the replay.
+                yield self._placed(run, (), exact=True)
             else:
-                yield self._placed(run, others, exact=not others)
+                yield self._placed(run, left, exact=not left)
+        return left
 
     def _by_family(self, sites: Sequence[int], activities: Sequence[int]) -> Iterator[Placed]:
         """Without operators (a CUDA graph's replay): each library call launches one kernel that does the work."""

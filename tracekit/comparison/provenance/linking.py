@@ -89,8 +89,8 @@ class _Groups:
         return thing
 
     def join(self, things: Sequence[Thing]) -> None:
-        for other in things[1:]:
-            self._parents[self.top(other)] = self.top(things[0])
+        for each in things:
+            self._parents[self.top(each)] = self.top(things[0])
 
     def members(self) -> list[list[Thing]]:
         """Each group's things, in the order they were first named."""
