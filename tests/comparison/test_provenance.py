@@ -168,6 +168,22 @@ def test_an_operator_that_no_graph_knows_is_saved_but_not_exactly() -> None:
     assert "1 eager operators inside compiled modules have no counterpart in a graph" in found.notes
 
 
+def test_a_site_of_no_operator_is_work_added_but_not_exactly() -> None:
+    nodes = [*NODES, make_node("arange", "m.mask", "mask.py:9")]
+    sites = [*SITES, ("triton_poi_fused_arange_1", [3])]
+    run = [*RUN, CompiledActivity("triton_poi_fused_arange_1", 0, "triton_poi_fused_arange_1", 2)]
+    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(nodes, sites), run))
+    assert Link((), (2,), ("m.mask", "mask.py:9"), False) in found.links
+
+
+def test_an_operator_and_a_site_of_one_module_that_lack_a_partner_are_left_to_others() -> None:
+    nodes = [*NODES, make_node("arange", "m", "m.py:9")]
+    sites = [*SITES, ("triton_poi_fused_arange_1", [3])]
+    run = [*RUN, CompiledActivity("triton_poi_fused_arange_1", 0, "triton_poi_fused_arange_1", 2)]
+    eager = make_eager(LINEAR, ADD, RELU, (make_op("sum", line="m.py:4"), ["reduce_kernel"]))
+    assert pairs(linked(eager, make_compiled(make_graph(nodes, sites), run))) == {((0,), (0,)), ((1, 2), (1,))}
+
+
 def test_a_site_that_inductor_tells_nothing_of_leaves_everything_unknown_to_others() -> None:
     eager = make_eager(LINEAR, ADD, RELU, (make_op("sum", line="m.py:4"), ["reduce_kernel"]))
     sites = [*SITES, ("triton_per_fused_mix_1", None)]

@@ -98,7 +98,11 @@ class Collection:
 
     def sites(self, calls: tuple[GraphCall, ...] = ()) -> CompiledSites:
         """The graphs as they are stored."""
-        graphs = tuple(_compiled_graph(graph, self.roots.get(id(graph))) for graph in self.graphs)
+        forward = self._forward_graphs()
+        graphs = tuple(
+            _compiled_graph(graph, self.roots.get(id(self.graphs[forward.get(i, i)])))
+            for i, graph in enumerate(self.graphs)
+        )
         notes = [*self.problems]
         notes += [f"graph {i}: {graph.without}" for i, graph in enumerate(graphs) if graph.without]
         return CompiledSites(
@@ -106,9 +110,30 @@ class Collection:
         )
 
     def calls(self, made: list[tuple[int, str | None]]) -> tuple[GraphCall, ...]:
-        """Calls as `watched_calls` tells them, by the graph's place in this collection."""
+        """Calls as `watched_calls` tells them, by the graph's place in this collection. Backward graphs are called by
+        autograd, for the modules of their forward graphs, the last first."""
         position = {id(graph): i for i, graph in enumerate(self.graphs)}
-        return tuple(GraphCall(position.get(graph), module) for graph, module in made)
+        calls = [GraphCall(position.get(graph), module) for graph, module in made]
+        for backward, forward in self._forward_graphs().items():
+            modules = [call.module for call in calls if call.graph == forward]
+            own = [i for i, call in enumerate(calls) if call.graph == backward]
+            if len(own) == len(modules):
+                for i, module in zip(reversed(own), modules, strict=True):
+                    calls[i] = GraphCall(backward, module)
+        return tuple(calls)
+
+    def _forward_graphs(self) -> dict[int, int]:
+        """For each backward graph the forward one it belongs to: that of its number or, from a cache that has no
+        numbers, the last one that has no backward graph yet."""
+        found: dict[int, int] = {}
+        for i, graph in enumerate(self.graphs):
+            if not _is_backward(graph):
+                continue
+            free = [j for j in range(i) if not _is_backward(self.graphs[j]) and j not in found.values()]
+            same = [j for j in free if _number(self.graphs[j]) == _number(graph)]
+            if free:
+                found[i] = (same or free)[-1]
+        return found
 
 
 @contextmanager
@@ -272,9 +297,18 @@ def _shapes(value: Any) -> list[tuple[list[int | None], str]]:
     ]
 
 
+def _is_backward(graph: Any) -> bool:
+    return bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
+
+
+def _number(graph: Any) -> Any:
+    """Dynamo's number of what was compiled, which a forward graph and its backward graph have in common."""
+    return (getattr(graph, "fx_kwargs", None) or {}).get("graph_id")
+
+
 def _compiled_graph(graph: Any, root: str | None) -> CompiledGraph:
     key = str(graph._fx_graph_cache_key)
-    is_backward = bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
+    is_backward = _is_backward(graph)
     kept = getattr(graph, KEPT, None)
     if kept is None:
         return CompiledGraph(key, is_backward, root, (), (), "it came from a cache that was filled without provenance")

@@ -113,7 +113,7 @@ class _Linking:
 
     def links(self, placed: tuple[Placed, ...], join: Join) -> tuple[Link, ...]:
         """Those through graphs, then those of what runs outside of them."""
-        through = (*self._through_graphs(placed, join), *self._saved(join))
+        through = (*self._through_graphs(placed, join), *self._saved(join), *self._added(placed, join))
         taken_a = {i for each in through for i in each.a_positions}
         taken_b = {i for each in through for i in each.b_positions}
         return (*through, *self._outside(taken_a, taken_b, join))
@@ -142,20 +142,32 @@ class _Linking:
                 yield Link(tuple(a), tuple(b), self._where(ops), exact)
             elif (a or (b and exact)) and all(kind != "site" for kind, _ in members):
                 # Nodes without a launch are work saved; launches of a graph's that are no site's are work added.
-                yield Link(tuple(a), tuple(b), self._where(ops), exact and self._all_sites_known())
+                yield Link(tuple(a), tuple(b), self._where(ops), exact)
 
     def _saved(self, join: Join) -> Iterator[Link]:
-        """Operators that no graph has a node for, where every launch site stands for other operators: nobody does their
+        """Operators that no graph has a node for, in modules where every site stands for others: nobody does their
         work."""
-        if join.sites_without or not self._all_sites_known():
-            return
         of_op = self._positions_of_ops()
         for op in join.unmatched:
-            if positions := of_op.get(op):
+            positions = of_op.get(op)
+            if positions and not join.may_be_unexplained(self.eager.ops[op].module):
                 yield Link(tuple(positions), (), self._where([op]), exact=False)
 
-    def _all_sites_known(self) -> bool:
-        return all(site.nodes is not None for graph in self.compiled.graphs for site in graph.sites)
+    def _added(self, placed: tuple[Placed, ...], join: Join) -> Iterator[Link]:
+        """Sites that stand for no operator, in modules where every operator has others: work of the compiler's own."""
+        modules = {self.eager.ops[op].module for op in join.unmatched}
+        own = {
+            each.site: each
+            for each in join.unexplained
+            if each.modules is not None and modules.isdisjoint(each.modules)
+        }
+        of_activity = _inverted(self.in_compiled)
+        for each in placed:
+            unexplained = [own[site] for site in each.sites if site in own]
+            positions = sorted(i for k in each.activities for i in of_activity.get(k, ()))
+            if positions and unexplained and len(unexplained) == len(each.sites):
+                where = dict.fromkeys(place for some in unexplained for place in (*(some.modules or ()), *some.lines))
+                yield Link((), tuple(positions), tuple(filter(None, where))[:MOST_PLACES], exact=False)
 
     def _positions_of_ops(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
@@ -222,5 +234,5 @@ def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterato
         yield f"{join.wrong_sizes} operators have an output of another size than the work they were linked to"
     if join.unmatched:
         yield f"{len(join.unmatched)} eager operators inside compiled modules have no counterpart in a graph"
-    if join.sites_without:
-        yield f"{len(join.sites_without)} launch sites stand for no eager operator that is known"
+    if join.unexplained:
+        yield f"{len(join.unexplained)} launch sites stand for no eager operator that is known"

@@ -27,14 +27,28 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A site that no eager operator was found for, with the modules and lines its nodes stand in: work that is done
+    otherwise under the compiler. None where Inductor tells nothing of the site."""
+
+    site: Site
+    modules: tuple[str, ...] | None
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """`joined` are the operators that nodes were found for; `unmatched` those inside compiled modules without any.
-    `sites_without` are the sites that no operator was found for. `wrong_sizes` counts the pairs whose sizes differ."""
+    `unexplained` are the sites without operators. `wrong_sizes` counts the pairs whose sizes differ."""
 
     joined: tuple[Joined, ...]
     unmatched: tuple[int, ...]
-    sites_without: tuple[Site, ...]
+    unexplained: tuple[Unexplained, ...]
     wrong_sizes: int
+
+    def may_be_unexplained(self, module: str) -> bool:
+        """Whether a site without operators may do the work of an operator of this module."""
+        return any(each.modules is None or module in each.modules for each in self.unexplained)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,7 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
     return Join(
         joined=tuple(sorted(found.joined, key=lambda each: each.op)),
         unmatched=tuple(i for i in ops if _is_inside(eager.ops[i].module, compiled)),
-        sites_without=tuple(_sites_without(compiled, found.joined)),
+        unexplained=tuple(_unexplained(compiled, found.joined)),
         wrong_sizes=found.wrong_sizes,
     )
 
@@ -217,10 +231,19 @@ def _is_inside(module: str, compiled: CompiledSites) -> bool:
     return any(module == root or module.startswith(f"{root}.") for root in roots)
 
 
-def _sites_without(compiled: CompiledSites, joined: Sequence[Joined]) -> Iterator[Site]:
+def _unexplained(compiled: CompiledSites, joined: Sequence[Joined]) -> Iterator[Unexplained]:
     known = {site for each in joined for site in each.sites}
     for number, call in enumerate(compiled.calls):
-        if call.graph is not None:
-            for site in range(len(compiled.graphs[call.graph].sites)):
-                if (number, site) not in known:
-                    yield number, site
+        if call.graph is None:
+            continue
+        graph = compiled.graphs[call.graph]
+        for i, site in enumerate(graph.sites):
+            if (number, i) in known:
+                continue
+            if site.nodes is None:
+                yield Unexplained((number, i), None, ())
+                continue
+            nodes = [graph.nodes[node] for node in site.nodes]
+            modules = dict.fromkeys(_module(node, graph, call) for node in nodes)
+            lines = dict.fromkeys(node.line for node in nodes if node.line)
+            yield Unexplained((number, i), tuple(modules), tuple(lines))
