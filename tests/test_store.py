@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +11,7 @@ import pytest
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOp, EagerOps, LaunchSite, TensorShape
 from tracekit.model.run import Environment, FormResult, Recording, Run, Settings
 
 
@@ -188,3 +191,57 @@ def test_a_failed_write_leaves_the_old_text(tmp_path: Path) -> None:
         store.write_text(path, "\ud800")
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["report.md"]
+
+
+OPS = EagerOps(1, "2.13.0", (EagerOp("aten.mm.default", "m", "m.py:1", (TensorShape((2, 2), "float32"),), 48, 16),))
+SITES = CompiledSites(
+    1, "2.13.0", (CompiledGraph("k", False, "m", (), (LaunchSite("triton_0", (0,)), LaunchSite("x", None))),)
+)
+
+
+def test_where_work_came_from_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    names = [store.save_provenance(found, tmp_path) for found in (OPS, SITES)]
+    assert names == [store.EAGER_OPS, store.COMPILED_SITES]
+    run = make_run()
+    eager = replace(run.forms[0], provenance=names[0])
+    compiled = replace(eager, name="compiled", provenance=names[1])
+    run = replace(run, forms=(eager, compiled))
+    assert store.load_eager_ops(tmp_path, run) == OPS
+    assert store.load_compiled_sites(tmp_path, run) == SITES
+
+
+def test_the_same_provenance_is_the_same_file(tmp_path: Path) -> None:
+    store.save_provenance(OPS, tmp_path)
+    first = (tmp_path / store.EAGER_OPS).read_bytes()
+    store.save_provenance(OPS, tmp_path)
+    assert (tmp_path / store.EAGER_OPS).read_bytes() == first
+
+
+def test_a_run_that_was_recorded_before_provenance_was_asked_for_still_loads(tmp_path: Path) -> None:
+    folder = finished(tmp_path / "flux-eager")
+    text = (folder / "run.json").read_text()
+    assert '"provenance": null' in text
+    lines = [line for line in text.splitlines() if '"provenance"' not in line]
+    older = "\n".join(lines)
+    (folder / "run.json").write_text(_without_trailing_commas(older))
+    run = store.load(folder)
+    assert store.load_eager_ops(folder, run) is None
+    assert store.load_compiled_sites(folder, run) is None
+
+
+def _without_trailing_commas(text: str) -> str:
+    return re.sub(r",(\s*[}\]])", r"\1", text)
+
+
+def test_damaged_or_missing_provenance_is_one_line(tmp_path: Path) -> None:
+    name = store.save_provenance(OPS, tmp_path)
+    run = make_run()
+    run = replace(run, forms=(replace(run.forms[0], provenance=name),))
+    whole = (tmp_path / name).read_bytes()
+    for damaged in (whole[:20], b"not gzip", gzip.compress(b'{"version": 1')):
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(TracekitError, match=r"eager-ops\.json\.gz cannot be read"):
+            store.load_eager_ops(tmp_path, run)
+    (tmp_path / name).unlink()
+    with pytest.raises(TracekitError, match=r"eager-ops\.json\.gz is missing"):
+        store.load_eager_ops(tmp_path, run)

@@ -7,34 +7,48 @@ always a whole run. While a process writes it, it holds a lock.
 from __future__ import annotations
 
 import getpass
+import gzip
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from tracekit.errors import TracekitError
+from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormResult, RecordingKind, Run
 
 MANIFEST = "run.json"
+#: Where the work of each form came from.
+EAGER_OPS = "eager-ops.json.gz"
+COMPILED_SITES = "compiled-sites.json.gz"
 #: What torch and its libraries printed while the run was made.
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
+Provenance = TypeVar("Provenance", EagerOps, CompiledSites)
+
 #: What a manifest begins with, after its key.
 SCHEMA = b'"tracekit.run/'
 
 
 def write_text(path: Path, text: str) -> None:
     """Writes a whole file or nothing: readers never see half of it."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a whole file or nothing: readers never see half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         # mkstemp makes private files; a report is for others to read.
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
@@ -188,3 +202,33 @@ def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:
     if not path.is_file():
         raise TracekitError(f"{path} is missing; record the run again")
     return path
+
+
+def save_provenance(found: EagerOps | CompiledSites, draft: Path) -> str:
+    """Writes where a form's work came from; returns the file's name in the folder."""
+    name = EAGER_OPS if isinstance(found, EagerOps) else COMPILED_SITES
+    # No time in it: the same content is the same file.
+    write_bytes(draft / name, gzip.compress(msgspec.json.encode(found), mtime=0))
+    return name
+
+
+def load_eager_ops(folder: Path, run: Run) -> EagerOps | None:
+    """Where the eager form's work came from; None where the run does not tell."""
+    return _load_provenance(folder, run.form("eager"), EagerOps)
+
+
+def load_compiled_sites(folder: Path, run: Run) -> CompiledSites | None:
+    """Where the compiled form's work came from; None where the run does not tell."""
+    return _load_provenance(folder, run.form("compiled"), CompiledSites)
+
+
+def _load_provenance(folder: Path, form: FormResult | None, kind: type[Provenance]) -> Provenance | None:
+    if form is None or form.provenance is None:
+        return None
+    path = folder / form.provenance
+    try:
+        return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=kind)
+    except FileNotFoundError:
+        raise TracekitError(f"{path} is missing; record the run again") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
+        raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ torch = pytest.importorskip("torch")
 from tests.capture.conftest import Block, make_settings  # noqa: E402
 
 from tracekit import store  # noqa: E402
-from tracekit.capture import recording  # noqa: E402
+from tracekit.capture import provenance, recording, tagging  # noqa: E402
 from tracekit.cli import profiling  # noqa: E402
 from tracekit.cli.profiling import Plan, profile_workload  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
@@ -63,3 +64,68 @@ def test_a_whole_run_holds_every_recording_and_nothing_hidden(tmp_path: Path) ->
     run = store.load(tmp_path / "run")
     assert [[each.kind for each in form.recordings] for form in run.forms] == [["light", "rich"]] * 2
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
+
+
+def test_a_run_tells_where_the_work_of_both_forms_came_from(tmp_path: Path) -> None:
+    profile_workload(plan(tmp_path / "run"))
+    folder, run = tmp_path / "run", store.load(tmp_path / "run")
+    eager, compiled = store.load_eager_ops(folder, run), store.load_compiled_sites(folder, run)
+    assert eager is not None
+    assert compiled is not None
+    assert {op.module for op in eager.ops} == {"block", "block.inner"}
+    assert [graph.root for graph in compiled.graphs] == ["block"]
+    assert compiled.graphs[0].sites
+    assert [(call.graph, call.module) for call in compiled.calls] == [(0, "block")]
+
+
+def test_without_provenance_nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(provenance, "collected", None)
+    monkeypatch.setattr(tagging, "tag_eager", None)
+    profile_workload(replace(plan(tmp_path / "run"), provenance=False))
+    run = store.load(tmp_path / "run")
+    assert [form.provenance for form in run.forms] == [None, None]
+    assert not [note for note in run.notes if "provenance" in note]
+
+
+def test_a_torch_without_provenance_is_noted_and_everything_else_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(provenance, "missing_provenance", lambda: "torch 9.9 has no CompiledFxGraph.post_compile")
+    profile_workload(plan(tmp_path / "run"))
+    run = store.load(tmp_path / "run")
+    assert [form.provenance for form in run.forms] == ["eager-ops.json.gz", None]
+    assert all(form.wall_us and len(form.recordings) == 2 for form in run.forms)
+    (note,) = [note for note in run.notes if "provenance" in note]
+    assert note == (
+        "No kernel provenance (torch 9.9 has no CompiledFxGraph.post_compile):"
+        " kernels are matched by their names and order instead."
+    )
+
+
+def test_asking_that_fails_is_noted_and_nothing_measured_is_lost(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def failing(*_arguments: object) -> None:
+        raise RuntimeError("a private part of torch is gone")
+
+    monkeypatch.setattr(tagging, "tag_eager", failing)
+    profile_workload(plan(tmp_path / "run"))
+    run = store.load(tmp_path / "run")
+    assert run.status == "complete"
+    assert [form.provenance for form in run.forms] == [None, "compiled-sites.json.gz"]
+    assert any(
+        "No provenance of the eager form (RuntimeError: a private part of torch is gone)" in n for n in run.notes
+    )
+
+
+def test_an_interrupt_while_asking_keeps_every_recording(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(_form: object, _names: object, raw: Path, _progress: object) -> None:
+        raw.write_text('{"half": ')
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tagging, "tag_eager", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        profile_workload(plan(tmp_path / "run"))
+    draft = tmp_path / "run.incomplete"
+    assert [len(form.recordings) for form in store.load(draft).forms] == [2, 2]
+    assert not [path for path in draft.iterdir() if path.name.startswith(".")]

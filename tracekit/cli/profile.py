@@ -35,6 +35,7 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--pretrained", metavar="ID|PATH", help="Real weights instead of random ones.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
 @click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form.")
+@click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
@@ -45,6 +46,7 @@ def profile(
     workload: str,
     compiled: bool,
     no_baseline: bool,
+    no_provenance: bool,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -70,6 +72,7 @@ def profile(
         force=force,
         json_path=json_path,
         command=command_line(),
+        provenance=not no_provenance,
     )
     profile_workload(plan)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tracekit import __version__, store
+from tracekit.cli.origins import Origins
 from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.cli.results import report_run
 from tracekit.errors import TracekitError
@@ -37,6 +38,7 @@ class Plan:
     force: bool
     json_path: str | None
     command: str
+    provenance: bool = True
 
 
 def profile_workload(plan: Plan) -> None:
@@ -152,10 +154,12 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
     made = tuple(makers[name](workload) for name in plan.forms)
     timings = timing.Timings()
+    origins = Origins(workload, plan.provenance)
     with failures.out_of_memory_explained(workload.settings.size):
         try:
             for form in made:
-                warm = warmup.warm_up(form, progress)
+                with origins.watching(form.name):
+                    warm = warmup.warm_up(form, progress)
                 run = replace(run, forms=(*run.forms, _unmeasured(form.name, warm)))
                 store.save(run, draft)
             timing.time_forms(made, workload.settings.iterations, workload.settings.seed, timings, progress)
@@ -167,7 +171,10 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             for kind, steps in RECORDINGS:
                 run = _with_recording(run, form.name, _record(form, kind, steps, run, draft, progress))
                 store.save(run, draft)
-    return run
+        for form in made:
+            run = _with_provenance(run, form.name, origins.ask(form, draft, progress))
+            store.save(run, draft)
+    return replace(run, notes=(*run.notes, *origins.notes))
 
 
 def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:
@@ -204,6 +211,11 @@ def _with_recording(run: Run, name: FormName, recording: Recording) -> Run:
         return replace(form, recordings=(*form.recordings, recording)) if form.name == name else form
 
     return replace(run, forms=tuple(recorded(form) for form in run.forms))
+
+
+def _with_provenance(run: Run, name: FormName, path: str | None) -> Run:
+    asked = (replace(form, provenance=path) if form.name == name else form for form in run.forms)
+    return replace(run, forms=tuple(asked))
 
 
 def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress) -> Recording:

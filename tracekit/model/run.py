@@ -82,7 +82,8 @@ class FormResult:
 
     `wall_us` are host times around one synchronised call, in the order they were measured. `device_us` are the same
     calls between two device events; None without a GPU. `warmup_us` are the calls before. `peak_memory_bytes` is of
-    timed calls alone; None without a GPU.
+    timed calls alone; None without a GPU. `provenance` is the file that tells where the form's work came from, relative
+    to the run folder; None where nobody asked, or torch could not tell.
     """
 
     name: FormName
@@ -92,6 +93,7 @@ class FormResult:
     peak_memory_bytes: int | None
     compilation: CompileFacts | None
     recordings: tuple[Recording, ...]
+    provenance: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class BuiltWorkload:
     """A workload in memory. `call` is one measured call with fixed inputs; it returns the model's output.
 
     `targets` is what the settings' scope compiles. `notes` is what a reader of the report must know of the inputs.
+    `modules` are the model's parts by name, from which everything inside them is named; what is in none has no name.
     """
 
     info: WorkloadInfo
@@ -73,3 +74,4 @@ class BuiltWorkload:
     targets: tuple[CompileTarget, ...]
     components: tuple[Component, ...]
     notes: tuple[str, ...]
+    modules: tuple[tuple[str, nn.Module], ...] = ()

@@ -23,6 +23,8 @@ from tracekit.workloads.weights import random_weights
 
 DEFAULT_PROMPT = "A cat holding a sign that says hello world"
 GUIDANCE_SCALE = 3.5
+#: The pipeline's parts that hold weights.
+MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         targets=_targets(pipeline, settings.scope),
         components=_components(pipeline, settings.scope),
         notes=_notes(request, settings),
+        modules=tuple((name, getattr(pipeline, name)) for name in MODULES),
     )
 
 

@@ -1,0 +1,121 @@
+"""Operators of the eager form, with module and line."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.capture.provenance_models import Block, Mlp, eager_ops, mlp  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+
+from tracekit.capture import tagging, whereabouts  # noqa: E402
+from tracekit.capture.whereabouts import ModuleNames, portable  # noqa: E402
+from tracekit.model.provenance import EagerOp  # noqa: E402
+from tracekit.model.workload import CompileTarget  # noqa: E402
+
+
+def line_of(owner: Any, text: str) -> str:
+    lines, first = inspect.getsourcelines(owner)
+    return f"tests/capture/provenance_models.py:{first + next(i for i, line in enumerate(lines) if text in line)}"
+
+
+def named(ops: tuple[EagerOp, ...], name: str) -> list[EagerOp]:
+    return [op for op in ops if op.name == name]
+
+
+def test_each_operator_has_its_module_line_and_sizes() -> None:
+    model, call = mlp()
+    ops = eager_ops(ModuleNames([("model", model)]), call).ops
+    gelu = named(ops, "aten.gelu.default")
+    assert [op.module for op in gelu] == ["model.blocks.0", "model.blocks.1", "model.blocks.2"]
+    assert {op.line for op in gelu} == {line_of(Block.forward, "gelu(")}
+    assert {(op.outputs[0].sizes, op.outputs[0].dtype) for op in gelu} == {((4, 32), "float32")}
+    assert {op.bytes for op in gelu} == {2 * 4 * 32 * 4}
+    norm = named(ops, "aten.native_layer_norm.default")[0]
+    assert (norm.module, norm.line) == ("model.blocks.0.norm", line_of(Block.forward, "self.norm(x)"))
+    assert [output.sizes for output in norm.outputs] == [(4, 16), (4, 1), (4, 1)]
+
+
+def test_floating_point_operations_are_those_torch_counts() -> None:
+    model, call = mlp()
+    ops = eager_ops(ModuleNames([("model", model)]), call).ops
+    with FlopCounterMode(display=False) as counter:
+        call()
+    assert sum(op.flops or 0 for op in ops) == counter.get_total_flops() > 0
+    assert {op.flops for op in named(ops, "aten.gelu.default")} == {None}
+
+
+def test_a_method_that_is_called_by_its_name_belongs_to_the_module_it_is_compiled_on() -> None:
+    model = Mlp().eval()
+    names = ModuleNames([("vae", model)], (CompileTarget("vae", model, "decode"),))
+    with torch.no_grad():
+        ops = eager_ops(names, lambda: model.decode(torch.ones(4, 16))).ops
+    assert [op.module for op in named(ops, "aten.sin.default")] == ["vae"]
+    assert named(ops, "aten.gelu.default")[0].module == "vae.blocks.0"
+
+
+def test_what_runs_outside_of_every_known_module_has_none() -> None:
+    ops = eager_ops(ModuleNames([]), lambda: torch.ones(3).sin()).ops
+    assert [(op.name, op.module) for op in ops if "sin" in op.name] == [("aten.sin.default", "")]
+
+
+def test_backward_operators_have_module_and_line_of_their_forward_operator() -> None:
+    model = Mlp()
+    x = torch.randn(4, 16)
+    ops = eager_ops(ModuleNames([("model", model)]), lambda: model(x).sum().backward()).ops
+    backward = named(ops, "aten.gelu_backward.default")
+    forward = named(ops, "aten.gelu.default")
+    assert [(op.module, op.line) for op in backward] == [(op.module, op.line) for op in reversed(forward)]
+    assert all(op.backward for op in backward)
+    assert not any(op.backward for op in forward)
+
+
+def test_tagging_changes_neither_the_model_nor_its_output() -> None:
+    model, call = mlp()
+    before = call()
+    eager_ops(ModuleNames([("model", model)]), call)
+    assert torch.equal(before, call())  # type: ignore[arg-type]
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+def test_every_operator_s_span_holds_it_in_a_recording() -> None:
+    from torch.profiler import ProfilerActivity, profile
+
+    model, call = mlp()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        ops = eager_ops(ModuleNames([("model", model)]), call).ops
+    spans = {event.name: event for event in profiler.events() or ()}
+    for number, op in enumerate(ops):
+        children = [child.name for child in spans[tagging.TAG.format(number)].cpu_children]
+        assert children[0] == "aten::" + op.name.split(".")[1]
+
+
+def test_without_torch_s_private_names_the_public_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch._C, "_profiler", None)
+    monkeypatch.delattr(torch._C, "_current_autograd_node")
+    monkeypatch.delattr(torch.autograd, "_get_sequence_nr", raising=False)
+    model, call = mlp()
+    assert len(named(eager_ops(ModuleNames([("model", model)]), call).ops, "aten.gelu.default")) == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("/opt/venv/lib/python3.11/site-packages/diffusers/models/attention.py", "diffusers/models/attention.py"),
+        ("/somewhere/else/model.py", "model.py"),
+        (__file__, "tests/capture/test_tagging.py"),
+    ],
+)
+def test_no_folder_of_the_machine_is_told(file: str, told: str) -> None:
+    assert portable(file) == told
+
+
+def test_torch_s_own_lines_are_never_the_user_s() -> None:
+    assert whereabouts.is_torch(torch.nn.functional.__file__)
+    assert whereabouts.is_torch("/another/site-packages/torch/nn/functional.py")
+    assert whereabouts.is_torch("<eval_with_key>.12")
+    assert not whereabouts.is_torch("/another/site-packages/torchvision/models/resnet.py")

@@ -1,0 +1,192 @@
+"""Provenance of real GPU work: `tracekit profile flux`, and links between its light recordings."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from tracekit import store
+from tracekit.analysis.families import family_of
+from tracekit.analysis.window import find_scope
+from tracekit.cli.main import main
+from tracekit.comparison.provenance import Linked, link
+from tracekit.comparison.provenance.launches import is_generated, place
+from tracekit.comparison.provenance.operators import join_operators
+from tracekit.model.provenance import CompiledSites, EagerOps
+from tracekit.model.run import FormName, RecordingKind, Run
+from tracekit.model.sequence import Activity, Sequence
+from tracekit.tracefile import read_trace
+
+ROOT = Path(__file__).parents[2]
+#: What is compiled and how, and at which size.
+CASES = [
+    pytest.param(("tiny", "transformer", "default"), id="tiny"),
+    pytest.param(("tiny", "transformer", "reduce-overhead"), id="tiny-graphed"),
+    pytest.param(("tiny", "regional", "default"), id="tiny-regional"),
+    pytest.param(("tiny", "regional", "reduce-overhead"), id="tiny-regional-graphed"),
+    pytest.param(("tiny", "all", "default"), id="tiny-all"),
+    pytest.param(("small", "transformer", "default"), id="small", marks=pytest.mark.slow),
+    pytest.param(("small", "transformer", "reduce-overhead"), id="small-graphed", marks=pytest.mark.slow),
+    pytest.param(("small", "regional", "default"), id="small-regional", marks=pytest.mark.slow),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    folder: Path
+    run: Run
+    eager: EagerOps
+    compiled: CompiledSites
+    a: Sequence
+    b: Sequence
+    linked: Linked
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    size, scope, mode = request.param
+    folder = tmp_path_factory.mktemp("-".join(request.param)) / "run"
+    options = ["--size", size, "--scope", scope, "--mode", mode, "--iterations", "3", "--out", str(folder)]
+    with contextlib.chdir(folder.parent):
+        found = CliRunner().invoke(main, ["profile", "flux", "--compiled", *options], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    run = store.load(folder)
+    eager, compiled = store.load_eager_ops(folder, run), store.load_compiled_sites(folder, run)
+    assert eager is not None, run.notes
+    assert compiled is not None, run.notes
+    a, b = sequence_of(folder, run, "eager"), sequence_of(folder, run, "compiled")
+    return Case(folder, run, eager, compiled, a, b, link(a, b, eager, compiled))
+
+
+def sequence_of(folder: Path, run: Run, name: FormName, kind: RecordingKind = "light") -> Sequence:
+    """All activities of the recording's steps, in the order of launch."""
+    form = run.form(name)
+    assert form is not None
+    scope = find_scope(read_trace(store.recording_path(folder, form, kind)), "steps")
+    launches = scope.calls.select("call", launch_ns="start_ns")
+    table = scope.activities.join(launches, on="call", how="left").with_columns(
+        at=pl.coalesce("launch_ns", "start_ns"), us=(pl.col("end_ns") - pl.col("start_ns")) / 1e3
+    )
+    rows = table.sort("step", "at", "start_ns").select("name", "kind", "us").iter_rows()
+    activities = tuple(
+        Activity(name, family_of(name) if kind == "kernel" else kind, us, None) for name, kind, us in rows
+    )
+    return Sequence(activities, 1 / len(scope.spans), "none")
+
+
+def share_of_time(sequence: Sequence, positions: set[int]) -> float:
+    every = sum(activity.duration_us for activity in sequence.activities)
+    return sum(sequence.activities[i].duration_us for i in positions) / every
+
+
+def longest(sequence: Sequence, without: set[int]) -> list[Any]:
+    """What is missing, the longest first: for the message of a failing test."""
+    left = [(each.duration_us, i, each.name[:80]) for i, each in enumerate(sequence.activities) if i not in without]
+    return sorted(left, reverse=True)[:10]
+
+
+def test_light_recordings_run_exactly_what_was_asked_where_it_comes_from(case: Case) -> None:
+    assert case.linked.a_aligned == len(case.a.activities), case.linked.notes
+    assert case.linked.b_aligned == len(case.b.activities), case.linked.notes
+
+
+def test_every_triton_kernel_has_its_launch_site(case: Case) -> None:
+    families = {activity.name: activity.family for activity in case.b.activities}
+    sited = {i for each in place(case.compiled, families) if len(each.sites) == 1 for i in each.activities}
+    triton = {i for i, each in enumerate(case.compiled.activities) if is_generated(each.name)}
+    assert len(triton) > 20
+    assert triton <= sited, [case.compiled.activities[i] for i in sorted(triton - sited)[:10]]
+
+
+def test_every_launch_site_is_launched(case: Case) -> None:
+    families = {activity.name: activity.family for activity in case.b.activities}
+    launched = {site for each in place(case.compiled, families) for site in each.sites}
+    every = {
+        (number, site)
+        for number, call in enumerate(case.compiled.calls)
+        if call.graph is not None
+        for site in range(len(case.compiled.graphs[call.graph].sites))
+    }
+    assert every <= launched, [
+        case.compiled.graphs[case.compiled.calls[number].graph or 0].sites[site].kernel
+        for number, site in sorted(every - launched)[:10]
+    ]
+
+
+def test_nearly_all_time_of_both_sides_is_linked(case: Case) -> None:
+    a = {i for each in case.linked.links for i in each.a_positions}
+    b = {i for each in case.linked.links for i in each.b_positions}
+    assert share_of_time(case.a, a) >= 0.99, (longest(case.a, a), case.linked.notes)
+    assert share_of_time(case.b, b) >= 0.99, (longest(case.b, b), case.linked.notes)
+
+
+def test_most_of_that_time_is_linked_exactly(case: Case) -> None:
+    a = {i for each in case.linked.links if each.exact for i in each.a_positions}
+    b = {i for each in case.linked.links if each.exact for i in each.b_positions}
+    assert share_of_time(case.a, a) >= 0.95, (longest(case.a, a), case.linked.notes)
+    assert share_of_time(case.b, b) >= 0.95, (longest(case.b, b), case.linked.notes)
+
+
+def test_no_position_is_in_two_links(case: Case) -> None:
+    for side in ("a_positions", "b_positions"):
+        used = [i for each in case.linked.links for i in getattr(each, side)]
+        assert len(used) == len(set(used))
+
+
+def test_operators_and_launches_agree_on_their_sizes(case: Case) -> None:
+    join = join_operators(case.eager, case.compiled)
+    assert join.wrong_sizes == 0
+    assert not join.unexplained, join.unexplained[:5]
+
+
+def test_every_eager_kernel_was_launched_by_an_operator_with_a_line(case: Case) -> None:
+    ops = [case.eager.ops[each.op] for each in case.eager.activities if each.op is not None]
+    assert len(ops) >= 0.98 * len(case.eager.activities)
+    assert all(op.line for op in ops)
+    assert not any(op.line and op.line.startswith("/") for op in ops)
+
+
+def test_the_pass_that_asks_leaves_timing_alone(case: Case) -> None:
+    form = case.run.form("compiled")
+    assert form is not None
+    assert form.compilation is not None
+    assert form.compilation.during_timing == 0
+    assert not [note for note in case.run.notes if "provenance" in note.lower()], case.run.notes
+
+
+def test_a_second_process_gets_the_same_from_the_cache(tmp_path: Path) -> None:
+    """The compiled graphs come from Inductor's cache, and bring their provenance."""
+    told = []
+    for name in ("first", "second"):
+        found = profile_in_a_process(tmp_path, name)
+        told.append([(graph.root, [site.kernel for site in graph.sites]) for graph in found.graphs])
+        assert not found.notes
+    assert told[0] == told[1]
+    run = store.load(tmp_path / "second")
+    form = run.form("compiled")
+    assert form is not None
+    assert form.compilation is not None
+    assert form.compilation.cache_hits >= 1
+
+
+def profile_in_a_process(folder: Path, name: str) -> CompiledSites:
+    options = ["--compiled", "--no-baseline", "--size", "tiny", "--iterations", "2", "--out", str(folder / name)]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+    }
+    command = [sys.executable, "-m", "tracekit", "profile", "flux", *options]
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=500)
+    found = store.load_compiled_sites(folder / name, store.load(folder / name))
+    assert found is not None
+    return found

@@ -1,0 +1,369 @@
+"""Which eager operators does each launch of compiled code stand for? Asked of Inductor while it compiles.
+
+The only file that uses Inductor's private provenance. Known in torch 2.9 to 2.15; `missing_provenance` looks for every
+name that is used here and says in words what is not there.
+
+Inductor's caches know neither lines nor modules, and before 2.13 not even whether provenance was on: equal graphs would
+get the lines of whichever was compiled first. So each graph is compiled under a cache tag of its own lines and modules.
+What a later process finds in the cache then is of the same lines, and carries its provenance with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from tracekit.capture.whereabouts import ModuleNames, is_torch, portable
+from tracekit.model.provenance import (
+    PROVENANCE_VERSION,
+    CompiledGraph,
+    CompiledSites,
+    GraphCall,
+    GraphNode,
+    LaunchSite,
+    TensorShape,
+)
+
+OLDEST = (2, 9)
+#: Of what is stored in Inductor's cache beside a graph.
+CACHE_TAG = "tracekit-provenance-1"
+#: What is stored there, as an attribute of the compiled graph: one JSON text, because it is pickled.
+KEPT = "_tracekit_provenance"
+#: A graph's first arguments of construction, of which the third is read.
+CONSTRUCTION = ["self", "current_callable", "graph", "gm"]
+METHODS = ("__init__", "__call__", "post_compile")
+GRAPH_FIELDS = ("source_code", "inductor_provenance_mapping_str", "_fx_graph_cache_key")
+
+HANDLE = re.compile(r"\[Provenance debug handles\] (\S+):(\d+)")
+TRITON_LAUNCH = re.compile(r"^\s+(\w+)\.run\(")
+FUNCTION = re.compile(r"^\s*def (\w+)\(")
+#: How `call` runs a part that may become a CUDA graph, and the name of that part's function.
+PARTITION_CALL = re.compile(r"\.partitions\[(\d+)\]\(")
+PARTITION = "partition_{}"
+#: Generated code defines its kernels up to this line and launches them after it.
+KERNELS_DEFINED = "async_compile.wait(globals())"
+STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def missing_provenance() -> str | None:
+    """What this torch lacks for provenance, in words; None when everything is there."""
+    version = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
+    if version < OLDEST:
+        return f"torch {torch.__version__} is older than 2.9"
+    try:
+        from torch._inductor import compile_fx, config, debug
+        from torch._inductor.output_code import CompiledFxGraph
+    except ImportError as error:
+        # The message ends with a path in parentheses.
+        return f"torch {torch.__version__}: {str(error).partition(' (')[0]}"
+    owners: tuple[tuple[Any, str, str], ...] = (
+        (config.trace, "provenance_tracking_level", "torch._inductor.config.trace"),
+        (debug, "_inductor_triton_kernel_to_post_grad_node_info", "torch._inductor.debug"),
+        (torch.compiler.config, "cache_key_tag", "torch.compiler.config"),
+        (compile_fx, "compile_fx", "torch._inductor.compile_fx"),
+        (compile_fx, "_compile_fx_inner", "torch._inductor.compile_fx"),
+    )
+    absent = [f"{where}.{name}" for owner, name, where in owners if not hasattr(owner, name)]
+    # Inherited methods would not be replaced for this class alone.
+    absent += [f"CompiledFxGraph.{name}" for name in METHODS if name not in vars(CompiledFxGraph)]
+    fields = getattr(CompiledFxGraph, "__dataclass_fields__", {})
+    absent += [f"CompiledFxGraph.{name}" for name in GRAPH_FIELDS if name not in fields]
+    if absent:
+        return f"torch {torch.__version__} has no {', '.join(absent)}"
+    first = list(inspect.signature(CompiledFxGraph.__init__).parameters)[: len(CONSTRUCTION)]
+    if first != CONSTRUCTION:
+        return (
+            f"torch {torch.__version__} makes a CompiledFxGraph of {', '.join(first)}, not of {', '.join(CONSTRUCTION)}"
+        )
+    return None
+
+
+@dataclass
+class Collection:
+    """What Inductor compiled while it was watched."""
+
+    names: ModuleNames
+    graphs: list[Any] = field(default_factory=list)
+    roots: dict[int, str | None] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def sites(self, calls: tuple[GraphCall, ...] = ()) -> CompiledSites:
+        """The graphs as they are stored."""
+        forward = self._forward_graphs()
+        graphs = tuple(
+            _compiled_graph(graph, self.roots.get(id(self.graphs[forward.get(i, i)])))
+            for i, graph in enumerate(self.graphs)
+        )
+        notes = [*self.problems]
+        notes += [f"graph {i}: {graph.without}" for i, graph in enumerate(graphs) if graph.without]
+        return CompiledSites(
+            PROVENANCE_VERSION, str(torch.__version__), graphs, calls, notes=tuple(dict.fromkeys(notes))
+        )
+
+    def calls(self, made: list[tuple[int, str | None]]) -> tuple[GraphCall, ...]:
+        """Calls as `watched_calls` tells them, by the graph's place in this collection. Backward graphs are called by
+        autograd, for the modules of their forward graphs, the last first."""
+        position = {id(graph): i for i, graph in enumerate(self.graphs)}
+        calls = [GraphCall(position.get(graph), module) for graph, module in made]
+        for backward, forward in self._forward_graphs().items():
+            modules = [call.module for call in calls if call.graph == forward]
+            own = [i for i, call in enumerate(calls) if call.graph == backward]
+            if len(own) == len(modules):
+                for i, module in zip(reversed(own), modules, strict=True):
+                    calls[i] = GraphCall(backward, module)
+        return tuple(calls)
+
+    def _forward_graphs(self) -> dict[int, int]:
+        """For each backward graph the forward one it belongs to: that of its number or, from a cache that has no
+        numbers, the last one that has no backward graph yet."""
+        found: dict[int, int] = {}
+        for i, graph in enumerate(self.graphs):
+            if not _is_backward(graph):
+                continue
+            free = [j for j in range(i) if not _is_backward(self.graphs[j]) and j not in found.values()]
+            same = [j for j in free if _number(self.graphs[j]) == _number(graph)]
+            if free:
+                found[i] = (same or free)[-1]
+        return found
+
+
+@contextmanager
+def collected(names: ModuleNames) -> Iterator[Collection]:
+    """Everything compiled inside, read from the cache or not, comes with its provenance. Nothing of it remains in torch
+    when the block ends: generated code is the same but for comments.
+
+    Only where `missing_provenance` finds nothing.
+    """
+    from torch._inductor import compile_fx, config
+    from torch._inductor.output_code import CompiledFxGraph
+
+    collection = Collection(names)
+    with ExitStack() as patches:
+        patches.enter_context(config.patch({"trace.provenance_tracking_level": 1}))
+        patches.enter_context(_tag_added(CACHE_TAG))
+        for name in ("compile_fx", "_compile_fx_inner"):
+            patches.enter_context(_replaced(compile_fx, name, lambda real: _under_its_own_tag(real, collection)))
+        patches.enter_context(_replaced(CompiledFxGraph, "__init__", lambda real: _keeping(real, collection)))
+        patches.enter_context(_replaced(CompiledFxGraph, "post_compile", lambda real: _noting(real, collection)))
+        patches.enter_context(_replaced(CompiledFxGraph, "__call__", lambda real: _first_calls(real, collection)))
+        yield collection
+
+
+@contextmanager
+def watched_calls(names: ModuleNames) -> Iterator[list[tuple[int, str | None]]]:
+    """The calls of compiled graphs inside, in order: the graph's identity and the module it is called for."""
+    from torch._inductor.output_code import CompiledFxGraph
+
+    made: list[tuple[int, str | None]] = []
+
+    def noting(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(graph: Any, *arguments: Any) -> Any:
+            made.append((id(graph), names.innermost(sys._getframe(1))))
+            return real(graph, *arguments)
+
+        return call
+
+    with _replaced(CompiledFxGraph, "__call__", noting):
+        yield made
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    real = owner.__dict__[name]
+    setattr(owner, name, change(real))
+    try:
+        yield
+    finally:
+        setattr(owner, name, real)
+
+
+@contextmanager
+def _tag_added(tag: str) -> Iterator[None]:
+    """Inside, compiled code is cached apart from what has another tag."""
+    settings: Any = torch.compiler.config
+    before = settings.cache_key_tag
+    settings.cache_key_tag = f"{before}/{tag}"
+    try:
+        yield
+    finally:
+        settings.cache_key_tag = before
+
+
+def _under_its_own_tag(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
+    def compiling(graph_module: Any, *arguments: Any, **options: Any) -> Any:
+        with _tag_added(_digest(graph_module, collection.names)):
+            return real(graph_module, *arguments, **options)
+
+    return compiling
+
+
+def _digest(graph_module: Any, names: ModuleNames) -> str:
+    """Of the lines and modules of a graph. What is no graph has none."""
+    nodes = getattr(getattr(graph_module, "graph", None), "nodes", ())
+    found = hashlib.sha256()
+    for node in nodes:
+        found.update(repr((node.name, _module_of(node.meta, names), _line_of(node.meta))).encode())
+    return found.hexdigest()[:16]
+
+
+def _keeping(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
+    """Construction that keeps what is told nowhere else. It happens once; the cache brings the result back."""
+
+    def construct(graph: Any, current_callable: Any, lowering: Any, gm: Any, *arguments: Any, **options: Any) -> None:
+        real(graph, current_callable, lowering, gm, *arguments, **options)
+        from torch._inductor import debug
+
+        try:
+            kept = {
+                "nodes": [_describe(node, collection.names) for node in gm.graph.nodes if node.op == "call_function"],
+                # Filled for backward graphs too, whose mapping in the compiled graph is empty.
+                "kernels": debug._inductor_triton_kernel_to_post_grad_node_info,
+                # The lines as Dynamo traced them, in order.
+                "lines": list(getattr(debug, "_inductor_pre_grad_node_stack_trace", ())),
+            }
+            setattr(graph, KEPT, json.dumps(kept, default=list))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            collection.problems.append(f"a graph's nodes could not be read ({type(error).__name__}: {error})")
+
+    return construct
+
+
+def _noting(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
+    def post_compile(graph: Any, *arguments: Any, **options: Any) -> Any:
+        collection.graphs.append(graph)
+        return real(graph, *arguments, **options)
+
+    return post_compile
+
+
+def _first_calls(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
+    """The first call of a graph is for the module it was traced for."""
+
+    def call(graph: Any, *arguments: Any) -> Any:
+        if id(graph) not in collection.roots:
+            collection.roots[id(graph)] = collection.names.innermost(sys._getframe(1))
+            if graph._fx_graph_cache_key is None:
+                # Recordings name the graph by it, and without a cache it has none.
+                graph._fx_graph_cache_key = f"tracekit{len(collection.roots)}"
+        return real(graph, *arguments)
+
+    return call
+
+
+def _describe(node: Any, names: ModuleNames) -> dict[str, Any]:
+    original = node.meta.get("original_aten")
+    return {
+        "name": node.name,
+        "target": str(node.target),
+        "op": None if original is None else str(original),
+        "module": _module_of(node.meta, names),
+        "line": _line_of(node.meta),
+        "outputs": _shapes(node.meta.get("val")),
+    }
+
+
+def _module_of(meta: dict[str, Any], names: ModuleNames) -> str | None:
+    """The innermost module call around a node, of a backward node that of its forward node. Dynamo keys them by the
+    module's identity, with a number added when it is called again. What it calls by another key goes unnamed."""
+    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
+    for key in reversed(stack):
+        identity = str(key).partition("@")[0]
+        name = names.of(int(identity)) if identity.isdigit() else None
+        if name is not None:
+            return name
+    return None
+
+
+def _line_of(meta: dict[str, Any]) -> str | None:
+    frames = [frame for frame in STACK_FRAME.findall(meta.get("stack_trace") or "") if not is_torch(frame[0])]
+    return f"{portable(frames[-1][0])}:{frames[-1][1]}" if frames else None
+
+
+def _shapes(value: Any) -> list[tuple[list[int | None], str]]:
+    tensors = value if isinstance(value, (tuple, list)) else (value,)
+    return [
+        ([size if isinstance(size, int) else None for size in each.shape], str(each.dtype).removeprefix("torch."))
+        for each in tensors
+        if isinstance(each, torch.Tensor)
+    ]
+
+
+def _is_backward(graph: Any) -> bool:
+    return bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
+
+
+def _number(graph: Any) -> Any:
+    """Dynamo's number of what was compiled, which a forward graph and its backward graph have in common."""
+    return (getattr(graph, "fx_kwargs", None) or {}).get("graph_id")
+
+
+def _compiled_graph(graph: Any, root: str | None) -> CompiledGraph:
+    key = str(graph._fx_graph_cache_key)
+    is_backward = _is_backward(graph)
+    kept = getattr(graph, KEPT, None)
+    if kept is None:
+        return CompiledGraph(key, is_backward, root, (), (), "it came from a cache that was filled without provenance")
+    found = json.loads(kept)
+    mapping = json.loads(graph.inductor_provenance_mapping_str or "{}")
+    nodes = tuple(_graph_nodes(found["nodes"], mapping.get("postToPre", {}), found["lines"]))
+    kernels: dict[str, list[str]] = mapping.get("cppCodeToPost") or found["kernels"]
+    sites = tuple(_launch_sites(getattr(graph, "source_code", None) or "", kernels, nodes))
+    without = None if sites or not kernels else "its generated code marks no launches"
+    return CompiledGraph(key, is_backward, root, nodes, sites, without)
+
+
+def _graph_nodes(nodes: list[dict[str, Any]], before: dict[str, list[str]], lines: list[str]) -> Iterator[GraphNode]:
+    position = {name: i for i, name in enumerate(lines)}
+    for i, node in enumerate(nodes):
+        origins = [position[name] for name in before.get(node["name"], ()) if name in position]
+        # A node of unknown origin is one of its own, behind all that are known.
+        order = min(origins, default=len(lines) + i)
+        outputs = tuple(TensorShape(tuple(sizes), dtype) for sizes, dtype in node["outputs"])
+        yield GraphNode(node["name"], node["target"], node["op"], node["module"], node["line"], order, outputs)
+
+
+def _launch_sites(source: str, kernels: dict[str, list[str]], nodes: tuple[GraphNode, ...]) -> Iterator[LaunchSite]:
+    """The launches in a graph's generated code, in the order in which its function `call` makes them."""
+    position = {node.name: i for i, node in enumerate(nodes)}
+    functions = _launches_by_function(source.partition(KERNELS_DEFINED)[2])
+    for kernel, handle in _in_order(functions, "call"):
+        names = kernels.get(f"{kernel}:{handle}") if handle else None
+        known = None if names is None else tuple(position[name] for name in names if name in position)
+        yield LaunchSite(kernel, known)
+
+
+def _launches_by_function(code: str) -> dict[str, list[tuple[str, str | None]]]:
+    """Name and handle of each launch, by the function it stands in. A few kinds of Triton kernel have no handle. The
+    call of a partition, which is a function of its own, stands among them under the partition's name."""
+    found: dict[str, list[tuple[str, str | None]]] = {}
+    function, handled = "", None
+    for line in code.splitlines():
+        if begin := FUNCTION.match(line):
+            function, handled = begin[1], None
+        elif part := PARTITION_CALL.search(line):
+            found.setdefault(function, []).append((PARTITION.format(part[1]), None))
+        elif handle := HANDLE.search(line):
+            handled = handle[1]
+            found.setdefault(function, []).append((handled, handle[2]))
+        elif launch := TRITON_LAUNCH.match(line):
+            if launch[1] != handled:
+                found.setdefault(function, []).append((launch[1], None))
+            handled = None
+    return found
+
+
+def _in_order(functions: dict[str, list[tuple[str, str | None]]], function: str) -> Iterator[tuple[str, str | None]]:
+    for kernel, handle in functions.get(function, ()):
+        if handle is None and kernel in functions:
+            yield from _in_order(functions, kernel)
+        else:
+            yield kernel, handle

@@ -1,0 +1,154 @@
+"""Which operator, module and line does each piece of eager work come from? One call of the eager form, untimed, tells.
+
+A dispatch mode sees every operator once, below autograd and above the kernel that runs it, and opens a span of the
+operator's number around it: in a recording made meanwhile everything launched in that span is the operator's. The mode
+slows the host several times and never runs where time is taken.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+from tracekit.capture.compilation import watch_compilation
+from tracekit.capture.device import synchronize
+from tracekit.capture.forms import Form
+from tracekit.capture.provenance import Collection, watched_calls
+from tracekit.capture.recording import STEP
+from tracekit.capture.whereabouts import ModuleNames, user_line
+from tracekit.model.progress import Progress
+from tracekit.model.provenance import PROVENANCE_VERSION, CompiledSites, EagerOp, EagerOps, TensorShape
+
+#: The span around operator number N.
+TAG = "tracekit.op#{}"
+
+
+def _span() -> Callable[[str], AbstractContextManager[Any]]:
+    """torch's own fast span, private, or the public one, which takes ten times as long."""
+    fast = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", None)
+    return fast or record_function
+
+
+def _autograd_node() -> Any:
+    """What autograd is running backward on this thread; None in a forward pass, or where torch does not tell."""
+    current = getattr(torch._C, "_current_autograd_node", None)
+    return current() if current else None
+
+
+def _next_sequence_number() -> int | None:
+    """The number autograd will give the next operator it notes."""
+    number = getattr(torch.autograd, "_get_sequence_nr", None)
+    return number() if number else None
+
+
+@dataclass
+class OperatorLog(TorchDispatchMode):
+    """Every operator dispatched while this is on."""
+
+    names: ModuleNames
+    ops: list[EagerOp] = field(default_factory=list)
+    _forward: dict[int, EagerOp] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self._span = _span()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        number = len(self.ops)
+        # The place is taken first: an operator that dispatches others comes before them.
+        self.ops.append(EagerOp(str(func), "", None, (), 0, None))
+        module, line, backward = self._whereabouts(sys._getframe(1))
+        with self._span(TAG.format(number)):
+            out = func(*args, **kwargs)
+        op = EagerOp(
+            name=str(func),
+            module=module,
+            line=line,
+            outputs=tuple(_shape(tensor) for tensor in _tensors(out)),
+            bytes=sum(tensor.numel() * tensor.element_size() for tensor in _tensors((args, kwargs, out))),
+            flops=_flops(func, args, kwargs, out),
+            backward=backward,
+        )
+        self.ops[number] = op
+        if not backward and torch.is_grad_enabled():
+            self._note_forward(op)
+        return out
+
+    def _whereabouts(self, frame: Any) -> tuple[str, str | None, bool]:
+        """Module, line, and whether this is a backward operator: one has those of its forward operator."""
+        node = _autograd_node()
+        if node is None:
+            return self.names.innermost(frame) or "", user_line(frame), False
+        forward = self._forward.get(node._sequence_nr())
+        return (forward.module, forward.line, True) if forward else ("", None, True)
+
+    def _note_forward(self, op: EagerOp) -> None:
+        # Autograd has numbered the operator before it came down to this mode.
+        number = _next_sequence_number()
+        if number is not None:
+            self._forward[number - 1] = op
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    return [each for each in tree_leaves(values) if isinstance(each, torch.Tensor)]
+
+
+def _shape(tensor: torch.Tensor) -> TensorShape:
+    return TensorShape(tuple(int(size) for size in tensor.shape), str(tensor.dtype).removeprefix("torch."))
+
+
+def _flops(func: Any, args: Any, kwargs: Any, out: Any) -> int | None:
+    formula = flop_registry.get(getattr(func, "_overloadpacket", None))
+    return int(formula(*args, **kwargs, out_val=out)) if formula else None
+
+
+def tag_eager(form: Form, names: ModuleNames, raw: Path, progress: Progress) -> EagerOps:
+    """The operators of one call of the eager form. On a GPU it is recorded into `raw` meanwhile (plain Chrome JSON),
+    where the span `tracekit.op#N` holds what operator N launched."""
+    progress.phase("tagging eager operators")
+    log = OperatorLog(names)
+    with form.ready(), _recorded(form.device, raw), log:
+        form.call()
+    return EagerOps(PROVENANCE_VERSION, str(torch.__version__), tuple(log.ops))
+
+
+def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progress) -> CompiledSites:
+    """What was collected of the compiled form, with the order in which one call runs its graphs. On a GPU that call is
+    recorded into `raw`, where the span `## Call CompiledFxGraph KEY ##` holds what a graph launched."""
+    progress.phase("tracing compiled launches")
+    with (
+        form.ready(),
+        _recorded(form.device, raw),
+        watched_calls(collection.names) as made,
+        watch_compilation() as watch,
+    ):
+        form.call()
+    if watch.compilations:
+        collection.problems.append("something was compiled again after timing, so the order of graphs may be another")
+    return collection.sites(collection.calls(made))
+
+
+@contextmanager
+def _recorded(device: str, raw: Path) -> Iterator[None]:
+    """One step of host and GPU activity; nothing on the CPU, which has no launches to tell apart."""
+    if device == "cpu":
+        yield
+        return
+    activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    with profile(activities=activities) as profiler:
+        synchronize(device)
+        with record_function(STEP.format(0)):
+            yield
+            synchronize(device)
+    profiler.export_chrome_trace(str(raw))

@@ -1,0 +1,119 @@
+"""Which module and which line is the host code at? Told from Python's own frames, so that no hook is set on a model.
+
+Module calls are recognised by `torch.nn.Module`'s two calling methods (private to torch, 2.0 to 2.15 at least): where
+they have other names no module is found, and everything is reported without one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+from tracekit.model.workload import BuiltWorkload, CompileTarget
+
+TORCH_FOLDER = f"{Path(torch.__file__).parent}{os.sep}"
+MODULE_FILE = nn.modules.module.__file__
+CALLING_METHODS = ("_call_impl", "_wrapped_call_impl")
+PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
+
+#: A function, however often it is compiled anew: its file, first line and name.
+Function = tuple[str, int, str]
+
+
+class ModuleNames:
+    """The workload's modules by name. Of a module that is in several places the first name counts."""
+
+    def __init__(self, roots: Iterable[tuple[str, nn.Module]], targets: Iterable[CompileTarget] = ()) -> None:
+        self._names: dict[int, str] = {}
+        # Held, because the names go by identity.
+        self._roots = [*roots]
+        targets = tuple(targets)
+        for name, module in (*self._roots, *((target.component, target.module) for target in targets)):
+            for inner, each in module.named_modules():
+                self._names.setdefault(id(each), f"{name}.{inner}" if inner else name)
+        self._entries = {
+            (function, id(target.module))
+            for target in targets
+            if target.method != "forward"
+            for function in _functions(getattr(type(target.module), target.method))
+        }
+
+    def of(self, identity: int) -> str | None:
+        """The name of the module of this identity."""
+        return self._names.get(identity)
+
+    def innermost(self, frame: FrameType | None) -> str | None:
+        """The module whose call this frame is in; None outside of all that are known."""
+        for each in _outwards(frame):
+            code = each.f_code
+            if code.co_filename == MODULE_FILE and code.co_name in CALLING_METHODS:
+                name = self.of(id(each.f_locals.get("self")))
+                if name is not None:
+                    return name
+            elif self._entries and self._is_entry(each):
+                return self.of(id(each.f_locals["self"]))
+        return None
+
+    def _is_entry(self, frame: FrameType) -> bool:
+        """Whether the workload called a method by its name here (`vae.decode`), past the module's own call."""
+        code = frame.f_code
+        function = (code.co_filename, code.co_firstlineno, code.co_name)
+        if all(function != entry for entry, _ in self._entries):
+            return False
+        return (function, id(frame.f_locals.get("self"))) in self._entries
+
+
+def names_of(workload: BuiltWorkload) -> ModuleNames:
+    """Names for every module of the workload."""
+    return ModuleNames(workload.modules, workload.targets)
+
+
+def _functions(method: Any) -> Iterator[Function]:
+    """A method and whatever it wraps."""
+    while method is not None:
+        code = getattr(method, "__code__", None)
+        if code is not None:
+            yield code.co_filename, code.co_firstlineno, code.co_name
+        method = getattr(method, "__wrapped__", None)
+
+
+def user_line(frame: FrameType | None) -> str | None:
+    """`file:line` of the innermost frame outside of torch and of tracekit's watching."""
+    for each in _outwards(frame):
+        file = each.f_code.co_filename
+        if not is_torch(file) and each.f_code.co_name != "__torch_dispatch__":
+            return f"{portable(file)}:{each.f_lineno}"
+    return None
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+@cache
+def is_torch(file: str) -> bool:
+    """Whether a file is torch's own, also of another installation (graphs from a cache tell where they were made)."""
+    return file.startswith((TORCH_FOLDER, "<")) or "/site-packages/torch/" in file
+
+
+@cache
+def portable(file: str) -> str:
+    """The file as its package or project knows it: without the folders of this machine."""
+    for folder in PACKAGE_FOLDERS:
+        if folder in file:
+            return file.rpartition(folder)[2]
+    path = Path(file)
+    inside = [root for root in (Path.cwd(), *map(Path, sys.path)) if root.is_absolute() and path.is_relative_to(root)]
+    if not inside:
+        return path.name
+    return path.relative_to(max(inside, key=lambda root: len(root.parts))).as_posix()

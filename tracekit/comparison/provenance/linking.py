@@ -1,0 +1,238 @@
+"""Which activities of the eager form and of the compiled form are the same work? Told by provenance alone.
+
+Both forms were asked, in a call of its own, where each of their activities came from. The sequences to be linked are
+of other recordings of the same forms, and run the same kernels in the same order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tracekit.comparison.provenance.alignment import align, equal_pairs
+from tracekit.comparison.provenance.launches import Placed, place
+from tracekit.comparison.provenance.operators import Join, join_operators
+from tracekit.model.provenance import CompiledSites, EagerOps
+from tracekit.model.sequence import Activity
+from tracekit.model.sequence import Sequence as GpuSequence
+
+#: Of a link's places so many are named.
+MOST_PLACES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Activities of the eager form and of the compiled form (positions in their sequences) that do the same work.
+
+    Without positions in b the compiled form does not need the work; without positions in a the compiler added it.
+    `where` are modules and lines of user code. `exact`: every piece of it was identified, none by elimination.
+    """
+
+    a_positions: tuple[int, ...]
+    b_positions: tuple[int, ...]
+    where: tuple[str, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What provenance says of two sequences. No position is in two links; what is in none is for others to match.
+
+    `a_aligned` and `b_aligned` are the positions that the runs with provenance hold too. `notes` say what is amiss.
+    """
+
+    links: tuple[Link, ...]
+    a_aligned: int
+    b_aligned: int
+    notes: tuple[str, ...]
+
+
+def link(a: GpuSequence, b: GpuSequence, eager: EagerOps, compiled: CompiledSites) -> Linked:
+    """The links between the eager sequence `a` and the compiled sequence `b`."""
+    if not eager.activities or not compiled.activities:
+        return Linked((), 0, 0, (*compiled.notes, "the runs that were asked where work comes from hold no GPU work"))
+    in_eager = _align(a, [activity.name for activity in eager.activities])
+    in_compiled = _align(b, [activity.name for activity in compiled.activities])
+    placed = place(compiled, {activity.name: activity.family for activity in b.activities})
+    join = join_operators(eager, compiled)
+    linking = _Linking(a, b, eager, compiled, in_eager, in_compiled)
+    links = linking.links(placed, join)
+    return Linked(
+        links=links,
+        a_aligned=sum(i is not None for i in in_eager),
+        b_aligned=sum(i is not None for i in in_compiled),
+        notes=tuple(_notes(linking, placed, join)),
+    )
+
+
+def _align(sequence: GpuSequence, names: Sequence[str]) -> list[int | None]:
+    repeats = max(round(1 / sequence.per_step), 1) if sequence.per_step else 1
+    return align([activity.name for activity in sequence.activities], names, repeats)
+
+
+#: An eager operator, a launch site, or activities that were placed together: what kind, and which.
+Thing = tuple[Literal["op", "site", "launched"], Any]
+
+
+class _Groups:
+    """Things that belong together, found pair by pair."""
+
+    def __init__(self) -> None:
+        self._parents: dict[Thing, Thing] = {}
+
+    def top(self, thing: Thing) -> Thing:
+        while (parent := self._parents.setdefault(thing, thing)) != thing:
+            self._parents[thing] = self._parents[parent]
+            thing = parent
+        return thing
+
+    def join(self, things: Sequence[Thing]) -> None:
+        for each in things:
+            self._parents[self.top(each)] = self.top(things[0])
+
+    def members(self) -> list[list[Thing]]:
+        """Each group's things, in the order they were first named."""
+        found: dict[Thing, list[Thing]] = {}
+        for thing in self._parents:
+            found.setdefault(self.top(thing), []).append(thing)
+        return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Linking:
+    """`in_eager` and `in_compiled` are, for each position, the activity of the run with provenance."""
+
+    a: GpuSequence
+    b: GpuSequence
+    eager: EagerOps
+    compiled: CompiledSites
+    in_eager: list[int | None]
+    in_compiled: list[int | None]
+
+    def links(self, placed: tuple[Placed, ...], join: Join) -> tuple[Link, ...]:
+        """Those through graphs, then those of what runs outside of them."""
+        through = (*self._through_graphs(placed, join), *self._saved(join), *self._added(placed, join))
+        taken_a = {i for each in through for i in each.a_positions}
+        taken_b = {i for each in through for i in each.b_positions}
+        return (*through, *self._outside(taken_a, taken_b, join))
+
+    def _through_graphs(self, placed: tuple[Placed, ...], join: Join) -> Iterator[Link]:
+        """Operators, sites and activities that hang together."""
+        groups = _Groups()
+        inexact: set[Thing] = set()
+        for number, each in enumerate(placed):
+            things: list[Thing] = [("launched", number), *(("site", site) for site in each.sites)]
+            groups.join(things)
+            inexact |= set() if each.exact else {things[0]}
+        for joined in join.joined:
+            things = [("op", joined.op), *(("site", site) for site in joined.sites)]
+            groups.join(things)
+            inexact |= set() if joined.exact else {things[0]}
+        of_op = self._positions_of_ops()
+        of_activity = _inverted(self.in_compiled)
+        for members in groups.members():
+            ops = [key for kind, key in members if kind == "op"]
+            launched = [placed[key] for kind, key in members if kind == "launched"]
+            a = sorted(i for op in ops for i in of_op.get(op, ()))
+            b = sorted(i for each in launched for k in each.activities for i in of_activity.get(k, ()))
+            exact = inexact.isdisjoint(members)
+            if a and b:
+                yield Link(tuple(a), tuple(b), self._where(ops), exact)
+            elif (a or (b and exact)) and all(kind != "site" for kind, _ in members):
+                # Nodes without a launch are work saved; launches of a graph's that are no site's are work added.
+                yield Link(tuple(a), tuple(b), self._where(ops), exact)
+
+    def _saved(self, join: Join) -> Iterator[Link]:
+        """Operators that no graph has a node for, in modules where every site stands for others: nobody does their
+        work."""
+        of_op = self._positions_of_ops()
+        for op in join.unmatched:
+            positions = of_op.get(op)
+            if positions and not join.may_be_unexplained(self.eager.ops[op].module):
+                yield Link(tuple(positions), (), self._where([op]), exact=False)
+
+    def _added(self, placed: tuple[Placed, ...], join: Join) -> Iterator[Link]:
+        """Sites that stand for no operator, in modules where every operator has others: work of the compiler's own."""
+        modules = {self.eager.ops[op].module for op in join.unmatched}
+        own = {
+            each.site: each
+            for each in join.unexplained
+            if each.modules is not None and modules.isdisjoint(each.modules)
+        }
+        of_activity = _inverted(self.in_compiled)
+        for each in placed:
+            unexplained = [own[site] for site in each.sites if site in own]
+            positions = sorted(i for k in each.activities for i in of_activity.get(k, ()))
+            if positions and unexplained and len(unexplained) == len(each.sites):
+                where = dict.fromkeys(place for some in unexplained for place in (*(some.modules or ()), *some.lines))
+                yield Link((), tuple(positions), tuple(filter(None, where))[:MOST_PLACES], exact=False)
+
+    def _positions_of_ops(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for i, activity in enumerate(self.in_eager):
+            op = None if activity is None else self.eager.activities[activity].op
+            if op is not None:
+                found.setdefault(op, []).append(i)
+        return found
+
+    def _where(self, ops: Sequence[int]) -> tuple[str, ...]:
+        """Modules, then lines, each once."""
+        some = [self.eager.ops[op] for op in sorted(ops)]
+        places = dict.fromkeys([op.module for op in some if op.module] + [op.line for op in some if op.line])
+        return tuple(places)[:MOST_PLACES]
+
+    def _outside(self, taken_a: set[int], taken_b: set[int], join: Join) -> Iterator[Link]:
+        """What neither form compiled runs alike in both: the same kernels in the same order."""
+        unmatched = set(join.unmatched)
+        a = [i for i in range(len(self.a.activities)) if i not in taken_a and self._is_outside_in_a(i, unmatched)]
+        b = [i for i in range(len(self.b.activities)) if i not in taken_b and self._is_outside_in_b(i)]
+        a_names, b_names = _names(self.a.activities, a), _names(self.b.activities, b)
+        alike = a_names == b_names
+        for i, j in equal_pairs(a_names, b_names):
+            op = self._op_at(a[i])
+            yield Link((a[i],), (b[j],), self._where([] if op is None else [op]), alike)
+
+    def _op_at(self, position: int) -> int | None:
+        activity = self.in_eager[position]
+        return None if activity is None else self.eager.activities[activity].op
+
+    def _is_outside_in_a(self, position: int, unmatched: set[int]) -> bool:
+        return self.in_eager[position] is not None and self._op_at(position) not in unmatched
+
+    def _is_outside_in_b(self, position: int) -> bool:
+        activity = self.in_compiled[position]
+        return activity is not None and self.compiled.activities[activity].call is None
+
+
+def _inverted(table_positions: Sequence[int | None]) -> Mapping[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for i, at in enumerate(table_positions):
+        if at is not None:
+            found.setdefault(at, []).append(i)
+    return found
+
+
+def _names(activities: Sequence[Activity], positions: Sequence[int]) -> list[str]:
+    return [activities[i].name for i in positions]
+
+
+def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterator[str]:
+    yield from linking.compiled.notes
+    for side, found in (("eager", linking.in_eager), ("compiled", linking.in_compiled)):
+        strange = sum(i is None for i in found)
+        if strange:
+            yield f"{strange} of {len(found)} {side} activities are not in the run that was asked where they come from"
+    inexact = Counter(each.exact for each in placed)[False]
+    if inexact:
+        yield f"{inexact} groups of compiled activities could be of several launch sites"
+    approximate = sum(not each.exact for each in join.joined)
+    if approximate:
+        yield f"{approximate} of {len(join.joined)} eager operators were linked approximately"
+    if join.wrong_sizes:
+        yield f"{join.wrong_sizes} operators have an output of another size than the work they were linked to"
+    if join.unmatched:
+        yield f"{len(join.unmatched)} eager operators inside compiled modules have no counterpart in a graph"
+    if join.unexplained:
+        yield f"{len(join.unexplained)} launch sites stand for no eager operator that is known"

@@ -1,0 +1,150 @@
+"""Where the work came from: operators, modules and lines of the eager form, launch sites of the compiled one.
+
+This is what a run folder's `eager-ops.json.gz` and `compiled-sites.json.gz` hold. Lines are `file:line` with the file
+as its project or package knows it, never a path of the machine. Modules are named from the workload's own components
+down: `transformer.transformer_blocks.0.norm1`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Of both files. A reader takes what it knows.
+PROVENANCE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TensorShape:
+    """A tensor's sizes and type (`bfloat16`). A size is None where it is symbolic: different from call to call."""
+
+    sizes: tuple[int | None, ...]
+    dtype: str
+
+    def numel(self) -> int | None:
+        """How many elements; None where a size is symbolic."""
+        product = 1
+        for size in self.sizes:
+            if size is None:
+                return None
+            product *= size
+        return product
+
+
+@dataclass(frozen=True, slots=True)
+class EagerOp:
+    """One operator that the eager form dispatched: `aten.addmm.default`.
+
+    `module` is the innermost module that was being called, empty outside of all that are known. `line` is the innermost
+    line outside of torch; None where there was none (on a thread of autograd's, without a forward operator). Of a
+    backward operator both are those of the forward operator it belongs to. `bytes` are those of all tensors in and out:
+    what it reads and writes at most. `flops` by torch's own formula; None where it has none for this operator.
+    """
+
+    name: str
+    module: str
+    line: str | None
+    outputs: tuple[TensorShape, ...]
+    bytes: int
+    flops: int | None
+    backward: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedActivity:
+    """A GPU activity and the operator (a position in `EagerOps.ops`) that launched it; None: outside of all."""
+
+    name: str
+    op: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EagerOps:
+    """One call of the eager form. `activities` are in the order of their launch; empty without a GPU."""
+
+    version: int
+    torch: str
+    ops: tuple[EagerOp, ...]
+    activities: tuple[TaggedActivity, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A node of a graph as Inductor lowered it, after all its passes.
+
+    `op` is the eager operator it was decomposed from; None where a pass of the compiler's made it up. `module` is None
+    for what stands directly in the compiled function. `order` is the position of the line's own node in the graph as
+    Dynamo traced it: nodes of one operator call have it in common.
+    """
+
+    name: str
+    target: str
+    op: str | None
+    module: str | None
+    line: str | None
+    order: int
+    outputs: tuple[TensorShape, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSite:
+    """A place in the generated code that launches work: a Triton or C++ kernel, or a library call
+    (`extern_kernels.addmm`, `torch.ops.aten.X.default`).
+
+    `nodes` are positions in `CompiledGraph.nodes`; None where Inductor tells nothing of this site.
+    """
+
+    kernel: str
+    nodes: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledGraph:
+    """One graph's generated code. `sites` are in the order in which it launches them.
+
+    `key` is how a recording names the graph. `root` is the module it was traced for, which nodes without a module
+    belong to; None where nobody knows. `without` says in words why there are no sites.
+    """
+
+    key: str
+    is_backward: bool
+    root: str | None
+    nodes: tuple[GraphNode, ...]
+    sites: tuple[LaunchSite, ...]
+    without: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCall:
+    """A graph is run for a module: one of several where equal blocks share its code.
+
+    `graph` is a position in `CompiledSites.graphs`, None for one that was made when nobody watched; `module` is None
+    where nobody knows.
+    """
+
+    graph: int | None
+    module: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledActivity:
+    """A GPU activity, the graph call (a position in `CompiledSites.calls`) that launched it, None outside of all, and
+    which of the operators directly in that call did (`operator`, and its `ordinal` among them). None for both in the
+    replay of a CUDA graph, which has no operators."""
+
+    name: str
+    call: int | None
+    operator: str | None = None
+    ordinal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSites:
+    """The compiled form's graphs, and the calls of them in one step, in order. `activities` are those of that step in
+    the order of their launch; empty without a GPU. `notes` say what is missing."""
+
+    version: int
+    torch: str
+    graphs: tuple[CompiledGraph, ...]
+    calls: tuple[GraphCall, ...] = ()
+    activities: tuple[CompiledActivity, ...] = ()
+    notes: tuple[str, ...] = ()
