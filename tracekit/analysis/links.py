@@ -64,7 +64,8 @@ def launching_calls(linked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """The calls that started something on the GPU, each once, and from when such a call only waited: `waits_from_ns`.
 
     A copy from or to pageable memory may hold its caller until it has ended. That it did is told by the call's return
-    after that end, by more than clocks differ; it waited from the copy's start. Null for all other calls, and for those that always wait.
+    after that end, by more than clocks differ; it waited from the copy's start. Null for all other calls, and for those
+    that always wait.
     """
     launching = linked.select("call").drop_nulls().unique()
     pageable = linked.filter((pl.col("kind") == "memcpy") & pl.col("name").str.contains(PAGEABLE, literal=True))
