@@ -184,7 +184,10 @@ def _name(gaps: Gaps, activity: int) -> str | None:
 def _host_work(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[HostWork, ...]:
     """What the host did until the launch had returned, by the name of the innermost event; the largest few."""
     gaps = chosen.gaps
-    start, end = chosen.of(gaps.starts), int(_host_until(gaps)[chosen.at])
+    start, end = chosen.of(gaps.starts), chosen.of(gaps.ends)
+    if chosen.of(gaps.before) >= 0:
+        # As in `_host_until`.
+        end = min(max(chosen.of(gaps.launched_ns), start), end)
     timeline = timelines.get(chosen.of(gaps.thread))
     if timeline is None or end <= start:
         return ()
