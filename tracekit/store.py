@@ -16,13 +16,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from tracekit.errors import TracekitError
-from tracekit.model.provenance import CompiledSites, EagerOps
-from tracekit.model.run import FormResult, RecordingKind, Run
+
+# Whoever reads a trace imports this file too, to see that it is no run.
+if TYPE_CHECKING:
+    from tracekit.model.provenance import CompiledSites, EagerOps
+    from tracekit.model.run import FormResult, RecordingKind, Run
 
 MANIFEST = "run.json"
 #: Where the work of each form came from.
@@ -31,7 +34,7 @@ COMPILED_SITES = "compiled-sites.json.gz"
 #: What torch and its libraries printed while the run was made.
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
-Provenance = TypeVar("Provenance", EagerOps, CompiledSites)
+Provenance = TypeVar("Provenance", "EagerOps", "CompiledSites")
 
 #: What a manifest begins with, after its key.
 SCHEMA = b'"tracekit.run/'
@@ -173,6 +176,8 @@ def was_interrupted(folder: Path) -> bool:
 
 def load(folder: Path) -> Run:
     """The manifest of a run folder, whole or not."""
+    from tracekit.model.run import Run
+
     path = folder / MANIFEST
     if was_interrupted(folder):
         raise TracekitError(f"{folder} was never finished: what was measured of it is in {folder}{INCOMPLETE}")
@@ -206,6 +211,8 @@ def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:
 
 def save_provenance(found: EagerOps | CompiledSites, draft: Path) -> str:
     """Writes where a form's work came from; returns the file's name in the folder."""
+    from tracekit.model.provenance import EagerOps
+
     name = EAGER_OPS if isinstance(found, EagerOps) else COMPILED_SITES
     # No time in it: the same content is the same file.
     write_bytes(draft / name, gzip.compress(msgspec.json.encode(found), mtime=0))
@@ -214,11 +221,15 @@ def save_provenance(found: EagerOps | CompiledSites, draft: Path) -> str:
 
 def load_eager_ops(folder: Path, run: Run) -> EagerOps | None:
     """Where the eager form's work came from; None where the run does not tell."""
+    from tracekit.model.provenance import EagerOps
+
     return _load_provenance(folder, run.form("eager"), EagerOps)
 
 
 def load_compiled_sites(folder: Path, run: Run) -> CompiledSites | None:
     """Where the compiled form's work came from; None where the run does not tell."""
+    from tracekit.model.provenance import CompiledSites
+
     return _load_provenance(folder, run.form("compiled"), CompiledSites)
 
 

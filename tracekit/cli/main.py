@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import importlib
 import os
@@ -68,6 +67,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
+            # Only for what was mistyped.
+            import difflib
+
             near = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else "tracekit --help lists them."
             raise click.UsageError(f"there is no command {args[0]}; {hint}", ctx=ctx)

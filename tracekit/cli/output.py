@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit import store
 from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ def write_json(text: str, json_path: str | None) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """Writes a whole file. Raises TracekitError when the place cannot be written to."""
+    from tracekit import store
+
     try:
         store.write_text(path, text)
     except OSError as error:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tracekit.analysis import analyze
-from tracekit.analysis.sequence import list_work
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
-from tracekit.model.sequence import Sequence
 from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from tracekit.model.sequence import Sequence
 
 #: Nobody needs a bar for less.
 PATIENCE_SECONDS = 1.0
@@ -51,6 +51,8 @@ class Reading:
         """What the GPU did, activity by activity; None where it did nothing, or shapes were not asked for."""
         if not self.shapes or not trace.activities.height:
             return None
+        from tracekit.analysis.sequence import list_work
+
         return list_work(trace, self.window, self.steps)
 
 

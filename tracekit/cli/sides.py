@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.analysis import holds_window
 from tracekit.cli.output import write_file
 from tracekit.cli.reading import Reading
-from tracekit.comparison.matching import lacks_operators, lend_operators
 from tracekit.errors import StrictError, TracekitError
-from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Comparison, Side
-from tracekit.model.run import FormName, FormResult, RecordingKind, Run
-from tracekit.model.sequence import Sequence
+from tracekit.model.comparison import Side
 from tracekit.tracefile.source import holds_traces
+
+if TYPE_CHECKING:
+    from tracekit.model.analysis import Analysis
+    from tracekit.model.comparison import Comparison
+    from tracekit.model.run import FormName, FormResult, RecordingKind, Run
+    from tracekit.model.sequence import OperatorSource, Sequence
 
 #: All that a command without options reads.
 WHOLE_READING = Reading()
@@ -51,9 +54,14 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
 
 def borrow_operators(side: Side, lender: Sequence) -> Side:
     """The side with the operators of another trace of the same model, where it lacks its own (CUDA graphs)."""
-    if side.sequence is None or not lacks_operators(side.sequence):
-        return side
-    return replace(side, sequence=lend_operators(side.sequence, lender, "lent"))
+    return replace(side, sequence=_lent(side.sequence, lender, "lent")) if side.sequence else side
+
+
+def _lent(sequence: Sequence, lender: Sequence, source: OperatorSource) -> Sequence:
+    """With the lender's operators, if the sequence lacks its own."""
+    from tracekit.comparison.matching import lacks_operators, lend_operators
+
+    return lend_operators(sequence, lender, source) if lacks_operators(sequence) else sequence
 
 
 def is_run_folder(place: Path | str) -> bool:
@@ -111,8 +119,8 @@ def _analyze_recordings(
     window = reading.window if holds_window(rich, reading.window) else "auto"
     beside = replace(reading, steps=None, window=window)
     sequence, lender = reading.list_work(light), beside.list_work(rich)
-    if sequence and lender and lacks_operators(sequence):
-        sequence = lend_operators(sequence, lender, "rich")
+    if sequence and lender:
+        sequence = _lent(sequence, lender, "rich")
     return "light", reading.analyze(light), beside.analyze(rich), sequence
 
 

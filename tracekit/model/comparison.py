@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tracekit.model.analysis import Analysis, HealthFinding, Severity
-from tracekit.model.run import Environment, FormResult, Settings
-from tracekit.model.sequence import Sequence
+if TYPE_CHECKING:
+    from tracekit.model.analysis import Analysis, HealthFinding, Severity
+    from tracekit.model.run import Environment, FormResult, Settings
+    from tracekit.model.sequence import Sequence
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -14,7 +15,6 @@ from rich.text import Text
 
 from tracekit.model.analysis import CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.model.run import Run
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import count, duration, duration_change, percent, size
 from tracekit.report.sections.groups import group_label
@@ -23,6 +23,9 @@ from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.waterfall import part_label, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
 from tracekit.report.words import cause_words, extent, scope, shared_scope, subjects, verdict_evidence, verdict_sentence
+
+if TYPE_CHECKING:
+    from tracekit.model.run import Run
 
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow", "not_timed": "bold"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
