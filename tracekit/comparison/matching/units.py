@@ -9,6 +9,7 @@ from itertools import groupby
 
 from tracekit.comparison.matching.operators import (
     Kind,
+    done_by_kernel,
     kind_of_operator,
     short_name,
     size_of,
@@ -149,13 +150,17 @@ def _unit(positions: tuple[int, ...], sequence: Sequence) -> Unit:
         positions=positions,
         kind=kinds[0] if kinds else None,
         size=next(filter(None, map(size_of, operators)), None) if kinds else None,
-        words=frozenset().union(*(_words(each.within) for each in activities)),
+        words=frozenset().union(*map(_words_of, activities)),
         fused=next(filter(None, (triton_operators(each.name) for each in activities)), None),
         sizes=frozenset().union(*map(sizes_in, operators)),
         signature=_signature(names, tuple((without_number(each.name), each.dims) for each in operators)),
         call=activities[0].call,
         own=own,
     )
+
+
+def _words_of(activity: Activity) -> frozenset[str]:
+    return _words(activity.within) if activity.within else done_by_kernel(activity.name)
 
 
 @cache
