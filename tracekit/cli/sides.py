@@ -9,12 +9,11 @@ from tracekit import store
 from tracekit.analysis import holds_window
 from tracekit.cli.output import write_file
 from tracekit.cli.reading import Reading
-from tracekit.comparison.matching import lacks_operators, lend_operators
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import FormName, FormResult, RecordingKind, Run
-from tracekit.model.sequence import Sequence
+from tracekit.model.sequence import OperatorSource, Sequence
 from tracekit.tracefile.source import holds_traces
 
 #: All that a command without options reads.
@@ -51,9 +50,14 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
 
 def borrow_operators(side: Side, lender: Sequence) -> Side:
     """The side with the operators of another trace of the same model, where it lacks its own (CUDA graphs)."""
-    if side.sequence is None or not lacks_operators(side.sequence):
-        return side
-    return replace(side, sequence=lend_operators(side.sequence, lender, "lent"))
+    return replace(side, sequence=_with_operators_of(side.sequence, lender, "lent")) if side.sequence else side
+
+
+def _with_operators_of(sequence: Sequence, lender: Sequence, source: OperatorSource) -> Sequence:
+    # Only here: `tracekit analyze` compares nothing.
+    from tracekit.comparison.matching import lacks_operators, lend_operators
+
+    return lend_operators(sequence, lender, source) if lacks_operators(sequence) else sequence
 
 
 def is_run_folder(place: Path | str) -> bool:
@@ -109,8 +113,8 @@ def _analyze_recordings(
     window = reading.window if holds_window(rich, reading.window) else "auto"
     beside = replace(reading, steps=None, window=window)
     sequence, lender = reading.list_work(light), beside.list_work(rich)
-    if sequence and lender and lacks_operators(sequence):
-        sequence = lend_operators(sequence, lender, "rich")
+    if sequence and lender:
+        sequence = _with_operators_of(sequence, lender, "rich")
     return "light", reading.analyze(light), beside.analyze(rich), sequence
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tracekit.comparison.certainty import find_doubts
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
 from tracekit.comparison.findings import find_all
@@ -32,7 +33,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         groups=groups,
         coverage=measure_coverage(groups) if groups else None,
         findings=(),
-        warnings=(*timing_warnings, *find_unfairness(a, b), *warnings),
+        warnings=(*timing_warnings, *find_unfairness(a, b), *find_doubts(a, b), *warnings),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
@@ -62,8 +62,14 @@ class Signature:
     operators: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
 
 
-def cut_into_units(sequence: Sequence) -> tuple[Unit, ...]:
-    """Every position in exactly one unit, in order."""
+def cut_into_units(sequence: Sequence, *, by_kernel: bool = False) -> tuple[Unit, ...]:
+    """Every position in exactly one unit, in order.
+
+    With `by_kernel` calls and shapes count for nothing, as on a side that knows neither: the other is cut as it is.
+    """
+    if by_kernel:
+        bare = tuple(replace(each, operator=None, call=None) for each in sequence.activities)
+        sequence = replace(sequence, activities=bare)
     return tuple(
         _unit(tuple(positions), sequence)
         for call in _calls(sequence.activities)
