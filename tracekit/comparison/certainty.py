@@ -26,7 +26,7 @@ def _doubt(side: Side) -> str | None:
     asked = [each.operator for each in work.activities if each.operator]
     if sum(bool(operator.dims) for operator in asked) < MOST_WITH_SHAPES * len(asked):
         return (
-            f"{side.label} was recorded without shapes (record_shapes): its kernels are matched by names and order, which"
-            " can mix up work of different sizes."
+            f"{side.label} was recorded without shapes (record_shapes): its kernels are matched by names and order,"
+            " which can mix up work of different sizes."
         )
     return None
