@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from tests.cli.runs import make_run_folder, tracekit
-from tests.traces import DATA, make_kernel, write_trace
+from tests.traces import DATA, make_kernel, make_op, write_trace
 
 from tracekit.cli.main import main
 
@@ -215,3 +215,43 @@ def test_a_step_that_the_rich_recording_lacks_is_read_in_the_light_one(folder: P
     comparison = compare_json(make_run_folder(folder), "--window", "tracekit.step#1")
     assert comparison["a"]["path"].endswith("eager-light.json")  # type: ignore[index]
     assert comparison["a"]["analysis"]["window"]["steps"] == 1  # type: ignore[index]
+
+
+def test_groups_are_matched_by_operators_and_shapes_and_no_activity_is_listed_one_by_one() -> None:
+    comparison = compare_json(*VIT)
+    largest = comparison["groups"][0]  # type: ignore[index]
+    assert (largest["kind"], largest["repeats"], largest["how"]) == ("defused", 24, "anchors")
+    assert comparison["a"]["operators"] == "own"  # type: ignore[index]
+    assert "sequence" not in comparison["a"]  # type: ignore[operator]
+
+
+def test_a_cuda_graph_borrows_operators_from_the_trace_that_is_given_for_it() -> None:
+    graph = DATA / "vit_reduce-overhead.json.gz"
+    assert compare_json(VIT[0], graph)["b"]["operators"] == "none"  # type: ignore[index]
+    lent = compare_json(VIT[0], graph, "--ops", VIT[1])
+    assert (lent["a"]["operators"], lent["b"]["operators"]) == ("own", "lent")  # type: ignore[index]
+    assert lent["groups"][0]["kind"] == "defused"  # type: ignore[index]
+
+
+def test_a_trace_without_operators_has_none_to_lend(folder: Path) -> None:
+    result = run(*VIT, "--ops", write_trace(folder, [make_kernel(0, 5)]))
+    assert result.exit_code == 1
+    assert "no operators to lend" in result.output
+
+
+def test_the_light_recording_of_a_run_takes_its_operators_from_the_rich_one(folder: Path) -> None:
+    place = make_run_folder(folder)
+    rich = place / "eager-rich.json"
+    told = json.loads(rich.read_text())
+    told["traceEvents"] += [make_op(5, 200, name="aten::gelu", **{"Input Dims": [[8]], "Input type": ["float"]})]
+    rich.write_text(json.dumps(told))
+    comparison = compare_json(place)
+    assert (comparison["a"]["operators"], comparison["b"]["operators"]) == ("rich", "none")  # type: ignore[index]
+
+
+def test_the_report_says_what_shows_that_a_library_kernel_was_exchanged(folder: Path) -> None:
+    assert run(*VIT).exit_code == 0
+    report = (folder / "reports/vit_eager-vs-vit_default.md").read_text()
+    assert "2 matrix products are computed in float32, before in bfloat16" in report
+    page = (folder / "reports/vit_eager-vs-vit_default.html").read_text()
+    assert "2 matrix products are computed in float32, before in bfloat16" in page

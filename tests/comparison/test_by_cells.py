@@ -73,8 +73,8 @@ def test_an_attention_kernel_that_became_products_in_float32_is_defused_with_evi
     group = only(a, b)
     assert group.kind == "defused"
     assert group.evidence == (
-        "The attention kernel flash_fprop is gone: 2 matrix products and 1 other kernels do its work.",
-        "2 matrix products are computed in float32 that were computed in bfloat16.",
+        "The attention kernel flash_fprop is gone: 2 matrix products and 1 other kernel do its work.",
+        "2 matrix products are computed in float32, before in bfloat16.",
     )
 
 

@@ -72,6 +72,14 @@ def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() ->
     assert "float32" in group.evidence[1]
 
 
+def test_large_groups_have_parts_of_the_waterfall_by_their_labels() -> None:
+    comparison = compare(side_of("flux_eager"), side_of("flux_default"))
+    assert comparison.waterfall is not None
+    labels = [part.label for part in comparison.waterfall.parts]
+    assert labels[:2] == [group.label for group in comparison.groups[:2]]
+    assert "unchanged kernels" in labels
+
+
 def test_flux_s_blocks_are_reported_once_with_their_number() -> None:
     groups = compare(side_of("flux_eager"), side_of("flux_default")).groups
     assert [group.label for group in groups[:2]] == [

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from tests.traces import DATA
 
+from tracekit.analysis import analyze
+from tracekit.analysis.sequence import list_work
 from tracekit.comparison import compare
 from tracekit.model.analysis import HealthFinding
-from tracekit.model.comparison import Comparison
+from tracekit.model.comparison import Comparison, Side
+from tracekit.tracefile import read_trace
 
 from ..sides import (
     COMPILED,
@@ -54,6 +60,18 @@ def markdown_file(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 @pytest.fixture
 def text_file(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(TextFile)
+
+
+def matched_comparison() -> Comparison:
+    """Two real recordings of ViT-B/16, eager and compiled, matched kernel by kernel."""
+    sides = []
+    for name in ("vit_eager", "vit_default"):
+        trace = read_trace(DATA / f"{name}.json.gz", shapes=True)
+        window = r"tracekit\.iteration#\d+"
+        analysis = analyze(trace, window=window)
+        analysis = replace(analysis, trace=replace(analysis.trace, path=f"{name}.json.gz"))
+        sides.append(Side(name, f"{name}.json.gz", analysis, None, None, None, sequence=list_work(trace, window)))
+    return compare(*sides)
 
 
 def timed_comparison() -> Comparison:

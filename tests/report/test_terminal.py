@@ -12,6 +12,7 @@ from .conftest import (
     bare_comparison,
     cpu_comparison,
     hostile_comparison,
+    matched_comparison,
     timed_comparison,
 )
 
@@ -29,6 +30,10 @@ def test_a_comparison_reads_well_at_80_columns(text_file):
 
 def test_bare_traces_are_compared_without_a_verdict(text_file):
     assert rendered(comparison_summary(bare_comparison(), ())) == text_file
+
+
+def test_groups_of_two_real_traces_come_with_repeats_and_evidence(text_file):
+    assert rendered(comparison_summary(matched_comparison(), ())) == text_file
 
 
 def test_a_cpu_comparison_says_what_it_cannot_show(text_file):

@@ -43,7 +43,8 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     CUDA graph's) in the order of their start.
 
     When all steps ran the same it is that of one step, with mean durations. Operators are known if the trace holds
-    them, their inputs if it was read with shapes. Raises TracekitError when nothing matches `window`.
+    those of most activities (a replayed CUDA graph's have none), their inputs if it was read with shapes. Raises
+    TracekitError when nothing matches `window`.
     """
     scope = find_scope(trace, window, steps)
     work = _in_launch_order(scope)
@@ -61,7 +62,7 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
             work.select("name", "kind", pl.col("end_ns") - pl.col("start_ns")).iter_rows(), asked, strict=True
         )
     )
-    known: OperatorSource = "own" if any(each.operator for each in activities) else "none"
+    known: OperatorSource = "own" if 2 * sum(each is not None for each in asked) >= len(asked) > 0 else "none"
     each_step = _divided(activities, work["step"].to_numpy())
     count = max(len(scope.spans), 1)
     if len(each_step) == count and all(_same_work(one, other) for one, other in pairwise(each_step)):

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Nobody needs a bar for less.
 PATIENCE_SECONDS = 1.0
 
+#: Traces with more are compared by the names of their kernels: matching takes a minute and a gigabyte for each 500,000.
+MOST_ACTIVITIES = 500_000
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -48,8 +51,9 @@ class Reading:
         return analyze(trace, window=self.window, steps=self.steps, cpu=self.cpu)
 
     def list_work(self, trace: Trace) -> Sequence | None:
-        """What the GPU did, activity by activity; None where it did nothing, or shapes were not asked for."""
-        if not self.shapes or not trace.activities.height:
+        """What the GPU did, activity by activity; None where it did nothing, where it did too much to look at one by
+        one, and where shapes were not asked for."""
+        if not self.shapes or not 0 < trace.activities.height <= MOST_ACTIVITIES:
             return None
         from tracekit.analysis.sequence import list_work
 

@@ -24,12 +24,15 @@ def report_run(folder: Path, json_path: str | None) -> None:
 
 
 def _report_comparison(folder: Path, run: Run, console: Console) -> str:
+    from tracekit.cli.reading import Reading
     from tracekit.cli.sides import load_side, write_report
     from tracekit.comparison import compare
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
 
-    comparison = compare(load_side(folder, form="eager"), load_side(folder, form="compiled"), run.order)
+    reading = Reading(shapes=True)
+    eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
+    comparison = compare(eager, compiled, run.order)
     written = write_report(comparison, run, run.command, Path("reports"), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))

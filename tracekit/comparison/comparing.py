@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.bound import find_bound
+from tracekit.comparison.certainty import find_doubts
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
 from tracekit.comparison.findings import find_all
@@ -33,7 +34,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         groups=groups,
         coverage=measure_coverage(groups) if groups else None,
         findings=(),
-        warnings=(*timing_warnings, *find_unfairness(a, b), *warnings),
+        warnings=(*timing_warnings, *find_unfairness(a, b), *find_doubts(a, b), *warnings),
         a_bound=find_bound(a),
         b_bound=find_bound(b),
     )

@@ -31,7 +31,8 @@ def describe(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity], repe
     some = a or b
     what = f"{_times(repeats)}{_side(a)} -> {_side(b)}" if a and b else f"{_times(repeats)}{_side(some)}"
     only = {"eliminated": ", gone", "added": ", in B only", "unmatched": ", no match"}.get(kind, "")
-    names = ", ".join(_operators(a) or _operators(b))
+    # Attention has one name, and a long one.
+    names = "" if _main(some).family == "attention" else ", ".join(_operators(a) or _operators(b))
     return f"{what}{only} ({names})" if names else f"{what}{only}"
 
 
@@ -56,7 +57,7 @@ def _side(activities: Sequence[Activity]) -> str:
     words = {"gemm": "product", "attention": "attention", "convolution": "convolution"}
     products = sum(map(is_library, activities))
     name = words[library.family] if products == 1 else f"{products} {words[library.family]}s"
-    return name if count == products else f"{name} with {count - products} more"
+    return name if count == products else f"{name} and {count - products} more"
 
 
 def _operators(activities: Sequence[Activity]) -> list[str]:

@@ -14,6 +14,9 @@ SINGLE_PRECISION = ("f32f32_f32f32", "sgemm", "tf32")
 #: How kernels say that they add a bias or apply an activation to what they have multiplied.
 EPILOGUES = ("_bias", "epilogue", "relu", "gelu")
 
+#: Characters of a kernel's name that are shown.
+LONGEST_NAME = 48
+
 
 def find_evidence(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity]) -> tuple[str, ...]:
     """Sentences, for groups with a library kernel that did not stay as it was; none for others."""
@@ -27,11 +30,8 @@ def _lost_attention(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[st
     lost = next((each for each in a if each.family == "attention"), None)
     products = sum(each.family == "gemm" for each in b)
     if lost and products and not any(each.family == "attention" for each in b):
-        others = len(b) - products
-        yield (
-            f"The attention kernel {_short(lost)} is gone: {products} matrix products and {others} other kernels do"
-            " its work."
-        )
+        others = _counted(len(b) - products, "other kernel")
+        yield f"The attention kernel {_short(lost)} is gone: {products} matrix products and {others} do its work."
 
 
 def _single_precision(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
@@ -40,7 +40,8 @@ def _single_precision(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[
     after = [each for each in b if each.family == "gemm" and _is_single(each)]
     if after and (low or not before) and not any(_is_single(each) for each in a if is_library(each)):
         name = low[0].removeprefix("c10::").lower() if low else "another precision"
-        yield f"{len(after)} matrix products are computed in float32 that were computed in {name}."
+        are = "is" if len(after) == 1 else "are"
+        yield f"{_counted(len(after), 'matrix product')} {are} computed in float32, before in {name}."
 
 
 def _tensor_types(activity: Activity) -> Iterator[str]:
@@ -115,4 +116,8 @@ def _other_kernel(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]
 def _short(activity: Activity) -> str:
     """The name without its signature's ceremony."""
     name = activity.name.removeprefix("void ")
-    return name if len(name) <= 80 else f"{name[:79]}\u2026"
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}\u2026"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -94,6 +94,27 @@ def test_without_operators_products_are_told_by_their_kernels() -> None:
     assert [(cell.a, cell.b) for cell in found] == [((0,), (0,)), ((1,), (1,)), ((2,), (2,))]
 
 
+def test_without_operators_on_either_side_pytorch_s_kernels_are_told_by_their_names() -> None:
+    def bare(name: str, family: str) -> Activity:
+        return Activity(name, family, 10.0, None)
+
+    a = [
+        bare("vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>", "pointwise"),
+        bare("vectorized_layer_norm_kernel<float>", "normalization"),
+        bare("nvjet_a", "gemm"),
+        bare("GeluCUDAKernelImpl", "pointwise"),
+        bare("nvjet_b", "gemm"),
+    ]
+    b = [
+        bare("triton_per_fused_add_native_layer_norm_0", "triton"),
+        bare("nvjet_a", "gemm"),
+        bare("triton_poi_fused_gelu_1", "triton"),
+        bare("nvjet_b", "gemm"),
+    ]
+    found = {cell.a: cell.b for cell in align(make_sequence(a, "none"), make_sequence(b, "none"))}
+    assert found == {(0, 1): (0,), (2,): (1,), (3,): (2,), (4,): (3,)}
+
+
 def test_operators_are_lent_by_position_where_kernels_have_the_same_names() -> None:
     rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
     light = make_sequence([replace(each, operator=None, within=(), call=None) for each in rich.activities], "none")

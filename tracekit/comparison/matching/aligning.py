@@ -28,7 +28,7 @@ def align(a: work.Sequence, b: work.Sequence) -> tuple[Cell, ...]:
     Library calls (matrix products, attention, convolutions) with the same shapes tie the sides together. What stands
     between two of them is divided as finely as operators and the names of Triton kernels prove.
     """
-    one, other = cut_into_units(a), cut_into_units(b)
+    one, other = (cut_into_units(side, by_kernel=_named(a, b)) for side in (a, b))
     # Operators are assigned to fused kernels; where A is the compiled side, from B to A.
     if _fused_count(one) > _fused_count(other):
         groups = [(right, left, how) for left, right, how in _Alignment(other, one, _named(a, b)).groups()]

@@ -40,6 +40,32 @@ TRITON = re.compile(r"triton_(?P<category>[a-z]+)_fused_(?P<operators>.+?)_?(?P<
 #: Inductor's own products and attention, from templates.
 TEMPLATE = "tem"
 
+#: What PyTorch's own kernels do, by a part of their names in lower case: for recordings that hold no operators.
+DONE_BY_KERNEL = {
+    "functor_add": ("add",),
+    "mulfunctor": ("mul",),
+    "divfunctor": ("div",),
+    "neg_kernel": ("neg",),
+    "exp_kernel": ("exp",),
+    "sin_kernel": ("sin",),
+    "cos_kernel": ("cos",),
+    "tanh_kernel": ("tanh",),
+    "sigmoid_kernel": ("sigmoid",),
+    "pow_tensor": ("pow",),
+    "rsqrt_kernel": ("rsqrt",),
+    "meanops": ("mean",),
+    "gelu": ("gelu",),
+    "silu": ("silu",),
+    "relu": ("relu",),
+    "softmax": ("_softmax", "_safe_softmax"),
+    "layer_norm": ("layer_norm",),
+    "rms_norm": ("rms_norm",),
+    "catarray": ("cat",),
+    "copy_kernel": ("_to_copy", "clone"),
+    "embedding": ("embedding",),
+    "arange": ("arange",),
+}
+
 #: Words for work that one kernel cannot finish where a row is long: it may be spread over several.
 SPREAD = re.compile(r"norm|softmax|mean|sum|var|amax|amin|argmax|logsumexp|cumsum|topk|sort")
 
@@ -52,6 +78,13 @@ def short_name(operator: str) -> str:
     """`aten::add_` is `add`: without its namespace, and whether in place or not."""
     name = operator.rpartition("::")[2].partition(".")[0]
     return name.rstrip("_") or name
+
+
+@cache
+def done_by_kernel(kernel: str) -> frozenset[str]:
+    """The operators that a kernel of PyTorch's could have been launched for, told by its name."""
+    name = kernel.lower()
+    return frozenset(word for part, words in DONE_BY_KERNEL.items() if part in name for word in words)
 
 
 @cache

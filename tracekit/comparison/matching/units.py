@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
 from tracekit.comparison.matching.operators import (
     Kind,
+    done_by_kernel,
     kind_of_operator,
     short_name,
     size_of,
@@ -61,8 +62,14 @@ class Signature:
     operators: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
 
 
-def cut_into_units(sequence: Sequence) -> tuple[Unit, ...]:
-    """Every position in exactly one unit, in order."""
+def cut_into_units(sequence: Sequence, *, by_kernel: bool = False) -> tuple[Unit, ...]:
+    """Every position in exactly one unit, in order.
+
+    With `by_kernel` calls and shapes count for nothing, as on a side that knows neither: the other is cut as it is.
+    """
+    if by_kernel:
+        bare = tuple(replace(each, operator=None, call=None) for each in sequence.activities)
+        sequence = replace(sequence, activities=bare)
     return tuple(
         _unit(tuple(positions), sequence)
         for call in _calls(sequence.activities)
@@ -149,13 +156,17 @@ def _unit(positions: tuple[int, ...], sequence: Sequence) -> Unit:
         positions=positions,
         kind=kinds[0] if kinds else None,
         size=next(filter(None, map(size_of, operators)), None) if kinds else None,
-        words=frozenset().union(*(_words(each.within) for each in activities)),
+        words=frozenset().union(*map(_words_of, activities)),
         fused=next(filter(None, (triton_operators(each.name) for each in activities)), None),
         sizes=frozenset().union(*map(sizes_in, operators)),
         signature=_signature(names, tuple((without_number(each.name), each.dims) for each in operators)),
         call=activities[0].call,
         own=own,
     )
+
+
+def _words_of(activity: Activity) -> frozenset[str]:
+    return _words(activity.within) if activity.within else done_by_kernel(activity.name)
 
 
 @cache

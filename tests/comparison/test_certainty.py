@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.sequences import eager, make_sequence, product
+from tests.sides import make_side
+
+from tracekit.comparison.certainty import find_doubts
+from tracekit.model.comparison import Side
+from tracekit.model.sequence import Sequence
+
+WORK = make_sequence([product(64, 64, 64, call=0), eager("add", (64, 64), call=1)])
+
+
+def side(sequence: Sequence | None) -> Side:
+    return replace(make_side("graphed"), sequence=sequence)
+
+
+def test_operators_with_shapes_leave_no_doubt() -> None:
+    assert find_doubts(side(WORK), side(None)) == ()
+
+
+def test_a_side_without_operators_is_told_what_would_lend_them() -> None:
+    (doubt,) = find_doubts(side(WORK), side(replace(WORK, operators="none")))
+    assert doubt.startswith("graphed holds no operators") and "--ops TRACE" in doubt
+
+
+def test_operators_without_shapes_are_said_to_be() -> None:
+    bare = (
+        replace(each, operator=each.operator and replace(each.operator, dims=(), dtypes=())) for each in WORK.activities
+    )
+    (doubt,) = find_doubts(side(replace(WORK, activities=tuple(bare))))
+    assert "record_shapes" in doubt

@@ -1,0 +1,32 @@
+"""What makes the matching of kernels less certain than it could be?"""
+
+from __future__ import annotations
+
+from tracekit.model.comparison import Side
+
+#: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
+MOST_WITH_SHAPES = 0.5
+
+
+def find_doubts(*sides: Side) -> tuple[str, ...]:
+    """A sentence for each side whose kernels are matched by less than operators with shapes, with what mends it."""
+    return tuple(doubt for side in sides if (doubt := _doubt(side)) is not None)
+
+
+def _doubt(side: Side) -> str | None:
+    work = side.sequence
+    if work is None or not work.activities:
+        return None
+    if work.operators == "none":
+        return (
+            f"{side.label} holds no operators for most of its kernels (CUDA graphs, or CUDA activity alone): they are"
+            " matched by their names, which can mix up work of different sizes; --ops TRACE lends the operators of a"
+            " recording of the same model without CUDA graphs."
+        )
+    asked = [each.operator for each in work.activities if each.operator]
+    if sum(bool(operator.dims) for operator in asked) < MOST_WITH_SHAPES * len(asked):
+        return (
+            f"{side.label} was recorded without shapes (record_shapes): its kernels are matched by names and order,"
+            " which can mix up work of different sizes."
+        )
+    return None
