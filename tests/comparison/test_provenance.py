@@ -277,6 +277,16 @@ def test_what_was_not_compiled_is_linked_kernel_by_kernel() -> None:
     assert len(found.links) == 4
 
 
+def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_saved() -> None:
+    between = (make_op("nonzero", "m", "m.py:9"), ["nonzero_kernel"])
+    eager = make_eager(LINEAR, ADD, RELU, between)
+    run = [*RUN, CompiledActivity("nonzero_kernel", None)]
+    found = linked(eager, make_compiled(make_graph(NODES, SITES), run))
+    assert Link((3,), (2,), ("m", "m.py:9"), True) in found.links
+    run = [*RUN, CompiledActivity("another_kernel", None)]
+    assert pairs(linked(eager, make_compiled(make_graph(NODES, SITES), run))) == {((0,), (0,)), ((1, 2), (1,))}
+
+
 def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -> None:
     graph = make_graph([], [], without="it came from a cache that was filled without provenance")
     compiled = replace(make_compiled(graph, RUN), notes=("graph 0: it came from a cache",))
