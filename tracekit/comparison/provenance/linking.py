@@ -68,8 +68,12 @@ def link(a: GpuSequence, b: GpuSequence, eager: EagerOps, compiled: CompiledSite
 
 
 def _align(sequence: GpuSequence, names: Sequence[str]) -> list[int | None]:
-    repeats = max(round(1 / sequence.per_step), 1) if sequence.per_step else 1
-    return align([activity.name for activity in sequence.activities], names, repeats)
+    return align([activity.name for activity in sequence.activities], names, _repeats(sequence))
+
+
+def _repeats(sequence: GpuSequence) -> int:
+    """How many steps follow one another in the sequence."""
+    return max(round(1 / sequence.per_step), 1)
 
 
 #: An eager operator, a launch site, or activities that were placed together: what kind, and which.
@@ -238,10 +242,17 @@ def _names(activities: Sequence[Activity], positions: Sequence[int]) -> list[str
 
 def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterator[str]:
     yield from linking.compiled.notes
-    for side, found in (("eager", linking.in_eager), ("compiled", linking.in_compiled)):
+    sides = (
+        ("eager", linking.in_eager, len(linking.eager.activities) * _repeats(linking.a)),
+        ("compiled", linking.in_compiled, len(linking.compiled.activities) * _repeats(linking.b)),
+    )
+    for side, found, asked in sides:
         strange = sum(i is None for i in found)
+        missing = asked - (len(found) - strange)
         if strange:
             yield f"{strange} of {len(found)} {side} activities are not in the run that was asked where they come from"
+        if missing > 0:
+            yield f"{missing} {side} activities of the run that was asked where they come from are not in the recording"
     inexact = Counter(each.exact for each in placed)[False]
     if inexact:
         yield f"{inexact} groups of compiled activities could be of several launch sites"
