@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.comparison.provenance import Link, Linked, link
-from tracekit.comparison.provenance.alignment import align
+from tracekit.comparison.provenance.alignment import align, equal_pairs
 from tracekit.comparison.provenance.names import plain_name
 from tracekit.model.provenance import (
     CompiledActivity,
@@ -277,6 +277,16 @@ def test_what_was_not_compiled_is_linked_kernel_by_kernel() -> None:
     assert len(found.links) == 4
 
 
+def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_saved() -> None:
+    between = (make_op("nonzero", "m", "m.py:9"), ["nonzero_kernel"])
+    eager = make_eager(LINEAR, ADD, RELU, between)
+    run = [*RUN, CompiledActivity("nonzero_kernel", None)]
+    found = linked(eager, make_compiled(make_graph(NODES, SITES), run))
+    assert Link((3,), (2,), ("m", "m.py:9"), True) in found.links
+    run = [*RUN, CompiledActivity("another_kernel", None)]
+    assert pairs(linked(eager, make_compiled(make_graph(NODES, SITES), run))) == {((0,), (0,)), ((1, 2), (1,))}
+
+
 def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -> None:
     graph = make_graph([], [], without="it came from a cache that was filled without provenance")
     compiled = replace(make_compiled(graph, RUN), notes=("graph 0: it came from a cache",))
@@ -302,6 +312,16 @@ def test_kernels_the_recording_has_besides_are_counted_and_left_out() -> None:
     assert found.notes == ("1 of 4 eager activities are not in the run that was asked where they come from",)
 
 
+def test_kernels_the_recording_lacks_are_said() -> None:
+    eager, compiled = make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN)
+    b = make_sequence(["nvjet_compiled", "triton_poi_fused_add_relu_0"])
+    found = link(make_sequence(["gemm_eager", "vectorized_relu"]), b, eager, compiled)
+    assert pairs(found) == {((0,), (0,)), ((1,), (1,))}
+    said = "1 eager activities of the run that was asked where they come from are not in the recording"
+    assert said in found.notes
+
+
+@settings(deadline=None)
 @given(st.data())
 def test_no_position_is_ever_in_two_links(data: st.DataObject) -> None:
     """Whatever the recordings have more or less than the run that was asked."""
@@ -325,6 +345,29 @@ def test_no_position_is_ever_in_two_links(data: st.DataObject) -> None:
 )
 def test_names_find_their_place_in_the_table(names: str, found: list[int | None]) -> None:
     assert align(names, "abc", max(len(names) // 3, 1) if names == "abcabc" else 1) == found
+
+
+@settings(deadline=None)
+@given(st.text("ab", max_size=20), st.text("abc", max_size=20))
+def test_as_many_names_as_can_be_are_paired_in_order(one: str, other: str) -> None:
+    found = list(equal_pairs(one, other))
+    assert all(one[i] == other[j] for i, j in found)
+    assert all(i < k and j < m for (i, j), (k, m) in pairwise(found))
+    assert len(found) == longest_common(one, other)
+
+
+def longest_common(one: str, other: str) -> int:
+    row = [0] * (len(other) + 1)
+    for name in one:
+        above = row
+        row = [0]
+        for j, each in enumerate(other):
+            row.append(above[j] + 1 if name == each else max(above[j + 1], row[j]))
+    return row[-1]
+
+
+def test_long_sequences_that_differ_throughout_cost_little_and_pair_nothing() -> None:
+    assert list(equal_pairs(["a", "b"] * 5000, ["c", "d", "e"] * 5000)) == []
 
 
 @pytest.mark.parametrize(

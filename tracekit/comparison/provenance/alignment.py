@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+
+#: Sequences that differ in more places are not the same work, and are not aligned where they differ.
+MOST_EDITS = 600
 
 
 def align(names: Sequence[str], table: Sequence[str], repeats: int = 1) -> list[int | None]:
@@ -18,7 +20,8 @@ def align(names: Sequence[str], table: Sequence[str], repeats: int = 1) -> list[
 
 
 def equal_pairs(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Positions in both that are taken for the same, in order: what begins and ends alike, and long runs between."""
+    """Positions in both that are taken for the same, in order: what begins and ends alike, and as much as can be of
+    what lies between, unless that differs throughout."""
     begin = 0
     while begin < min(len(one), len(other)) and one[begin] == other[begin]:
         yield begin, begin
@@ -27,9 +30,43 @@ def equal_pairs(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[int,
     end = 0
     while end < left and one[-1 - end] == other[-1 - end]:
         end += 1
-    middle = SequenceMatcher(None, one[begin : len(one) - end], other[begin : len(other) - end], autojunk=False)
-    for block in middle.get_matching_blocks():
-        for k in range(block.size):
-            yield begin + block.a + k, begin + block.b + k
+    middle = _fewest_edits(one[begin : len(one) - end], other[begin : len(other) - end])
+    yield from ((begin + i, begin + j) for i, j in middle)
     for k in range(end, 0, -1):
         yield len(one) - k, len(other) - k
+
+
+def _fewest_edits(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
+    """Equal positions under the fewest insertions and deletions (E. Myers, An O(ND) difference algorithm, 1986); none
+    where it takes more than `MOST_EDITS`."""
+    furthest = {1: 0}
+    before: list[dict[int, int]] = []
+    for edits in range(min(len(one) + len(other), MOST_EDITS) + 1):
+        before.append(dict(furthest))
+        for diagonal in range(-edits, edits + 1, 2):
+            down = _goes_down(furthest, diagonal, edits)
+            i = furthest[diagonal + 1] if down else furthest[diagonal - 1] + 1
+            while i < len(one) and 0 <= i - diagonal < len(other) and one[i] == other[i - diagonal]:
+                i += 1
+            furthest[diagonal] = i
+            if i >= len(one) and i - diagonal >= len(other):
+                return _walk_back(before, len(one), len(other))
+    return []
+
+
+def _goes_down(furthest: dict[int, int], diagonal: int, edits: int) -> bool:
+    """Whether the best way to a diagonal skips a name of the second sequence, not of the first."""
+    return diagonal == -edits or (diagonal != edits and furthest[diagonal - 1] < furthest[diagonal + 1])
+
+
+def _walk_back(before: list[dict[int, int]], i: int, j: int) -> list[tuple[int, int]]:
+    pairs: list[tuple[int, int]] = []
+    for edits in range(len(before) - 1, -1, -1):
+        diagonal = i - j
+        came_from = diagonal + 1 if _goes_down(before[edits], diagonal, edits) else diagonal - 1
+        start = before[edits][came_from]
+        while i > start and j > start - came_from and i > 0 and j > 0:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+        i, j = start, start - came_from
+    return pairs[::-1]

@@ -68,8 +68,12 @@ def link(a: GpuSequence, b: GpuSequence, eager: EagerOps, compiled: CompiledSite
 
 
 def _align(sequence: GpuSequence, names: Sequence[str]) -> list[int | None]:
-    repeats = max(round(1 / sequence.per_step), 1) if sequence.per_step else 1
-    return align([activity.name for activity in sequence.activities], names, repeats)
+    return align([activity.name for activity in sequence.activities], names, _repeats(sequence))
+
+
+def _repeats(sequence: GpuSequence) -> int:
+    """How many steps follow one another in the sequence."""
+    return max(round(1 / sequence.per_step), 1)
 
 
 #: An eager operator, a launch site, or activities that were placed together: what kind, and which.
@@ -112,11 +116,15 @@ class _Linking:
     in_compiled: list[int | None]
 
     def links(self, placed: tuple[Placed, ...], join: Join) -> tuple[Link, ...]:
-        """Those through graphs, then those of what runs outside of them."""
-        through = (*self._through_graphs(placed, join), *self._saved(join), *self._added(placed, join))
-        taken_a = {i for each in through for i in each.a_positions}
-        taken_b = {i for each in through for i in each.b_positions}
-        return (*through, *self._outside(taken_a, taken_b, join))
+        """Those through graphs, those of what runs outside of them, and what only one side has."""
+        through = tuple(self._through_graphs(placed, join))
+        outside = self._outside(through, join)
+        taken_a = {i for each in (*through, *outside) for i in each.a_positions}
+        taken_b = {i for each in (*through, *outside) for i in each.b_positions}
+        # Where work outside of graphs has found no partner it may be that of an operator that no graph has.
+        alone = set(self._outside_b(through)) - taken_b
+        saved = () if alone else self._saved(taken_a, join)
+        return (*through, *outside, *saved, *self._added(placed, taken_b, join))
 
     def _through_graphs(self, placed: tuple[Placed, ...], join: Join) -> Iterator[Link]:
         """Operators, sites and activities that hang together."""
@@ -144,16 +152,16 @@ class _Linking:
                 # Nodes without a launch are work saved; launches of a graph's that are no site's are work added.
                 yield Link(tuple(a), tuple(b), self._where(ops), exact)
 
-    def _saved(self, join: Join) -> Iterator[Link]:
+    def _saved(self, taken: set[int], join: Join) -> Iterator[Link]:
         """Operators that no graph has a node for, in modules where every site stands for others: nobody does their
         work."""
         of_op = self._positions_of_ops()
         for op in join.unmatched:
-            positions = of_op.get(op)
+            positions = [i for i in of_op.get(op, ()) if i not in taken]
             if positions and not join.may_be_unexplained(self.eager.ops[op].module):
                 yield Link(tuple(positions), (), self._where([op]), exact=False)
 
-    def _added(self, placed: tuple[Placed, ...], join: Join) -> Iterator[Link]:
+    def _added(self, placed: tuple[Placed, ...], taken: set[int], join: Join) -> Iterator[Link]:
         """Sites that stand for no operator, in modules where every operator has others: work of the compiler's own."""
         modules = {self.eager.ops[op].module for op in join.unmatched}
         own = {
@@ -164,7 +172,7 @@ class _Linking:
         of_activity = _inverted(self.in_compiled)
         for each in placed:
             unexplained = [own[site] for site in each.sites if site in own]
-            positions = sorted(i for k in each.activities for i in of_activity.get(k, ()))
+            positions = sorted(i for k in each.activities for i in of_activity.get(k, ()) if i not in taken)
             if positions and unexplained and len(unexplained) == len(each.sites):
                 where = dict.fromkeys(place for some in unexplained for place in (*(some.modules or ()), *some.lines))
                 yield Link((), tuple(positions), tuple(filter(None, where))[:MOST_PLACES], exact=False)
@@ -183,27 +191,41 @@ class _Linking:
         places = dict.fromkeys([op.module for op in some if op.module] + [op.line for op in some if op.line])
         return tuple(places)[:MOST_PLACES]
 
-    def _outside(self, taken_a: set[int], taken_b: set[int], join: Join) -> Iterator[Link]:
-        """What neither form compiled runs alike in both: the same kernels in the same order."""
-        unmatched = set(join.unmatched)
-        a = [i for i in range(len(self.a.activities)) if i not in taken_a and self._is_outside_in_a(i, unmatched)]
-        b = [i for i in range(len(self.b.activities)) if i not in taken_b and self._is_outside_in_b(i)]
-        a_names, b_names = _names(self.a.activities, a), _names(self.b.activities, b)
-        alike = a_names == b_names
-        for i, j in equal_pairs(a_names, b_names):
-            op = self._op_at(a[i])
-            yield Link((a[i],), (b[j],), self._where([] if op is None else [op]), alike)
+    def _outside(self, through: tuple[Link, ...], join: Join) -> tuple[Link, ...]:
+        """What neither form compiled runs alike in both: the same kernels in the same order. Between the graphs of a
+        broken model that may be operators inside compiled modules too."""
+        b = self._outside_b(through)
+        joined, unmatched = {each.op for each in join.joined}, set(join.unmatched)
+        every = [i for i in self._outside_a(through) if self._op_at(i) not in joined]
+        certain = [i for i in every if self._op_at(i) not in unmatched]
+        b_names = _names(self.b.activities, b)
+        a = certain if _names(self.a.activities, certain) == b_names else every
+        a_names = _names(self.a.activities, a)
+        return tuple(
+            Link((a[i],), (b[j],), self._where_at(a[i]), exact=a_names == b_names)
+            for i, j in equal_pairs(a_names, b_names)
+        )
+
+    def _outside_a(self, through: tuple[Link, ...]) -> list[int]:
+        taken = {i for each in through for i in each.a_positions}
+        return [i for i, activity in enumerate(self.in_eager) if activity is not None and i not in taken]
+
+    def _outside_b(self, through: tuple[Link, ...]) -> list[int]:
+        """What no graph call launched."""
+        taken = {i for each in through for i in each.b_positions}
+        return [
+            i
+            for i, activity in enumerate(self.in_compiled)
+            if activity is not None and i not in taken and self.compiled.activities[activity].call is None
+        ]
+
+    def _where_at(self, position: int) -> tuple[str, ...]:
+        op = self._op_at(position)
+        return () if op is None else self._where([op])
 
     def _op_at(self, position: int) -> int | None:
         activity = self.in_eager[position]
         return None if activity is None else self.eager.activities[activity].op
-
-    def _is_outside_in_a(self, position: int, unmatched: set[int]) -> bool:
-        return self.in_eager[position] is not None and self._op_at(position) not in unmatched
-
-    def _is_outside_in_b(self, position: int) -> bool:
-        activity = self.in_compiled[position]
-        return activity is not None and self.compiled.activities[activity].call is None
 
 
 def _inverted(table_positions: Sequence[int | None]) -> Mapping[int, list[int]]:
@@ -220,10 +242,17 @@ def _names(activities: Sequence[Activity], positions: Sequence[int]) -> list[str
 
 def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterator[str]:
     yield from linking.compiled.notes
-    for side, found in (("eager", linking.in_eager), ("compiled", linking.in_compiled)):
+    sides = (
+        ("eager", linking.in_eager, len(linking.eager.activities) * _repeats(linking.a)),
+        ("compiled", linking.in_compiled, len(linking.compiled.activities) * _repeats(linking.b)),
+    )
+    for side, found, asked in sides:
         strange = sum(i is None for i in found)
+        missing = asked - (len(found) - strange)
         if strange:
             yield f"{strange} of {len(found)} {side} activities are not in the run that was asked where they come from"
+        if missing > 0:
+            yield f"{missing} {side} activities of the run that was asked where they come from are not in the recording"
     inexact = Counter(each.exact for each in placed)[False]
     if inexact:
         yield f"{inexact} groups of compiled activities could be of several launch sites"

@@ -7,7 +7,7 @@ from functools import cache
 #: Operators that compute nothing: another view of the same memory, or memory yet to be written.
 NO_WORK = frozenset(
     """alias as_strided _reshape_alias chunk detach diagonal empty empty_like empty_strided expand lift_fresh
-    lift_fresh_copy movedim narrow new_empty new_empty_strided permute reinterpret_tensor reshape resolve_conj
+    movedim narrow new_empty new_empty_strided permute reinterpret_tensor reshape resolve_conj
     resolve_neg select set_ slice split split_with_sizes squeeze swapaxes t to transpose unbind unfold unflatten
     unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze view view_as_real view_as_complex _unsafe_view
     view_as""".split()
