@@ -17,6 +17,7 @@ from tracekit.tracefile.source import holds_traces
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
     from tracekit.model.comparison import Comparison
+    from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.run import FormName, FormResult, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
 
@@ -49,7 +50,12 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
         environment=run.environment,
         rich=rich,
         sequence=sequence,
+        provenance=_load_provenance(path, run, chosen) if reading.shapes else None,
     )
+
+
+def _load_provenance(folder: Path, run: Run, form: FormResult) -> EagerOps | CompiledSites | None:
+    return store.load_eager_ops(folder, run) if form.name == "eager" else store.load_compiled_sites(folder, run)
 
 
 def borrow_operators(side: Side, lender: Sequence) -> Side:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from tracekit.model.sequence import Activity, Sequence
 
 #: Work of more different shapes than this is a loop whose lengths grow: it is one group.
 MOST_SHAPES = 4
+#: The number of a block in a module's path; a line is `file.py:12`.
+NUMBER = re.compile(r"\.\d+(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,12 @@ def _alike(pieces: list[Piece]) -> Iterable[list[Piece]]:
 def _work(piece: Piece) -> Hashable:
     """Kernels of both sides and the operators of A: the numbers in names of Triton kernels say nothing."""
     a = tuple((each.name, each.operator.name if each.operator else None) for each in piece.a)
-    return piece.cell.how, piece.cell.where, a, tuple(without_number(each.name) for each in piece.b)
+    return piece.cell.how, _places((piece,)), a, tuple(without_number(each.name) for each in piece.b)
+
+
+def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
+    """Modules and lines, equal blocks of a model as one: `blocks.*.norm` for `blocks.0.norm`."""
+    return tuple(dict.fromkeys(NUMBER.sub(".*", place) for piece in pieces for place in piece.cell.where))
 
 
 def _shapes(piece: Piece) -> Hashable:
@@ -74,7 +82,7 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float) -> KernelG
         b=b,
         delta_count=sum(member.count for member in b) - sum(member.count for member in a),
         delta_us=sum(member.total_us for member in b) - sum(member.total_us for member in a),
-        where=first.cell.where,
+        where=first.cell.where if len(pieces) == 1 else _places(pieces),
         repeats=repeats,
         evidence=find_evidence(kind, first.a, first.b),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.bound import find_bound
+from tracekit.comparison.cells import find_cells
 from tracekit.comparison.certainty import find_doubts
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
@@ -24,7 +25,8 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     """
     a, b, warnings = _alike(a, b)
     verdict, timing_warnings = judge(a, b, order)
-    groups = group_kernels(a, b) if comparable(a, b) else ()
+    cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
+    groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     comparison = Comparison(
         a=a,
         b=b,
@@ -34,9 +36,9 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         groups=groups,
         coverage=measure_coverage(groups) if groups else None,
         findings=(),
-        warnings=(*timing_warnings, *find_unfairness(a, b), *find_doubts(a, b), *warnings),
-        a_bound=find_bound(a),
-        b_bound=find_bound(b),
+        warnings=(*timing_warnings, *find_unfairness(a, b), *find_doubts(a, b), *amiss, *warnings),
+        a_bound=find_bound(a, a.sequence),
+        b_bound=find_bound(b, b.sequence),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from tracekit.comparison.by_cells import group_by_cells
 from tracekit.comparison.by_names import group_by_names
-from tracekit.comparison.matching import Cell, align
+from tracekit.comparison.matching import Cell
 from tracekit.comparison.members import time_of
 from tracekit.model.comparison import Coverage, KernelGroup, Side
 
@@ -18,16 +18,14 @@ from tracekit.model.comparison import Coverage, KernelGroup, Side
 def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tuple[KernelGroup, ...]:
     """Every kernel and copy of both sides in exactly one group, per step, largest change of GPU time first.
 
-    `cells` say what belongs together where that is known (from Inductor's provenance, say); else the two sequences of
-    activities are aligned, and where a side has none kernels are told by their names. Empty when a side has no GPU
+    `cells` say what belongs together; without them kernels are told by their names. Empty when a side has no GPU
     figures.
     """
     if not (a.analysis.kernels and b.analysis.kernels):
         return ()
-    if a.sequence is None or b.sequence is None:
+    if a.sequence is None or b.sequence is None or cells is None:
         groups = group_by_names(a, b)
     else:
-        cells = align(a.sequence, b.sequence) if cells is None else cells
         groups = group_by_cells(a.sequence, b.sequence, cells)
     _check_partition(groups, a, b)
     return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), group.label)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
+    from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.run import Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
 
@@ -35,7 +36,8 @@ class Side:
     `steps` is what every figure is divided by. `form`, `settings` and `environment` are None for a bare trace file, and
     so is `rich`, the analysis of the run's rich recording: it tells operators and shapes, but its times are distorted.
     `sequence` is what the GPU did activity by activity, with the light recording's times; None where it was not asked
-    for or there is no GPU activity.
+    for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
+    where it was not.
     """
 
     label: str
@@ -46,6 +48,7 @@ class Side:
     environment: Environment | None
     rich: Analysis | None = None
     sequence: Sequence | None = None
+    provenance: EagerOps | CompiledSites | None = None
 
     @property
     def steps(self) -> int:
