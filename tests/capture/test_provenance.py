@@ -438,7 +438,11 @@ def benchmark_compiled_module():
 def test_every_launch_of_a_tiny_flux_leads_to_its_eager_operators(scope: str) -> None:
     eager, compiled = flux(scope)
     join = join_operators(eager, compiled)
-    assert all_exact(join)
+    assert all(each.exact for each in join.joined)
+    assert not join.unexplained
+    # torch 2.15 folds products by constants there, and has no node left for them.
+    tables = {"transformer.time_text_embed.time_proj", "transformer.pos_embed"}
+    assert {eager.ops[i].module for i in join.unmatched} <= tables
     assert join.wrong_sizes == 0
     assert len(join.joined) > 300
     nowhere = {eager.ops[each.op].name for each in join.joined if not each.sites}
