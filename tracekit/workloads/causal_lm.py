@@ -39,9 +39,7 @@ PUBLISHED = Architecture(
     layers=18, width=2048, heads=8, head_width=256, feed_forward=16384, vocabulary=256_000, prompt_tokens=512
 )
 SMALL = replace(PUBLISHED, layers=4)
-TINY = Architecture(
-    layers=2, width=64, heads=2, head_width=32, feed_forward=128, vocabulary=1000, prompt_tokens=32
-)
+TINY = Architecture(layers=2, width=64, heads=2, head_width=32, feed_forward=128, vocabulary=1000, prompt_tokens=32)
 
 ARCHITECTURES = {"full": PUBLISHED, "small": SMALL, "tiny": TINY}
 
