@@ -11,7 +11,7 @@ from tracekit import store
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vit", "causal-lm"])
+@pytest.mark.parametrize("name", ["vit", "causal-lm", "mlp"])
 def test_both_forms_of_a_workload_are_run_recorded_and_reported(tmp_path: Path, name: str) -> None:
     pytest.importorskip("transformers")
     options = ("--compiled", "--size", "tiny", "--iterations", "5")
@@ -30,7 +30,7 @@ def test_both_forms_of_a_workload_are_run_recorded_and_reported(tmp_path: Path, 
     assert (tmp_path / "reports" / f"{name}-compiled.html").is_file()
 
 
-@pytest.mark.parametrize("name", ["vit", "causal-lm"])
+@pytest.mark.parametrize("name", ["vit", "causal-lm", "mlp"])
 def test_options_a_workload_has_not_are_one_line_before_anything_is_loaded(tmp_path: Path, name: str) -> None:
     found = tracekit("profile", name, "--height", 224, "--steps", 2, folder=tmp_path)
     assert found.returncode == 1
