@@ -14,6 +14,17 @@ def test_every_workload_is_listed_with_its_sizes_and_scopes() -> None:
         assert word in result.output
 
 
+def test_workloads_are_listed_with_the_options_that_not_every_one_has() -> None:
+    result = CliRunner().invoke(main, ["workloads", "--json", "-"])
+    takes = {entry["name"]: entry["takes"] for entry in json.loads(result.stdout)["workloads"]}
+    assert takes == {
+        "flux": ["height", "width", "steps", "prompt", "pretrained"],
+        "vit": ["pretrained"],
+        "causal-lm": ["pretrained"],
+        "mlp": [],
+    }
+
+
 def test_json_has_standard_output_to_itself() -> None:
     result = CliRunner().invoke(main, ["workloads", "--json", "-"])
     document = json.loads(result.stdout)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class WorkloadInfo:
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what
     `--scope` accepts to what it compiles, the default first. `module` is where it is built, imported only to run it.
-    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings. Heights
-    and widths are multiples of `pixel_step`; None for a model that makes no images."""
+    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings. `takes`
+    names the fields of a Request that not every workload has and this one does. Heights and widths are multiples of
+    `pixel_step`; None where they cannot be chosen."""
 
     name: str
     title: str
@@ -27,6 +28,7 @@ class WorkloadInfo:
     scopes: dict[str, str]
     fullgraph: bool
     extra: str
+    takes: tuple[str, ...] = ()
     pixel_step: int | None = None
 
 

@@ -19,6 +19,7 @@ from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads import tokenizers
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.settings import fill_in
 from tracekit.workloads.weights import random_weights
 
 DEFAULT_PROMPT = "A cat holding a sign that says hello world"
@@ -116,26 +117,12 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
 
 
 def _settings(request: Request, size: str, device: str, architecture: Architecture) -> Settings:
-    height = request.height or architecture.pixels
-    width = request.width or architecture.pixels
-    gpu = device != "cpu"
-    return Settings(
-        workload=FLUX.name,
-        size=size,
-        device=device,
-        dtype=request.dtype or ("bfloat16" if gpu else "float32"),
-        scope=request.scope or next(iter(FLUX.scopes)),
-        mode=request.mode,
-        fullgraph=FLUX.fullgraph if request.fullgraph is None else request.fullgraph,
-        dynamic=request.dynamic,
-        batch_size=request.batch_size,
-        height=height,
-        width=width,
+    return replace(
+        fill_in(FLUX, request, size, device),
+        height=request.height or architecture.pixels,
+        width=request.width or architecture.pixels,
         steps=request.steps or architecture.denoising_steps,
         prompt=request.prompt or DEFAULT_PROMPT,
-        pretrained=request.pretrained,
-        seed=request.seed,
-        iterations=request.iterations or (20 if gpu else 10),
     )
 
 

@@ -23,6 +23,7 @@ FLUX = WorkloadInfo(
     },
     fullgraph=True,
     extra="profile",
+    takes=("height", "width", "steps", "prompt", "pretrained"),
     # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
     pixel_step=16,
 )

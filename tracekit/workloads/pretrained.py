@@ -26,6 +26,10 @@ def load_pretrained(kind: Any, source: str, dtype: torch.dtype) -> Any:
     except OSError as error:
         # huggingface_hub reports everything that is not there as some OSError, often one wrapped in another.
         raise TracekitError(_advice(source, error)) from None
+    except ValueError as error:
+        # Said of a configuration that is some other model's.
+        reason = str(error).strip().splitlines()[0].rstrip(".: ")
+        raise TracekitError(f"{source} holds no model for {kind.__name__}: {reason}") from None
 
 
 def _advice(source: str, error: BaseException) -> str:

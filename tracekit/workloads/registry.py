@@ -9,12 +9,15 @@ from collections.abc import Callable
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.workloads.causal_lm_info import CAUSAL_LM
 from tracekit.workloads.flux_info import FLUX
+from tracekit.workloads.mlp_info import MLP
+from tracekit.workloads.vit_info import VIT
 
 #: `build(request, size, device, progress)`, in a workload's own file.
 Builder = Callable[[Request, str, str, Progress], BuiltWorkload]
 
-WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX,)
+WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX, VIT, CAUSAL_LM, MLP)
 
 
 def all_workloads() -> tuple[WorkloadInfo, ...]:

@@ -7,10 +7,14 @@ from tracekit.model.workload import Request, WorkloadInfo
 
 GIB = 2**30
 
+#: What one workload has and another has not.
+NOT_EVERYWHERE = ("height", "width", "steps", "prompt", "pretrained")
+
 
 def check_request(info: WorkloadInfo, request: Request) -> None:
-    """Raises TracekitError for a size the workload has not, or one beside weights that bring their own, and for an
-    image size that it cannot make."""
+    """Raises TracekitError for an option or a size the workload has not, a size beside weights that bring their own,
+    and an image size that it cannot make."""
+    _check_options(info, request)
     asked, pretrained = request.size, request.pretrained
     if asked != "auto" and asked not in info.sizes:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
@@ -18,10 +22,16 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
         raise TracekitError("real weights have a size of their own: leave --size out beside --pretrained")
     step = info.pixel_step
     for option, pixels in (("--height", request.height), ("--width", request.width)):
-        if pixels is not None and step is None:
-            raise TracekitError(f"{info.name} makes no images: leave {option} out")
         if pixels is not None and step is not None and pixels % step:
             raise TracekitError(f"{info.name} makes images in multiples of {step} pixels: {option} {pixels} is none")
+
+
+def _check_options(info: WorkloadInfo, request: Request) -> None:
+    asked = [name for name in NOT_EVERYWHERE if getattr(request, name) is not None]
+    refused = [f"--{name}" for name in asked if name not in info.takes]
+    if refused:
+        them = "it" if len(refused) == 1 else "them"
+        raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
 
 
 def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) -> tuple[str, str]:

@@ -1,0 +1,19 @@
+"""A few linear layers as a line of the list."""
+
+from __future__ import annotations
+
+from tracekit.model.workload import WorkloadInfo
+
+MLP = WorkloadInfo(
+    name="mlp",
+    title="a few blocks of LayerNorm, Linear, GELU, Linear: compiles in seconds, to learn and to try things with",
+    module="tracekit.workloads.mlp",
+    sizes={
+        "full": "4 blocks, 1024 wide, 512 tokens",
+        "tiny": "2 blocks, 64 wide, 32 tokens, for a CPU",
+    },
+    memory_gib={"full": 1.0, "tiny": 0.5},
+    scopes={"model": "all of it"},
+    fullgraph=True,
+    extra="profile",
+)
