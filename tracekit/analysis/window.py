@@ -17,7 +17,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.trace import Trace
 
 #: Spans that mark steps, the first kind that is there counts: tracekit's own, then torch.profiler's schedule.
-STEP_MARKS = (r"tracekit\.step#(\d+)", r"ProfilerStep#(\d+)")
+STEP_MARKS = ("tracekit.step#", "ProfilerStep#")
 #: Profilers before 2023 wrote `ProfilerStep#N` as an operator.
 MARKING_KINDS = ("annotation", "op")
 
@@ -104,8 +104,9 @@ def _chosen_steps(trace: Trace, window: str, steps: tuple[int, int]) -> tuple[Sp
 def find_steps(trace: Trace) -> tuple[Span, ...]:
     """The marked steps in order of time; empty when none are marked."""
     for mark in STEP_MARKS:
+        marked = trace.host.filter(trace.host["name"].str.starts_with(mark))
         spans = _outermost(
-            trace.host.filter(pl.col("kind").is_in(MARKING_KINDS) & pl.col("name").str.contains(f"^{mark}$"))
+            marked.filter(pl.col("kind").is_in(MARKING_KINDS) & pl.col("name").str.contains(r"^[^#]*#\d+$"))
         )
         if spans.height:
             numbers = spans["name"].str.extract(r"#(\d+)$").cast(pl.Int64, strict=False)
@@ -253,4 +254,9 @@ def touching(scope: Scope, starts: NDArray[np.int64], ends: NDArray[np.int64]) -
 
 def columns(table: pl.DataFrame, *names: str) -> tuple[NDArray[np.int64], ...]:
     """Integer columns as arrays; missing values become -1."""
-    return tuple(table[name].cast(pl.Int64).fill_null(-1).to_numpy() for name in names)
+    return tuple(_column(table[name]) for name in names)
+
+
+def _column(series: pl.Series) -> NDArray[np.int64]:
+    known = series.fill_null(-1) if series.null_count() else series
+    return known.to_numpy().astype(np.int64, copy=False)

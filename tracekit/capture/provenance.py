@@ -49,8 +49,8 @@ FUNCTION = re.compile(r"^\s*def (\w+)\(")
 #: How `call` runs a part that may become a CUDA graph, and the name of that part's function.
 PARTITION_CALL = re.compile(r"\.partitions\[(\d+)\]\(")
 PARTITION = "partition_{}"
-#: Generated code defines its kernels up to this line and launches them after it.
-KERNELS_DEFINED = "async_compile.wait(globals())"
+#: Generated code defines its kernels, then the functions of its parts, then waits for the kernels, then launches them.
+KERNELS_DEFINED = re.compile(r"^def partition_\d+\(|^async_compile\.wait\(globals\(\)\)", re.MULTILINE)
 STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -334,7 +334,8 @@ def _graph_nodes(nodes: list[dict[str, Any]], before: dict[str, list[str]], line
 def _launch_sites(source: str, kernels: dict[str, list[str]], nodes: tuple[GraphNode, ...]) -> Iterator[LaunchSite]:
     """The launches in a graph's generated code, in the order in which its function `call` makes them."""
     position = {node.name: i for i, node in enumerate(nodes)}
-    functions = _launches_by_function(source.partition(KERNELS_DEFINED)[2])
+    begin = KERNELS_DEFINED.search(source)
+    functions = _launches_by_function(source[begin.start() :] if begin else "")
     for kernel, handle in _in_order(functions, "call"):
         names = kernels.get(f"{kernel}:{handle}") if handle else None
         known = None if names is None else tuple(position[name] for name in names if name in position)
