@@ -405,7 +405,10 @@ def test_a_torch_that_is_too_old_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_launches_are_in_the_order_of_call_also_through_partitions() -> None:
     code = """
-async_compile.wait(globals())
+triton_poi_fused_add_0 = async_compile.triton('''
+def triton_poi_fused_add_0(in_ptr0):
+    other.run(in_ptr0)
+''')
 def partition_1(args):
     # [Provenance debug handles] extern_kernels.mm:4
     extern_kernels.mm(a, b, out=c)
@@ -413,6 +416,7 @@ def partition_0(args):
     # [Provenance debug handles] triton_poi_fused_add_0:1
     triton_poi_fused_add_0.run(a, b, 10, stream=stream0)
     triton_per_fused_mix_1.run(a, b, 10, stream=stream0)
+async_compile.wait(globals())
 class Runner:
     def call(self, args):
         (buf0,) = self.partitions[0](partition0_args)

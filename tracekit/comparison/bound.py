@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from tracekit.comparison.peaks import peak_of
+from tracekit.comparison.peaks import peak_of_side
 from tracekit.comparison.roofline import limit_of
 from tracekit.model.comparison import Basis, Bound, BoundKind, Side
-from tracekit.model.rates import Peak
 from tracekit.model.sequence import Activity, Sequence
 
 #: The largest part decides if it is this share of the call, and this many times the next one.
@@ -110,7 +109,7 @@ def _most_slowed(side: Side) -> float:
 def _work(side: Side, sequence: Sequence | None) -> Parts:
     """GPU busy time per step by what limits it. Work that ran side by side counts by its share of the summed times."""
     times = dict.fromkeys(("copy", "memory", "compute", "unknown"), 0.0)
-    peak = _peak(side)
+    peak = peak_of_side(side)
     for activity, count in _activities(side, sequence):
         times[limit_of(activity, peak) or "unknown"] += activity.duration_us * count
     total = math.fsum(times.values())
@@ -123,11 +122,6 @@ def _activities(side: Side, sequence: Sequence | None) -> Iterable[tuple[Activit
     kernels = side.analysis.kernels.by_name if side.analysis.kernels else ()
     copies = side.analysis.copies.by_name if side.analysis.copies else ()
     return [(Activity(each.name, each.family, each.mean_us, None), each.count) for each in (*kernels, *copies)]
-
-
-def _peak(side: Side) -> Peak | None:
-    names = [side.environment.gpu if side.environment else None, *(device.name for device in side.analysis.devices)]
-    return next((peak for name in names if (peak := peak_of(name))), None)
 
 
 def _decide(parts: Mapping[str, float]) -> BoundKind | None:

@@ -12,7 +12,10 @@ from tracekit.comparison.evidence import find_evidence
 from tracekit.comparison.matching import Cell, check_partition
 from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.members import largest_first
+from tracekit.comparison.roofline import rates_of
+from tracekit.comparison.traffic import traffic_of
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup
+from tracekit.model.rates import Peak, Rates, Traffic
 from tracekit.model.sequence import Activity, Sequence
 
 #: Work of more different shapes than this is a loop whose lengths grow: it is one group.
@@ -30,15 +33,17 @@ class Piece:
     b: tuple[Activity, ...]
 
 
-def group_by_cells(a: Sequence, b: Sequence, cells: tuple[Cell, ...]) -> tuple[KernelGroup, ...]:
+def group_by_cells(
+    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peak: Peak | None = None
+) -> tuple[KernelGroup, ...]:
     """Cells with the same kernels, operators and shapes together, per step. The cells are a partition of both sides,
-    however they were found."""
+    however they were found. `peak` is that of the device, for shares of it."""
     check_partition(cells, len(a.activities), len(b.activities))
     pieces = [
         Piece(cell, tuple(a.activities[at] for at in cell.a), tuple(b.activities[at] for at in cell.b))
         for cell in cells
     ]
-    return tuple(_group(some, a.per_step, b.per_step) for some in _alike(pieces))
+    return tuple(_group(some, a.per_step, b.per_step, peak) for some in _alike(pieces))
 
 
 def _alike(pieces: list[Piece]) -> Iterable[list[Piece]]:
@@ -68,7 +73,7 @@ def _shapes(piece: Piece) -> Hashable:
     return tuple(each.operator.dims if each.operator else None for each in piece.a)
 
 
-def _group(pieces: list[Piece], a_per_step: float, b_per_step: float) -> KernelGroup:
+def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak | None) -> KernelGroup:
     first = pieces[0]
     kind = kind_of(first)
     a = _members((each for piece in pieces for each in piece.a), a_per_step)
@@ -85,7 +90,25 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float) -> KernelG
         where=first.cell.where if len(pieces) == 1 else _places(pieces),
         repeats=repeats,
         evidence=find_evidence(kind, first.a, first.b),
+        traffic=_traffic(pieces, a_per_step if first.a else b_per_step),
+        rates=_rates(first, peak),
     )
+
+
+def _traffic(pieces: list[Piece], per_step: float) -> Traffic | None:
+    """Of all pieces, which are of the same shapes or of many."""
+    if len({_shapes(piece) for piece in pieces}) == 1:
+        found = traffic_of(pieces[0].a, pieces[0].b).times(len(pieces) * per_step)
+    else:
+        a, b = ([each for piece in pieces for each in getattr(piece, side)] for side in ("a", "b"))
+        found = traffic_of(a, b).times(per_step)
+    return None if found.eager_bytes is None and found.compiled_bytes is None else found
+
+
+def _rates(piece: Piece, peak: Peak | None) -> Rates | None:
+    """Those of the longest kernel, if anything is known of it."""
+    found = rates_of(max(piece.b or piece.a, key=lambda activity: activity.duration_us), peak)
+    return None if found.bytes is None and found.flops is None else found
 
 
 def _members(activities: Iterable[Activity], per_step: float) -> tuple[GroupMember, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracekit.model.comparison import Side
 from tracekit.model.rates import Peak
 
 
@@ -63,3 +64,9 @@ def peak_of(device: str | None) -> Peak | None:
     if words & OTHER_DEVICES:
         return None
     return next((known.peak for known in KNOWN if words.issuperset(known.words)), None)
+
+
+def peak_of_side(side: Side) -> Peak | None:
+    """The peak of the device a side ran on; None where that is not known."""
+    names = [side.environment.gpu if side.environment else None, *(device.name for device in side.analysis.devices)]
+    return next((peak for name in names if (peak := peak_of(name))), None)

@@ -17,6 +17,8 @@ OTHER_KERNELS = "other GPU work"
 SAME_KERNELS = "unchanged kernels"
 OVERLAP = "overlap correction"
 OUTSIDE = "work launched outside the steps"
+#: Not a cause of idle time, but what of the idle parts is the recording's doing.
+RECORDING = "recording"
 
 
 def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:
@@ -24,9 +26,9 @@ def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfal
     read per step and the other whole.
 
     The ends are the unprofiled median walls where both sides have them and their recordings were read by steps. Idle
-    parts are the changes of what was recorded. Recording lengthens idle time, and nobody can say which causes of it:
-    where it did so by more on one side than on the other, that is the residual. Else the ends are the recorded windows,
-    and only rounding is left.
+    parts are the changes of what was recorded. Recording lengthens idle time, by how much is measured, by which causes
+    of it nobody can say: where it did so by more on one side than on the other, a part of its own takes that back. Else
+    the ends are the recorded windows. What is left is the residual.
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
         return None
@@ -34,7 +36,7 @@ def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfal
         return None
     basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
-    parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b))
+    parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b), *(_recording(a, b) if basis == "unprofiled" else ()))
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
 
@@ -63,6 +65,14 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     overlap = busy - outside - math.fsum(group.delta_us for group in groups)
     parts += [WaterfallPart("gpu", OUTSIDE, outside)] if _outside(a) or _outside(b) else []
     return (*parts, WaterfallPart("gpu", OVERLAP, overlap))
+
+
+def _recording(a: Side, b: Side) -> tuple[WaterfallPart, ...]:
+    """What recording added to A's idle time less what it added to B's: the idle parts hold it, the calls do not."""
+    added_to_a, added_to_b = a.lengthened_idle_us, b.lengthened_idle_us
+    if added_to_a is None or added_to_b is None:
+        return ()
+    return (WaterfallPart("idle", RECORDING, added_to_a - added_to_b),)
 
 
 def _outside(side: Side) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
     from tracekit.model.provenance import CompiledSites, EagerOps
+    from tracekit.model.rates import Rates, Traffic
     from tracekit.model.run import Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
 
@@ -240,7 +241,9 @@ class KernelGroup:
     """The kernels of A and of B that do the same work. `where` is file:line or module path, empty where not known.
 
     `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` are
-    sentences on what shows that a library kernel was exchanged, and at what price.
+    sentences on what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory
+    traffic per step, `rates` those of B's longest kernel (of A's where B has none), one call of it; None where no
+    operator is known.
     """
 
     kind: GroupKind
@@ -253,6 +256,8 @@ class KernelGroup:
     where: tuple[str, ...]
     repeats: float = 1
     evidence: tuple[str, ...] = ()
+    traffic: Traffic | None = None
+    rates: Rates | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,13 +42,18 @@ class Traffic:
     count the calls that could not be: with any, `removed_bytes` is None.
     """
 
-    eager_bytes: int | None
-    compiled_bytes: int | None
-    eager_missing: int
-    compiled_missing: int
+    eager_bytes: float | None
+    compiled_bytes: float | None
+    eager_missing: float
+    compiled_missing: float
+
+    def times(self, factor: float) -> Traffic:
+        """The traffic of so many times the same work."""
+        eager, compiled = (None if each is None else each * factor for each in (self.eager_bytes, self.compiled_bytes))
+        return Traffic(eager, compiled, self.eager_missing * factor, self.compiled_missing * factor)
 
     @property
-    def removed_bytes(self) -> int | None:
+    def removed_bytes(self) -> float | None:
         if self.eager_bytes is None or self.compiled_bytes is None or self.eager_missing or self.compiled_missing:
             return None
         return self.eager_bytes - self.compiled_bytes

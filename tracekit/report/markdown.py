@@ -10,7 +10,7 @@ from tracekit.model.run import Run
 from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import duration
-from tracekit.report.sections.groups import evidence_table, group_table
+from tracekit.report.sections.groups import evidence_table, group_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
@@ -75,6 +75,7 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield family_table(comparison)
     yield group_table(comparison, limit=12)
     yield evidence_table(comparison)
+    yield origin_table(comparison)
     yield cause_table(comparison)
     yield queue_table(comparison)
     for side, letter in sides:

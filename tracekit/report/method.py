@@ -28,7 +28,7 @@ BUSY = (
 IDLE_UNPROFILED = (
     "Unprofiled wall time less GPU busy time. Its causes are those of the idle time in the recording, which is longer: "
     "what the host thread that launched the next kernel was doing meanwhile. How much recording added is said beside "
-    "them; what it added to one side more than to the other is the waterfall's residual."
+    "them; what it added to one side more than to the other the waterfall takes back in a part of its own."
 )
 
 IDLE_RECORDED = (

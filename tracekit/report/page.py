@@ -21,7 +21,7 @@ from tracekit.report.charts import Chart, comparison_charts
 from tracekit.report.method import how_measured
 from tracekit.report.names import printable
 from tracekit.report.numbers import change_with_share, count, duration, percent, times
-from tracekit.report.sections.groups import evidence_table, group_label, group_table, member_table
+from tracekit.report.sections.groups import evidence_table, group_label, group_table, member_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
@@ -113,6 +113,7 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
         "families": family_table(comparison),
         "groups": group_table(comparison),
         "evidence": evidence_table(comparison),
+        "origins": origin_table(comparison),
         "top": _those(top_kernels_table(*side) for side in sides),
         "causes": cause_table(comparison),
         "queue": queue_table(comparison),

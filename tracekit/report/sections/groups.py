@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
-from tracekit.report.names import clipped, printable, short_kernel_name
-from tracekit.report.numbers import count, count_change, duration, duration_change, percent
+from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
+from tracekit.report.numbers import MISSING, count, count_change, duration, duration_change, percent, size
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words import shared_scope
+
+#: Modules and lines named of one group.
+MOST_PLACES = 4
 
 #: What is said of operators that are not the recording's own.
 BORROWED = {
@@ -52,6 +55,14 @@ def _told_by(comparison: Comparison) -> str:
         if side.sequence and side.sequence.operators in BORROWED
     }
     borrowed = "".join(f" {label} {words}." for label, words in lent.items())
+    exactly = (
+        "Groups are told by provenance: what Inductor and the eager form were asked, while they ran, of where each"
+        " kernel came from."
+    )
+    if ways == {"provenance"}:
+        return f"xN: the same few kernels N times. {exactly}"
+    if "provenance" in ways:
+        return f"xN: the same few kernels N times. {exactly} Alignment of operators and shapes took the rest."
     return (
         "xN: the same few kernels N times. Library calls with the same shapes tie the sides together, and between them "
         f"operators and the names of Triton kernels.{borrowed}"
@@ -75,6 +86,42 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
             (group_label(group), group.kind, " ".join(group.evidence), duration_change(group.delta_us))
             for group in told
         ),
+    )
+
+
+def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
+    """Where the groups with the largest change come from in the model, and how much memory traffic they save; None
+    where nothing of that is known."""
+    told = [group for group in comparison.groups if group.kind != "unchanged" and (group.where or group.traffic)][
+        :limit
+    ]
+    if not told:
+        return None
+    texts = (Column("Kernels", numeric=False), Column("Modules and lines", numeric=False))
+    columns = map(Column, ("Traffic A", "Traffic B", "Bandwidth B", "of the peak"))
+    return Table(
+        caption=f"Where they come from, and the memory they move, {shared_scope(comparison)}",
+        columns=(*texts, *columns),
+        rows=tuple(_origin(group) for group in told),
+        note=(
+            "Traffic and bandwidth are estimates from the sizes of operators' inputs: each is read once, each result "
+            "written once. Bandwidth is that of B's longest kernel, beside the published peak of the device. * stands for "
+            "the number of each block. — means: sizes were not recorded for all of it."
+        ),
+    )
+
+
+def _origin(group: KernelGroup) -> tuple[str, ...]:
+    traffic, rates = group.traffic, group.rates
+    a = traffic.eager_bytes if traffic and not traffic.eager_missing else None
+    b = traffic.compiled_bytes if traffic and not traffic.compiled_missing else None
+    return (
+        group_label(group),
+        ", ".join(clipped_within(printable(place), 60) for place in group.where[:MOST_PLACES]) or MISSING,
+        size(round(a)) if a is not None else MISSING,
+        size(round(b)) if b is not None else MISSING,
+        f"{rates.gb_per_s:,.0f} GB/s" if rates and rates.gb_per_s is not None else MISSING,
+        percent(rates.bandwidth_share) if rates and rates.bandwidth_share is not None else MISSING,
     )
 
 

@@ -10,6 +10,8 @@ from tracekit.report.words import cause_words, shared_scope
 
 
 def part_label(part: WaterfallPart, limit: int = 64) -> str:
+    if (part.kind, part.label) == ("idle", "recording"):
+        return "idle that only recording added, taken back"
     return f"idle: {cause_words(part.label)}" if part.kind == "idle" else f"GPU: {short_kernel_name(part.label, limit)}"
 
 
@@ -42,5 +44,5 @@ def waterfall_note(comparison: Comparison) -> str:
     a, b = (side.lengthened_idle_us for side in (comparison.a, comparison.b))
     return (
         f"{closes} Idle parts are as recorded: recording added {duration_change(a)} to A's idle time and "
-        f"{duration_change(b)} to B's; where it added more to one than to the other, that is the residual."
+        f"{duration_change(b)} to B's, to which causes is not known; one part takes the difference back."
     )
