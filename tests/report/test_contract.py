@@ -81,6 +81,8 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
         "where",
         "repeats",
         "evidence",
+        "traffic",
+        "rates",
     ]
     assert list(told["coverage"]) == ["a_time_matched", "b_time_matched"]
     assert list(told["findings"][0]) == ["code", "severity", "title", "evidence", "saving_us", "advice"]

@@ -68,11 +68,10 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
 
 
 def _recording(a: Side, b: Side) -> tuple[WaterfallPart, ...]:
-    """What recording added to A's idle time less what it added to B's: the idle parts hold it, the calls do not."""
-    added_to_a, added_to_b = a.lengthened_idle_us, b.lengthened_idle_us
-    if added_to_a is None or added_to_b is None:
-        return ()
-    return (WaterfallPart("idle", RECORDING, added_to_a - added_to_b),)
+    """What recording added to A's idle time less what it added to B's: the idle parts hold it, the calls do not. Where
+    a recording shows less idle time than the calls have, it added nothing, and nobody knows what is missing."""
+    added_to_a, added_to_b = (max(side.lengthened_idle_us or 0.0, 0.0) for side in (a, b))
+    return (WaterfallPart("idle", RECORDING, added_to_a - added_to_b),) if added_to_a or added_to_b else ()
 
 
 def _outside(side: Side) -> float:

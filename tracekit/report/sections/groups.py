@@ -105,7 +105,7 @@ def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
         rows=tuple(_origin(group) for group in told),
         note=(
             "Traffic and bandwidth are estimates from the sizes of operators' inputs: each is read once, each result "
-            "written once. Bandwidth is that of B's longest kernel, beside the published peak of the device. * stands for "
+            "written once. Bandwidth is that of B's longest kernel, beside the device's published peak. * stands for "
             "the number of each block. — means: sizes were not recorded for all of it."
         ),
     )

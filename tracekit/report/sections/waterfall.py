@@ -41,8 +41,15 @@ def waterfall_note(comparison: Comparison) -> str:
     waterfall = comparison.waterfall
     if waterfall is None or waterfall.basis == "trace":
         return closes
-    a, b = (side.lengthened_idle_us for side in (comparison.a, comparison.b))
-    return (
-        f"{closes} Idle parts are as recorded: recording added {duration_change(a)} to A's idle time and "
-        f"{duration_change(b)} to B's, to which causes is not known; one part takes the difference back."
-    )
+    sides = [
+        (f"{letter}'s", side.lengthened_idle_us)
+        for letter, side in zip("AB", (comparison.a, comparison.b), strict=True)
+    ]
+    added = [f"{duration(us)} to {whose} idle time" for whose, us in sides if us is not None and us >= 0]
+    lacking = [f"{duration(-us)} of {whose} idle time" for whose, us in sides if us is not None and us < 0]
+    told = [f"{closes} Idle parts are as recorded."]
+    if added:
+        told.append(f"Recording added {' and '.join(added)}, to which causes is not known: one part takes it back.")
+    if lacking:
+        told.append(f"Recordings do not show {' and '.join(lacking)}: that is in the residual.")
+    return " ".join(told)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracekit.comparison.by_cells import group_by_cells
+from tracekit.comparison.cells import find_cells
+from tracekit.comparison.matching import check_partition
+from tracekit.model.provenance import (
+    CompiledActivity,
+    CompiledGraph,
+    CompiledSites,
+    EagerOp,
+    EagerOps,
+    GraphCall,
+    GraphNode,
+    LaunchSite,
+    TaggedActivity,
+    TensorShape,
+)
+from tracekit.model.sequence import Activity, Operator, Sequence
+
+from ..sides import make_pair, scaled
+
+SHAPE = (TensorShape((4, 8), "float32"),)
+LINE = "model.py:7"
+FUSED = "triton_poi_fused_add_mul_0"
+
+
+def make_activity(name: str, op: str, us: float, family: str = "pointwise") -> Activity:
+    return Activity(name, family, us, Operator(op, ((4, 8),), ("float",)))
+
+
+#: Of two equal blocks: an addition and a product of elements, which the compiled form does in one kernel; behind them
+#: a copy that nobody was asked about.
+EAGER = tuple(
+    activity
+    for _ in range(2)
+    for activity in (make_activity("add", "aten::add", 3), make_activity("mul", "aten::mul", 4))
+)
+COMPILED = tuple(make_activity(FUSED, FUSED, 5, "triton") for _ in range(2))
+COPY = Activity("Memcpy DtoH (Device -> Pageable)", "memcpy", 2, None)
+
+
+def eager_ops() -> EagerOps:
+    ops = tuple(
+        EagerOp(name, f"blocks.{block}", LINE, SHAPE, 384, None)
+        for block in (0, 1)
+        for name in ("aten.add", "aten.mul")
+    )
+    tagged = [TaggedActivity(name, i) for i, name in enumerate(("add", "mul", "add", "mul"))]
+    return EagerOps(1, "2.11", ops, (*tagged, TaggedActivity(COPY.name, None)))
+
+
+def compiled_sites() -> CompiledSites:
+    nodes = tuple(
+        GraphNode(f"{name}_{block}", f"aten.{name}", f"aten.{name}", f"blocks.{block}", LINE, 2 * block + i, SHAPE)
+        for block in (0, 1)
+        for i, name in enumerate(("add", "mul"))
+    )
+    graph = CompiledGraph("key", False, None, nodes, (LaunchSite(FUSED, (0, 1)), LaunchSite(FUSED, (2, 3))))
+    activities = tuple(CompiledActivity(FUSED, 0, FUSED, i) for i in range(2))
+    return CompiledSites(1, "2.11", (graph,), (GraphCall(0, None),), (*activities, CompiledActivity(COPY.name, None)))
+
+
+def test_provenance_comes_first_and_alignment_takes_the_rest():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
+    b = replace(b, sequence=Sequence((*COMPILED, COPY), 1, "own"), provenance=compiled_sites())
+    cells, amiss = find_cells(a, b)
+    assert cells is not None
+    check_partition(cells, 5, 3)
+    assert {(cell.a, cell.b) for cell in cells if cell.how == "provenance"} >= {((0, 1), (0,)), ((2, 3), (1,))}
+    assert {(cell.a, cell.b) for cell in cells} == {((0, 1), (0,)), ((2, 3), (1,)), ((4,), (2,))}
+    assert amiss == ()
+
+
+def test_equal_blocks_are_one_group_under_the_pattern_of_their_modules():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
+    b = replace(b, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
+    cells, _ = find_cells(a, b)
+    assert a.sequence is not None
+    assert b.sequence is not None
+    assert cells is not None
+    (group,) = group_by_cells(a.sequence, b.sequence, cells)
+    assert (group.kind, group.how, group.repeats) == ("fused", "provenance", 2)
+    assert group.where == ("blocks.*", LINE)
+    assert (group.delta_count, group.delta_us) == (-2, -4)
+    # Each addition and product reads one tensor of 128 bytes and writes one; so does what is fused of them.
+    assert group.traffic is not None
+    assert group.traffic.eager_bytes == 2 * 2 * 256
+
+
+def test_without_provenance_of_both_sides_alignment_does_all():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
+    b = replace(b, sequence=Sequence(COMPILED, 1, "own"))
+    cells, _ = find_cells(a, b)
+    assert cells is not None
+    assert {cell.how for cell in cells} <= {"anchors", "names", "unmatched"}
+    assert find_cells(replace(a, sequence=None), b) == (None, ())
