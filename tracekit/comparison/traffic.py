@@ -82,7 +82,7 @@ def bytes_of(operator: Operator) -> int | None:
     if len(operator.dims) != len(operator.dtypes) or not any(operator.dims):
         return None
     if operator.name.startswith(TRITON):
-        return _sum_of(operator, range(len(operator.dims)))
+        return _of_triton(operator)
     if is_counted(operator.name):
         return _of_product(operator) or _of_attention(operator)
     if operator.name in FILLING:
@@ -113,6 +113,14 @@ def _sum_of(operator: Operator, positions: Sequence[int]) -> int | None:
 def _plus(*sizes: int | None) -> int | None:
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
+
+
+def _of_triton(operator: Operator) -> int | None:
+    """Its arguments are inputs and outputs. What is updated in place stands there once, though it is read and written:
+    a kernel of one tensor does just that; of several, which one cannot be told, and counts once."""
+    total = _sum_of(operator, range(len(operator.dims)))
+    alone = sum(map(bool, operator.dims)) == 1
+    return 2 * total if alone and total is not None else total
 
 
 def _of_product(operator: Operator) -> int | None:
