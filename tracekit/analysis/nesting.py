@@ -137,19 +137,30 @@ def _lay_flat(parts: _Parts, count: int) -> Nesting:
     # An event begins to be the innermost at its start; at its end its parent is it again. Where several begin or end at
     # one moment the last of these counts: first the ends, the deepest first, then the starts, the deepest last.
     number = np.arange(len(parts.starts), dtype=np.int64)
-    moments = np.concatenate((parts.ends, parts.starts))
-    innermost = np.concatenate((parts.parents, number))
-    order = np.lexsort(
-        (
-            np.concatenate((-parts.depths, parts.depths)),
-            np.repeat(np.array((0, 1), dtype=np.int8), len(number)),
-            moments,
-        )
-    )
+    ending = _by_end(parts.ends, parts.depths)
+    beginning = _by_begin(parts.starts, parts.depths)
+    moments = np.concatenate((parts.ends[ending], parts.starts[beginning]))
+    innermost = np.concatenate((parts.parents[ending], number[beginning]))
+    # Both halves are in order already, which this sort makes use of.
+    order = np.argsort(moments, kind="stable")
     moments, innermost = moments[order], innermost[order]
     starts, ends, events = moments[:-1], moments[1:], innermost[:-1]
     some = (ends > starts) & (events >= 0)
     return Nesting(parents, starts[some], ends[some], parts.rows[events[some]])
+
+
+def _by_end(ends: Ints, depths: Ints) -> Ints:
+    """The deepest first of those that end together."""
+    deepest = np.argsort((-depths).astype(np.int16) if depths.max(initial=0) < 2**15 else -depths, kind="stable")
+    return deepest[np.argsort(ends[deepest], kind="stable")]
+
+
+def _by_begin(starts: Ints, depths: Ints) -> Ints:
+    """The deepest last of those that begin together, which is the order they mostly come in."""
+    later = starts[1:] == starts[:-1]
+    if (starts[1:] >= starts[:-1]).all() and (depths[1:] > depths[:-1])[later].all():
+        return np.arange(len(starts), dtype=np.int64)
+    return np.lexsort((depths, starts))
 
 
 def _sweep(starts: Ints, ends: Ints, rows: Ints) -> Nesting:
