@@ -214,7 +214,8 @@ def _row_to_name(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[int, 
     if thread not in timelines or call < 0:
         return None
     table, moment = timelines[thread].table, chosen.of(chosen.gaps.called_ns)
-    first, last = (int(table["start_ns"].search_sorted(moment, side)) for side in ("left", "right"))
+    starts = table["start_ns"].to_numpy()
+    first, last = int(np.searchsorted(starts, moment, "left")), int(np.searchsorted(starts, moment, "right"))
     found = table["call"].slice(first, last - first).eq(call).arg_true()
     return (thread, first + int(found[0])) if len(found) else None
 
