@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.by_cells import group_by_cells
-from tracekit.comparison.cells import find_cells
+from tracekit.comparison.cells import evened, find_cells
 from tracekit.comparison.matching import check_partition
 from tracekit.model.provenance import (
     CompiledActivity,
@@ -99,3 +99,33 @@ def test_without_provenance_of_both_sides_alignment_does_all():
     assert cells is not None
     assert {cell.how for cell in cells} <= {"anchors", "names", "unmatched"}
     assert find_cells(replace(a, sequence=None), b) == (None, ())
+
+
+def test_provenance_is_of_no_use_across_runs_or_backwards():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    a = replace(a, path="one/eager-light.json", sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
+    b = replace(b, path="one/compiled-light.json", sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
+    for one, other, reason in (
+        (a, replace(b, path="two/compiled-light.json"), "the sides are of two runs"),
+        (b, a, "it leads from an eager form to a compiled one"),
+    ):
+        cells, (amiss,) = find_cells(one, other)
+        assert cells is not None
+        assert all(cell.how != "provenance" for cell in cells)
+        assert reason in amiss
+
+
+def test_a_side_whose_steps_are_alike_is_repeated_beside_one_whose_steps_are_not():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    a = replace(a, sequence=Sequence(EAGER, 1, "own"))
+    b = replace(b, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"))
+    one, other = evened(a, b)
+    assert one.sequence is not None
+    assert other.sequence is not None
+    assert (len(one.sequence.activities), one.sequence.per_step) == (8, 1 / 2)
+    assert other.sequence == b.sequence
+    cells, _ = find_cells(one, other)
+    assert cells is not None
+    groups = group_by_cells(one.sequence, other.sequence, cells)
+    assert sum(group.delta_us for group in groups) == 10 + 2 / 2 - 14
+    assert evened(a, a) == (a, a)

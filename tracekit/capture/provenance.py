@@ -15,6 +15,7 @@ import inspect
 import json
 import re
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -198,9 +199,19 @@ def _tag_added(tag: str) -> Iterator[None]:
         settings.cache_key_tag = before
 
 
+def _could_not_read(what: str, error: Exception) -> str:
+    return f"{what} could not be read ({type(error).__name__}: {error})"
+
+
 def _under_its_own_tag(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
     def compiling(graph_module: Any, *arguments: Any, **options: Any) -> Any:
-        with _tag_added(_digest(graph_module, collection.names)):
+        try:
+            digest = _digest(graph_module, collection.names)
+        except Exception as error:  # noqa: BLE001 (no compilation may fail for being asked about)
+            collection.problems.append(_could_not_read("a graph", error))
+            # Found in no cache, and of no use in any.
+            digest = uuid.uuid4().hex
+        with _tag_added(digest):
             return real(graph_module, *arguments, **options)
 
     return compiling
@@ -231,8 +242,8 @@ def _keeping(real: Callable[..., Any], collection: Collection) -> Callable[..., 
                 "lines": list(getattr(debug, "_inductor_pre_grad_node_stack_trace", ())),
             }
             setattr(graph, KEPT, json.dumps(kept, default=list))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            collection.problems.append(f"a graph's nodes could not be read ({type(error).__name__}: {error})")
+        except Exception as error:  # noqa: BLE001 (no compilation may fail for being asked about)
+            collection.problems.append(_could_not_read("a graph's nodes", error))
 
     return construct
 

@@ -126,12 +126,19 @@ def _load_sides(
 def _with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
     """Both sides, with the operators of the trace at `place` where they lack their own."""
     from tracekit.cli.sides import borrow_operators, load_side
+    from tracekit.comparison.matching import lacks_operators
     from tracekit.errors import TracekitError
 
     lender = load_side(place, reading=reading).sequence
     if lender is None or lender.operators == "none":
         raise TracekitError(f"{place} holds no operators to lend: record it with ProfilerActivity.CPU and shapes")
-    return borrow_operators(one, lender), borrow_operators(other, lender)
+    borrowed = borrow_operators(one, lender), borrow_operators(other, lender)
+    for side in borrowed:
+        if side.sequence and side.sequence.operators == "lent" and lacks_operators(side.sequence):
+            raise TracekitError(
+                f"{place} lends operators to few of {side.label}'s kernels: it is of another model, size or compilation"
+            )
+    return borrowed
 
 
 def _label(side: Side, place: str) -> str:

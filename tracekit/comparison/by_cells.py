@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 from tracekit.comparison.describing import describe, is_library
 from tracekit.comparison.evidence import find_evidence
@@ -74,7 +75,7 @@ def _shapes(piece: Piece) -> Hashable:
 
 
 def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak | None) -> KernelGroup:
-    first = pieces[0]
+    first, typical = pieces[0], _typical(pieces)
     kind = kind_of(first)
     a = _members((each for piece in pieces for each in piece.a), a_per_step)
     b = _members((each for piece in pieces for each in piece.b), b_per_step)
@@ -89,10 +90,22 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak
         delta_us=sum(member.total_us for member in b) - sum(member.total_us for member in a),
         where=first.cell.where if len(pieces) == 1 else _places(pieces),
         repeats=repeats,
-        evidence=find_evidence(kind, first.a, first.b),
+        evidence=find_evidence(kind, typical.a, typical.b),
         traffic=_traffic(pieces, a_per_step if first.a else b_per_step),
-        rates=_rates(first, peak),
+        rates=_rates(typical, peak),
     )
+
+
+def _typical(pieces: list[Piece]) -> Piece:
+    """One piece, with the mean times of all."""
+    a, b = (
+        tuple(
+            replace(some[0], duration_us=fmean(each.duration_us for each in some))
+            for some in zip(*(getattr(piece, side) for piece in pieces), strict=True)
+        )
+        for side in ("a", "b")
+    )
+    return Piece(pieces[0].cell, a, b)
 
 
 def _traffic(pieces: list[Piece], per_step: float) -> Traffic | None:

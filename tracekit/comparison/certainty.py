@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Side
+from tracekit.model.comparison import Coverage, Side
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
 MOST_WITH_SHAPES = 0.5
+#: Below this share of GPU time matched the two may be different work.
+LEAST_MATCHED = 0.9
 
 
 def find_doubts(*sides: Side) -> tuple[str, ...]:
     """A sentence for each side whose kernels are matched by less than operators with shapes, with what mends it."""
     return tuple(doubt for side in sides if (doubt := _doubt(side)) is not None)
+
+
+def find_strangers(coverage: Coverage | None) -> tuple[str, ...]:
+    """A sentence where so little was matched that the sides may not be the same model."""
+    if coverage is None or min(coverage.a_time_matched, coverage.b_time_matched) >= LEAST_MATCHED:
+        return ()
+    a, b = coverage.a_time_matched, coverage.b_time_matched
+    matched = f"{a:.0%} of A's GPU time and {b:.0%} of B's"
+    return (f"Only {matched} could be matched: are both sides the same model, at the same sizes?",)
 
 
 def _doubt(side: Side) -> str | None:

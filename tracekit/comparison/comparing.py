@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.bound import find_bound
-from tracekit.comparison.cells import find_cells
-from tracekit.comparison.certainty import find_doubts
+from tracekit.comparison.cells import evened, find_cells
+from tracekit.comparison.certainty import find_doubts, find_strangers
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
 from tracekit.comparison.findings import find_all
@@ -23,10 +23,12 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
-    a, b, warnings = _alike(a, b)
+    a, b, warnings = _alike(*evened(a, b))
     verdict, timing_warnings = judge(a, b, order)
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
+    told = (*amiss, *warnings)
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
+    coverage = measure_coverage(groups) if groups else None
     comparison = Comparison(
         a=a,
         b=b,
@@ -34,9 +36,9 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         deltas=measure_deltas(a, b),
         waterfall=build_waterfall(a, b, groups),
         groups=groups,
-        coverage=measure_coverage(groups) if groups else None,
+        coverage=coverage,
         findings=(),
-        warnings=(*timing_warnings, *find_unfairness(a, b), *find_doubts(a, b), *amiss, *warnings),
+        warnings=(*timing_warnings, *find_unfairness(a, b), *find_strangers(coverage), *find_doubts(a, b), *told),
         a_bound=find_bound(a, a.sequence),
         b_bound=find_bound(b, b.sequence),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.comparison.describing import is_library
 from tracekit.model.comparison import GroupKind
-from tracekit.model.sequence import Activity
+from tracekit.model.sequence import Activity, Operator
 
 LOW_PRECISION = ("c10::BFloat16", "c10::Half")
 #: How names of products in single precision read, where operators do not tell.
@@ -14,16 +14,43 @@ SINGLE_PRECISION = ("f32f32_f32f32", "sgemm", "tf32")
 #: How kernels say that they add a bias or apply an activation to what they have multiplied.
 EPILOGUES = ("_bias", "epilogue", "relu", "gelu")
 
+#: A kernel that takes so many times as long does not do the same.
+CLEARLY = 1.25
+
 #: Characters of a kernel's name that are shown.
 LONGEST_NAME = 48
 
 
 def find_evidence(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity]) -> tuple[str, ...]:
     """Sentences, for groups with a library kernel that did not stay as it was; none for others."""
-    if kind in ("unchanged", "unmatched", "eliminated", "added") or not any(map(is_library, (*a, *b))):
+    if kind == "unchanged":
+        return tuple(_slower(a, b))
+    if kind in ("unmatched", "eliminated", "added") or not any(map(is_library, (*a, *b))):
         return ()
     found = (_lost_attention, _single_precision, _lost_epilogue, _copies, _split, _other_kernel)
     return tuple(sentence for find in found for sentence in find(a, b))
+
+
+def _slower(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    """The same library kernel takes clearly longer or shorter, in this place."""
+    before, after = (max(filter(is_library, side), key=_duration, default=None) for side in (a, b))
+    if before is None or after is None or not before.duration_us:
+        return
+    factor = after.duration_us / before.duration_us
+    if 1 / CLEARLY < factor < CLEARLY:
+        return
+    one, other = before.operator, after.operator
+    told = one is not None and other is not None and one.dims and other.dims and one.dims != other.dims
+    why = f" Its inputs were {_sizes(one)} and are {_sizes(other)}." if told and one and other else ""
+    yield f"The same kernel takes {after.duration_us:.1f} us a call instead of {before.duration_us:.1f}.{why}"
+
+
+def _duration(activity: Activity) -> float:
+    return activity.duration_us
+
+
+def _sizes(operator: Operator) -> str:
+    return ", ".join("x".join(map(str, dims)) for dims in operator.dims if dims)
 
 
 def _lost_attention(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
@@ -57,6 +84,8 @@ def _is_single(activity: Activity) -> bool:
 
 
 def _lost_epilogue(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    if _same_product(a, b):
+        return
     if _has_epilogue(a) and not _has_epilogue(b) and any(each.family == "gemm" for each in b if is_library(each)):
         own = [each for each in b if not is_library(each) and each.family in ("pointwise", "copy", "triton")]
         by = (
@@ -67,6 +96,12 @@ def _lost_epilogue(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str
             else ""
         )
         yield f"The product no longer adds the bias or applies the activation itself{by}."
+
+
+def _same_product(a: Sequence[Activity], b: Sequence[Activity]) -> bool:
+    """The same kernel adds the bias, or does not, as it did."""
+    before, after = ({each.name for each in side if is_library(each)} for side in (a, b))
+    return bool(before & after)
 
 
 def _has_epilogue(activities: Sequence[Activity]) -> bool:
@@ -92,7 +127,7 @@ def _copies(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
         return
     more = _laying_out(b) - _laying_out(a)
     if more > 0:
-        yield f"{more} more {'kernel lays' if more == 1 else 'kernels lay'} out inputs or results for it."
+        yield f"{more} more {'kernel prepares' if more == 1 else 'kernels prepare'} inputs or results for it."
 
 
 def _laying_out(activities: Sequence[Activity]) -> int:

@@ -26,7 +26,7 @@ def rates_of(activity: Activity, peak: Peak | None, output: tuple[int, ...] | No
     For a call of several kernels this is of the one that computes, so it errs on the fast side; the others have none.
     """
     operator, us = activity.operator if computes(activity) else None, activity.duration_us
-    size = bytes_of(operator) if operator else None
+    size = _believable(bytes_of(operator) if operator else None, us, peak)
     flops = flops_of(operator, output) if operator else None
     bandwidth = size / us / 1e3 if size is not None and us else None
     arithmetic = flops / us / 1e6 if flops is not None and us else None
@@ -39,6 +39,12 @@ def rates_of(activity: Activity, peak: Peak | None, output: tuple[int, ...] | No
         bandwidth_share=bandwidth / peak.gb_per_s if bandwidth is not None and peak else None,
         arithmetic_share=arithmetic / top if arithmetic is not None and top else None,
     )
+
+
+def _believable(size: int | None, us: float, peak: Peak | None) -> int | None:
+    """None for more bytes than the device's memory could have moved: a cache served them, or the call did not touch all
+    of its inputs. Which, nobody can tell."""
+    return None if size is not None and peak and size > peak.gb_per_s * us * 1e3 else size
 
 
 def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:

@@ -74,6 +74,8 @@ REDUCING = tuple(
 )
 
 TRITON = "triton_"
+#: Operators that read some rows of an input: how many, its size does not say.
+PICKING = ("embedding", "gather", "index", "scatter")
 COMPUTING = ("gemm", "attention", "convolution", "triton")
 
 
@@ -82,7 +84,7 @@ def bytes_of(operator: Operator) -> int | None:
     if len(operator.dims) != len(operator.dtypes) or not any(operator.dims):
         return None
     if operator.name.startswith(TRITON):
-        return _of_triton(operator)
+        return None if any(word in operator.name for word in PICKING) else _of_triton(operator)
     if is_counted(operator.name):
         return _of_product(operator) or _of_attention(operator)
     if operator.name in FILLING:

@@ -54,6 +54,14 @@ GROUPS = (
     "does not prove that they do the same work."
 )
 
+GROUPS_BY_PROVENANCE = (
+    "Inductor was asked, while it compiled, which operators each of its launches stands for; one eager call more, not "
+    "timed, told which operator launched each kernel. Operators of both are the same where module, line and operator "
+    "agree, several in one place by their order. What Inductor lists for several kernels is counted for the one with "
+    "the shortest list; kernels that cannot be told apart are one group. What this leaves is matched by operators, "
+    "shapes and order."
+)
+
 GROUPS_BY_WORK = (
     "Matrix products, attention and convolutions of the same shapes are the same work on both sides and tie the two "
     "sequences of kernels together; a few calls may have changed places. What stands between them belongs together "
@@ -89,6 +97,11 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
         if comparison.a_bound or comparison.b_bound:
             yield "What a form is bound by", BOUND
         yield "Kernels and launches", KERNELS
-        by_names = any(group.how == "names" for group in comparison.groups)
-        yield "Kernel groups", GROUPS if by_names or not comparison.groups else GROUPS_BY_WORK
+        yield "Kernel groups", _groups({group.how for group in comparison.groups})
     yield "Step", STEP
+
+
+def _groups(ways: set[str]) -> str:
+    if "provenance" in ways:
+        return GROUPS_BY_PROVENANCE
+    return GROUPS if "names" in ways or not ways else GROUPS_BY_WORK

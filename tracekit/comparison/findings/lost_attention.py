@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.comparison import Comparison, Finding, KernelGroup
 
 #: B keeps less than this share of A's attention time.
 LOST = 0.1
@@ -11,15 +11,16 @@ LOST = 0.1
 def find_lost_attention(comparison: Comparison) -> Finding | None:
     """Found when A's attention kernels are gone from B and B spends more on matrix products.
 
-    The saving is the extra time of the matrix products over what attention took, without the softmax beside them; None
-    when there is none.
+    The saving is what the groups that lost it take longer; where none is known, the extra time of the matrix products
+    over what attention took. None when there is none.
     """
     a, b = comparison.a, comparison.b
     attention, kept = a.family_us("attention"), b.family_us("attention")
     gemm_us = b.family_us("gemm") - a.family_us("gemm")
     if not attention or kept >= LOST * attention or gemm_us <= 0:
         return None
-    extra_us = gemm_us - (attention - kept)
+    lost_us = [group.delta_us for group in comparison.groups if group.kind == "defused" and _tells(group)]
+    extra_us = sum(lost_us) if lost_us else gemm_us - (attention - kept)
     return Finding(
         code="lost_attention",
         severity="warning",
@@ -32,3 +33,7 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
         saving_us=extra_us if extra_us > 0 else None,
         advice=None,
     )
+
+
+def _tells(group: KernelGroup) -> bool:
+    return any(sentence.startswith("The attention kernel") for sentence in group.evidence)

@@ -21,7 +21,7 @@ REACH = 6
 MOST = 48
 
 #: What it costs to go on to another kernel: later in order, earlier, and right behind a library call.
-FORWARD, BACKWARD, NEW_STRETCH = 0.6, 1.2, 0.2
+FORWARD, BACKWARD, NEW_STRETCH = 0.6, 1.2, 0.1
 #: What it costs to leave an operator out.
 LEFT_OUT = -0.2
 #: What it costs for each library call that the kernel stands too early or too late, and what at most. The next call

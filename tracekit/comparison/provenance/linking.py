@@ -255,10 +255,11 @@ def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterato
             yield f"{missing} {side} activities of the run that was asked where they come from are not in the recording"
     inexact = Counter(each.exact for each in placed)[False]
     if inexact:
-        yield f"{inexact} groups of compiled activities could be of several launch sites"
+        yield f"{inexact} groups of compiled activities could be of several launch sites: each is one with them"
     approximate = sum(not each.exact for each in join.joined)
     if approximate:
-        yield f"{approximate} of {len(join.joined)} eager operators were linked approximately"
+        of = f"{approximate} of {len(join.joined)} eager operators"
+        yield f"{of} were linked to their launches by elimination, not one by one"
     if join.wrong_sizes:
         yield f"{join.wrong_sizes} operators have an output of another size than the work they were linked to"
     if join.unmatched:

@@ -200,14 +200,20 @@ def _module(node: GraphNode, graph: CompiledGraph, call: GraphCall) -> str:
 def _sites_of_nodes(graph: CompiledGraph) -> dict[int, tuple[int, ...]]:
     """Every node that does work, in order, and the sites that do it; none where it needed no launch.
 
-    What is computed again in several kernels counts once, for the first of them; a library call comes before them. A
-    site that would be left with nothing is a part of its first node's work: a copy into the layout that a convolution
-    wants, or a copy that a view has become.
+    Of a node in several kernels only one counts: of library calls the first, then the generated kernel with the fewest
+    nodes. Inductor lists for some kernels whatever their inputs come from, and what a kernel is there for is in a short
+    list. A site that would be left with nothing is a part of its first node's work, of those that no library does: one
+    of several kernels with the same list, a copy into the layout that a convolution wants, or one that a view has
+    become.
     """
     owners: dict[int, list[int]] = {i: [] for i, node in enumerate(graph.nodes) if not _is_view(node)}
-    for site in sorted(range(len(graph.sites)), key=lambda i: (is_generated(graph.sites[i].kernel), i)):
-        nodes = _nodes_of_site(graph, site)
-        work = [i for i in nodes if not _is_view(graph.nodes[i])]
+    listed = [_nodes_of_site(graph, site) for site in range(len(graph.sites))]
+    works = [[i for i in nodes if not _is_view(graph.nodes[i])] for nodes in listed]
+    generated = [is_generated(site.kernel) for site in graph.sites]
+    for site in sorted(range(len(graph.sites)), key=lambda i: (generated[i], generated[i] * len(works[i]), i)):
+        nodes, work = listed[site], works[site]
+        if generated[site]:
+            work = [i for i in work if not any(not generated[owner] for owner in owners[i])] or work
         free = [i for i in work if not owners[i]]
         for i in free or work[:1] or nodes[:1]:
             owners.setdefault(i, []).append(site)

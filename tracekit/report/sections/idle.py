@@ -37,7 +37,10 @@ def cause_table(comparison: Comparison) -> Table | None:
             Column("What it means", numeric=False),
         ),
         rows=tuple(rows),
-        note="Causes are as recorded, which lengthens idle time.",
+        note=(
+            "Causes are as recorded, which lengthens idle time. What the light recording cannot tell apart, for want "
+            "of operators, is divided as in the rich one."
+        ),
     )
 
 

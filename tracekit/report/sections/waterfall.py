@@ -50,6 +50,9 @@ def waterfall_note(comparison: Comparison) -> str:
     told = [f"{closes} Idle parts are as recorded."]
     if added:
         told.append(f"Recording added {' and '.join(added)}, to which causes is not known: one part takes it back.")
+    back = next((part.delta_us for part in waterfall.parts if part.label == "recording"), 0.0)
+    if abs(back) > abs(waterfall.b_us - waterfall.a_us) / 2:
+        told.append("It is more than half of the whole change: single idle parts may be of another sign without it.")
     if lacking:
         told.append(f"Recordings do not show {' and '.join(lacking)}: that is in the residual.")
     return " ".join(told)
