@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+import threading
 from typing import Any
 
 import click
@@ -107,13 +108,27 @@ def main() -> None:
 
 def run() -> None:
     """The program."""
-    if sys.argv[1:2] in READERS:
-        _spare_what_readers_do_not_use()
+    if sys.argv[1:2] not in READERS:
+        main(prog_name="tracekit")
+        return
+    _spare_what_readers_do_not_use()
     try:
         main(prog_name="tracekit")
-    finally:
-        # There is no garbage worth collecting at the end.
-        gc.freeze()
+    except SystemExit as end:
+        _leave(end)
+
+
+def _leave(end: SystemExit) -> None:
+    """Ends the process at once: taking apart what was read took 40 ms of every run. Output is written and threads are
+    waited for as ever; what goes wrong there goes the ordinary way."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if end.code is None or isinstance(end.code, int):
+        os._exit(end.code or 0)
+    raise end
 
 
 def _spare_what_readers_do_not_use() -> None:

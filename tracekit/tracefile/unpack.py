@@ -29,7 +29,7 @@ GZIP_FRAME = 31
 
 #: Bytes read at a time, and bytes of the pieces that are handed on.
 READ_BYTES = 1 << 18
-PIECE_BYTES = 1 << 19
+PIECE_BYTES = 1 << 20
 ZSTD_BYTES = 1 << 8
 RESCUE_BYTES = 1 << 12
 QUEUED = 3
