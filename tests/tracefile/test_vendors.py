@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
-from tests.traces import Json, make_event, make_trace
+from tests.traces import Json, make_event, make_op, make_trace
 
 from tracekit.analysis import analyze
 
@@ -98,3 +99,36 @@ def test_beginnings_without_ends_are_counted(tmp_path: Path) -> None:
     ended = {"ph": "E", "cat": "cpu_op", "pid": 1, "tid": 2, "ts": 0}
     trace = make_trace(tmp_path, [*trace_of("NVIDIA"), begun, ended])
     assert trace.skipped == {"begun and never ended": 1, "an end without a beginning": 1}
+
+
+def begun(at: float, name: str, thread: int = 1) -> Json:
+    return {"ph": "B", "cat": "cpu_op", "name": name, "pid": 1, "tid": thread, "ts": at}
+
+
+def ended(at: float, name: str | None = None, thread: int = 1) -> Json:
+    event: Json = {"ph": "E", "pid": 1, "tid": thread, "ts": at}
+    return event if name is None else {**event, "name": name}
+
+
+def lengths(folder: Path, events: list[Json]) -> tuple[dict[str, float], dict[str, int]]:
+    trace = make_trace(folder, events)
+    host = trace.host.select("name", us=(pl.col("end_ns") - pl.col("start_ns")) / 1e3)
+    return dict(host.iter_rows()), trace.skipped
+
+
+def test_the_last_that_began_ends_first(tmp_path: Path) -> None:
+    events = [begun(0, "outer"), begun(1, "inner"), begun(1, "other", thread=2), ended(3), ended(9), ended(5, thread=2)]
+    assert lengths(tmp_path, events) == ({"outer": 9, "inner": 2, "other": 4}, {})
+
+
+def test_an_end_with_a_name_belongs_to_the_last_beginning_of_that_name(tmp_path: Path) -> None:
+    # What overlaps instead of nesting is counted, not given another's length.
+    crossed = [begun(0, "a"), begun(5, "b"), ended(10, "a"), ended(15, "b")]
+    assert lengths(tmp_path, crossed) == ({"a": 10}, {"begun and never ended": 1})
+
+
+def test_what_began_in_one_piece_of_the_file_may_end_in_another(tmp_path: Path) -> None:
+    filling = [make_op(2 + i / 1e4, 2.00001 + i / 1e4, name=f"filling {i}") for i in range(9000)]
+    found, skipped = lengths(tmp_path, [begun(0, "long"), *filling, ended(9, "long")])
+    assert (tmp_path / "trace.json").stat().st_size > 1 << 20
+    assert (found["long"], skipped) == (9, {})
