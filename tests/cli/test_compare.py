@@ -255,3 +255,9 @@ def test_the_report_says_what_shows_that_a_library_kernel_was_exchanged(folder: 
     assert "2 matrix products are computed in float32, before in bfloat16" in report
     page = (folder / "reports/vit_eager-vs-vit_default.html").read_text()
     assert "2 matrix products are computed in float32, before in bfloat16" in page
+
+
+def test_a_lender_of_another_model_is_refused() -> None:
+    result = run(VIT[0], DATA / "vit_reduce-overhead.json.gz", "--ops", DATA / "flux_default.json.gz")
+    assert result.exit_code == 1
+    assert "lends operators to few of vit_reduce-overhead's kernels" in result.stderr

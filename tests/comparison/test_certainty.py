@@ -5,8 +5,8 @@ from dataclasses import replace
 from tests.sequences import eager, make_sequence, product
 from tests.sides import make_side
 
-from tracekit.comparison.certainty import find_doubts
-from tracekit.model.comparison import Side
+from tracekit.comparison.certainty import find_doubts, find_strangers
+from tracekit.model.comparison import Coverage, Side
 from tracekit.model.sequence import Sequence
 
 WORK = make_sequence([product(64, 64, 64, call=0), eager("add", (64, 64), call=1)])
@@ -31,3 +31,9 @@ def test_operators_without_shapes_are_said_to_be() -> None:
     )
     (doubt,) = find_doubts(side(replace(WORK, activities=tuple(bare))))
     assert "record_shapes" in doubt
+
+
+def test_sides_that_hardly_match_may_be_of_different_models() -> None:
+    (warning,) = find_strangers(Coverage(0.302, 0.167))
+    assert warning.startswith("Only 30% of A's GPU time and 17% of B's could be matched")
+    assert find_strangers(Coverage(0.99, 0.95)) == find_strangers(None) == ()

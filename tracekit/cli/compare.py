@@ -134,7 +134,7 @@ def _with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> 
         raise TracekitError(f"{place} holds no operators to lend: record it with ProfilerActivity.CPU and shapes")
     borrowed = borrow_operators(one, lender), borrow_operators(other, lender)
     for side in borrowed:
-        if side.sequence and side.sequence.operators == "lent" and lacks_operators(side.sequence):
+        if side.sequence and lacks_operators(side.sequence):
             raise TracekitError(
                 f"{place} lends operators to few of {side.label}'s kernels: it is of another model, size or compilation"
             )
