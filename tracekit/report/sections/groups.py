@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import MISSING, count, count_change, duration, duration_change, percent, size
@@ -92,9 +94,8 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
 def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
     """Where the groups with the largest change come from in the model, and how much memory traffic they save; None
     where nothing of that is known."""
-    told = [group for group in comparison.groups if group.kind != "unchanged" and (group.where or group.traffic)][
-        :limit
-    ]
+    known = (group for group in comparison.groups if group.kind != "unchanged" and (group.where or group.traffic))
+    told = tuple(islice(known, limit))
     if not told:
         return None
     texts = (Column("Kernels", numeric=False), Column("Modules and lines", numeric=False))
