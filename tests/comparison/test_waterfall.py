@@ -43,23 +43,29 @@ def test_unprofiled_walls_are_the_ends_where_both_sides_have_them():
     assert total(waterfall) == pytest.approx(waterfall.b_us)
 
 
-def test_what_recording_added_to_one_side_more_than_to_the_other_is_taken_back():
-    a, b = make_pair(scaled(1.2), scaled(0.8))
+def test_idle_parts_are_without_what_recording_added_and_tell_what_was_recorded():
+    # Both have 137 us of idle time in a call and 400 us in a recorded step.
+    a = make_side("a", make_analysis(causes={"op_dispatch": 0.75, "device": 0.25}), make_form())
+    b = make_side("b", make_analysis(causes={"op_dispatch": 0.9, "device": 0.1}), make_form())
     waterfall = waterfall_of(a, b)
-    added_to_a, added_to_b = a.lengthened_idle_us, b.lengthened_idle_us
-    assert added_to_a == pytest.approx(800 / 2 - (1200.3 - 1726 / 2))
-    assert part(waterfall, "recording") == pytest.approx(added_to_a - added_to_b)
+    # The GPU's own idle time is as recorded, the host's takes the rest of the call's.
+    assert part(waterfall, "device") == pytest.approx(400 * (0.1 - 0.25))
+    assert part(waterfall, "op_dispatch") == pytest.approx(-part(waterfall, "device"))
+    recorded = {each.label: each.recorded_delta_us for each in waterfall.parts if each.kind == "idle"}
+    assert recorded == pytest.approx({"op_dispatch": 60, "device": -60})
     assert waterfall.residual_us == pytest.approx(0, abs=1e-6)
 
 
-def test_idle_parts_are_as_recorded_the_profiler_s_own_among_them():
+def test_the_profiler_s_own_idle_time_is_not_the_call_s():
     a = make_side("a", make_analysis(causes={"op_dispatch": 0.5, "launch_call": 0.3, "profiler": 0.2}), make_form())
     b = make_side("b", make_analysis(causes={"device": 1.0}), make_form())
+    idle_us = 137.0
+    assert (a.unprofiled_idle_us, b.unprofiled_idle_us) == (pytest.approx(idle_us), pytest.approx(idle_us))
     waterfall = waterfall_of(a, b)
-    assert part(waterfall, "op_dispatch") == pytest.approx(-400 * 0.5)
-    assert part(waterfall, "profiler") == pytest.approx(-400 * 0.2)
-    assert part(waterfall, "device") == pytest.approx(400)
-    assert waterfall.residual_us == pytest.approx(0)
+    assert part(waterfall, "op_dispatch") == pytest.approx(-idle_us * 5 / 8)
+    assert part(waterfall, "launch_call") == pytest.approx(-idle_us * 3 / 8)
+    assert part(waterfall, "profiler") == 0
+    assert part(waterfall, "device") == pytest.approx(idle_us)
 
 
 def test_a_call_a_little_shorter_than_its_work_had_no_idle_time():
@@ -72,8 +78,7 @@ def test_a_call_a_little_shorter_than_its_work_had_no_idle_time():
 def test_idle_time_that_the_recording_does_not_show_is_in_the_residual():
     a = make_side("a", make_analysis(idle_us=0, causes={}), make_form(wall_us=STEADY))
     waterfall = waterfall_of(a, make_side("b", make_analysis(), make_form()))
-    assert part(waterfall, "op_dispatch") == pytest.approx(300)
-    assert part(waterfall, "recording") == pytest.approx(-263)
+    assert part(waterfall, "op_dispatch") == pytest.approx(0.75 * 137)
     assert waterfall.residual_us == pytest.approx(-137.25)
     assert total(waterfall) == pytest.approx(waterfall.b_us)
 

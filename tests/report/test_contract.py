@@ -69,7 +69,7 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
     assert list(told["verdict"]) == ["result", "speedup", "ci95", "noise_floor", "a_wall_us", "b_wall_us"]
     assert list(told["deltas"]) == ["kernels", "launches", "busy_us", "idle_us"]
     assert list(told["waterfall"]) == ["basis", "a_us", "b_us", "parts", "residual_us"]
-    assert list(told["waterfall"]["parts"][0]) == ["kind", "label", "delta_us"]
+    assert list(told["waterfall"]["parts"][0]) == ["kind", "label", "delta_us", "recorded_delta_us"]
     assert list(told["groups"][0]) == [
         "kind",
         "label",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.comparison import Basis, KernelGroup, Side, Waterfall, WaterfallPart, comparable
@@ -17,18 +17,15 @@ OTHER_KERNELS = "other GPU work"
 SAME_KERNELS = "unchanged kernels"
 OVERLAP = "overlap correction"
 OUTSIDE = "work launched outside the steps"
-#: Not a cause of idle time, but what of the idle parts is the recording's doing.
-RECORDING = "recording"
 
 
 def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:
     """None when a side has no figures of one GPU (idle time of several does not add up to wall time), and when one was
     read per step and the other whole.
 
-    The ends are the unprofiled median walls where both sides have them and their recordings were read by steps. Idle
-    parts are the changes of what was recorded. Recording lengthens idle time, by how much is measured, by which causes
-    of it nobody can say: where it did so by more on one side than on the other, a part of its own takes that back. Else
-    the ends are the recorded windows. What is left is the residual.
+    The ends are the unprofiled median walls where both sides have them and their recordings were read by steps; idle
+    parts are then without what recording added to each side (`Side.calibrated_idle_by_cause`), and idle time that a
+    recording does not show is in the residual. Else the ends are the recorded windows, and idle parts as recorded.
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
         return None
@@ -36,7 +33,7 @@ def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfal
         return None
     basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
-    parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b), *(_recording(a, b) if basis == "unprofiled" else ()))
+    parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b, basis))
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
 
@@ -67,21 +64,17 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     return (*parts, WaterfallPart("gpu", OVERLAP, overlap))
 
 
-def _recording(a: Side, b: Side) -> tuple[WaterfallPart, ...]:
-    """What recording added to A's idle time less what it added to B's: the idle parts hold it, the calls do not. Where
-    a recording shows less idle time than the calls have, it added nothing, and nobody knows what is missing."""
-    added_to_a, added_to_b = (max(side.lengthened_idle_us or 0.0, 0.0) for side in (a, b))
-    return (WaterfallPart("idle", RECORDING, added_to_a - added_to_b),) if added_to_a or added_to_b else ()
-
-
 def _outside(side: Side) -> float:
     return side.analysis.gpu.outside_us / side.steps if side.analysis.gpu else 0.0
 
 
-def _idle_parts(a: Side, b: Side) -> tuple[WaterfallPart, ...]:
-    a_causes, b_causes = a.idle_by_cause(), b.idle_by_cause()
-    return tuple(
-        WaterfallPart("idle", cause, b_causes.get(cause, 0.0) - a_causes.get(cause, 0.0))
-        for cause in IDLE_CAUSES
-        if cause in a_causes or cause in b_causes
-    )
+def _idle_parts(a: Side, b: Side, basis: Basis) -> tuple[WaterfallPart, ...]:
+    recorded = _change_by_cause(a.idle_by_cause(), b.idle_by_cause())
+    if basis == "trace":
+        return tuple(WaterfallPart("idle", cause, us) for cause, us in recorded.items())
+    calibrated = _change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
+    return tuple(WaterfallPart("idle", cause, calibrated[cause], us) for cause, us in recorded.items())
+
+
+def _change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
+    return {cause: b.get(cause, 0.0) - a.get(cause, 0.0) for cause in IDLE_CAUSES if cause in a or cause in b}

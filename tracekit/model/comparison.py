@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from tracekit.model.calibration import shrink_idle
+
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
     from tracekit.model.provenance import CompiledSites, EagerOps
@@ -81,6 +83,15 @@ class Side:
         return self.analysis.gpu.busy_us / self.steps if self.analysis.gpu else None
 
     @property
+    def busy_differs_us(self) -> float | None:
+        """By how much GPU busy time per step differs between this side's two recordings: what it is certain to. None
+        without a rich recording of the same kind of window."""
+        rich = self.rich
+        if self.busy_us is None or rich is None or rich.gpu is None or rich.window.kind != self.analysis.window.kind:
+            return None
+        return abs(rich.gpu.busy_us / max(rich.window.steps, 1) - self.busy_us)
+
+    @property
     def recorded_idle_us(self) -> float | None:
         """GPU idle time per step as the recording shows it, which profiling has lengthened."""
         return self.analysis.gpu.idle_us / self.steps if self.analysis.gpu else None
@@ -148,11 +159,19 @@ class Side:
 
     @property
     def lengthened_idle_us(self) -> float | None:
-        """How much more idle time per step the recording shows than unprofiled calls have; to which causes it was added
-        nobody can say. None where either is not known."""
+        """How much more idle time per step the recording shows than unprofiled calls have. None where either is not
+        known."""
         if self.recorded_idle_us is None or self.unprofiled_idle_us is None:
             return None
         return self.recorded_idle_us - self.unprofiled_idle_us
+
+    def calibrated_idle_by_cause(self) -> dict[str, float] | None:
+        """Idle time of the unprofiled call by cause, in microseconds: as recorded, less what recording added by
+        `shrink_idle`. It adds up to `unprofiled_idle_us`, or to less where the recording shows less. None where the
+        call's idle time is not known."""
+        if self.unprofiled_idle_us is None:
+            return None
+        return shrink_idle(self.idle_by_cause(), self.unprofiled_idle_us)
 
     def _idle_shares(self) -> dict[str, float]:
         light = _causes(self.analysis)
@@ -213,9 +232,13 @@ class Deltas:
 
 @dataclass(frozen=True, slots=True)
 class WaterfallPart:
+    """A change from A to B. `recorded_delta_us` is an idle part's change as the recordings show it, where `delta_us` is
+    without what recording added; None for all others."""
+
     kind: Literal["gpu", "idle"]
     label: str
     delta_us: float
+    recorded_delta_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

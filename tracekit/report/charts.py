@@ -119,14 +119,17 @@ def _families(comparison: Comparison) -> tuple[Chart, ...]:
 def _causes(comparison: Comparison) -> Chart | None:
     if comparison.a.analysis.idle is None or comparison.b.analysis.idle is None:
         return None
-    a, b = comparison.a.idle_by_cause(), comparison.b.idle_by_cause()
+    a, b = comparison.a.calibrated_idle_by_cause(), comparison.b.calibrated_idle_by_cause()
+    how = "unprofiled calls"
+    if a is None or b is None:
+        a, b, how = comparison.a.idle_by_cause(), comparison.b.idle_by_cause(), "as recorded"
     values = {
         cause_words(cause): (a.get(cause, 0.0) / 1e3, b.get(cause, 0.0) / 1e3) for cause in causes_present(comparison)
     }
     return (
         _paired(
             "idle-causes",
-            f"Idle time by cause in milliseconds, as recorded, {shared_scope(comparison)}",
+            f"Idle time by cause in milliseconds, {how}, {shared_scope(comparison)}",
             values,
             comparison,
             "ms",

@@ -55,6 +55,7 @@ def _derived(side: Side, top: int) -> dict[str, Any]:
         "recorded_idle_share": side.recorded_idle_share,
         "slowdown": side.slowdown,
         "recorded_idle_by_cause_us": side.idle_by_cause(),
+        "unprofiled_idle_by_cause_us": side.calibrated_idle_by_cause(),
     }
     return {"per_step": per_step, "rich": _analysis(side.rich, top) if side.rich else None}
 

@@ -27,8 +27,9 @@ BUSY = (
 
 IDLE_UNPROFILED = (
     "Unprofiled wall time less GPU busy time. Its causes are those of the idle time in the recording, which is longer: "
-    "what the host thread that launched the next kernel was doing meanwhile. How much recording added is said beside "
-    "them; what it added to one side more than to the other the waterfall takes back in a part of its own."
+    "what the host thread that launched the next kernel was doing meanwhile. What recording added is taken from them: "
+    "the profiler's own events first, then all of the host's causes by one factor, the GPU's own last. Idle time that "
+    "no recording shows has no cause and is in the residual."
 )
 
 IDLE_RECORDED = (

@@ -13,16 +13,15 @@ HOST_CAUSES = ("op_dispatch", "launch_call", "guards", "python")
 def find_launch_bound(comparison: Comparison) -> Finding | None:
     """Found when B, compiled without CUDA graphs, leaves the GPU idle over 40 % of the call, mostly for the host.
 
-    The saving is all the idle time that the host's work explains, as recorded but no more than there is without the
-    profiler: what CUDA graphs can save at most.
+    The saving is all idle time of the unprofiled call that the host's work explains: what CUDA graphs can save at most.
     """
     side = comparison.b
     wall, idle = side.wall_us, side.unprofiled_idle_us
     if wall is None or idle is None or idle <= IDLE_SHARE * wall or _uses_graphs(side) or not _is_compiled(side):
         return None
-    causes = side.idle_by_cause()
-    host, recorded = sum(causes.get(cause, 0.0) for cause in HOST_CAUSES), sum(causes.values())
-    if host <= recorded / 2:
+    causes = side.calibrated_idle_by_cause() or {}
+    host, known = sum(causes.get(cause, 0.0) for cause in HOST_CAUSES), sum(causes.values())
+    if host <= known / 2:
         return None
     return Finding(
         code="launch_bound",
@@ -30,10 +29,10 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
         title="The GPU waits for the host",
         evidence=(
             f"{idle / wall:.0%} of the unprofiled call ({idle / 1e3:.3f} of {wall / 1e3:.3f} ms) the GPU is idle; "
-            f"dispatch, launch calls, guards and Python explain {host / recorded:.0%} of the recorded idle time. "
+            f"dispatch, launch calls, guards and Python explain {host / known:.0%} of what is known of it. "
             "No CUDA graph was launched."
         ),
-        saving_us=min(host, idle),
+        saving_us=host,
         advice=profile_command(side.settings, mode="reduce-overhead") if side.settings else None,
     )
 

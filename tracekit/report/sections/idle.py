@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap
 from tracekit.model.comparison import Comparison, Side
 from tracekit.report.names import clipped, printable
@@ -12,6 +15,10 @@ from tracekit.report.words import CAUSES, cause_words, scope, shared_scope
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2
+#: Less than a nanosecond is rounding.
+SMALLEST_US = 1e-3
+
+Causes = Mapping[str, float]
 
 
 def causes_present(comparison: Comparison) -> tuple[str, ...]:
@@ -21,44 +28,75 @@ def causes_present(comparison: Comparison) -> tuple[str, ...]:
 
 def cause_table(comparison: Comparison) -> Table | None:
     """Idle time by cause on both sides; None when a side has no GPU figures."""
-    if comparison.a.analysis.idle is None or comparison.b.analysis.idle is None:
+    a, b = comparison.a, comparison.b
+    if a.analysis.idle is None or b.analysis.idle is None:
         return None
+    true_a, true_b = a.calibrated_idle_by_cause(), b.calibrated_idle_by_cause()
+    if true_a is None or true_b is None:
+        return _recorded_table(comparison)
+    return _calibrated_table(comparison, true_a, true_b)
+
+
+RECORDED_NOTE = (
+    "As recorded, which lengthens idle time. What the light recording cannot tell apart, for want of operators, is "
+    "divided as in the rich one."
+)
+CALIBRATED_NOTE = (
+    "Idle time of unprofiled calls is wall time less GPU busy time. A and B are the recorded causes without what "
+    "recording added, under the assumption that it lengthened all the host's causes alike and the GPU's own not. What "
+    "the light recording cannot tell apart, for want of operators, is divided as in the rich one."
+)
+
+
+def _recorded_table(comparison: Comparison) -> Table:
     a, b = comparison.a.idle_by_cause(), comparison.b.idle_by_cause()
     rows = [
-        (cause_words(cause), *_change(a.get(cause, 0.0), b.get(cause, 0.0)), CAUSES.get(cause, ("", ""))[1])
+        (cause_words(cause), *_change(a.get(cause, 0.0), b.get(cause, 0.0)), _meaning(cause))
         for cause in causes_present(comparison)
     ]
-    rows += _sums(comparison, sum(a.values()), sum(b.values()))
+    whole = ("all idle time", *_change(math.fsum(a.values()), math.fsum(b.values())), "")
+    columns = (*map(Column, ("A", "B", "Change")), Column("What it means", numeric=False))
+    return _cause_table(comparison, columns, (*rows, whole), RECORDED_NOTE)
+
+
+def _calibrated_table(comparison: Comparison, true_a: Causes, true_b: Causes) -> Table:
+    a, b = comparison.a.idle_by_cause(), comparison.b.idle_by_cause()
+    rows = [
+        (
+            cause_words(cause),
+            *_change(true_a.get(cause, 0.0), true_b.get(cause, 0.0)),
+            duration(a.get(cause, 0.0)),
+            duration(b.get(cause, 0.0)),
+            _meaning(cause),
+        )
+        for cause in causes_present(comparison)
+    ]
+    a_us, b_us = (side.unprofiled_idle_us or 0.0 for side in (comparison.a, comparison.b))
+    unseen = [us - math.fsum(true.values()) for us, true in ((a_us, true_a), (b_us, true_b))]
+    if max(unseen) > SMALLEST_US:
+        rows.append(("no recording shows it", *_change(*unseen), "", "", "idle in unprofiled calls alone"))
+    whole = (duration(math.fsum(a.values())), duration(math.fsum(b.values())))
+    rows.append(("all idle time", *_change(a_us, b_us), *whole, ""))
+    columns = (
+        *map(Column, ("A", "B", "Change", "A recorded", "B recorded")),
+        Column("What it means", numeric=False),
+    )
+    return _cause_table(comparison, columns, tuple(rows), CALIBRATED_NOTE)
+
+
+def _cause_table(
+    comparison: Comparison, columns: tuple[Column, ...], rows: tuple[tuple[str, ...], ...], note: str
+) -> Table:
     return Table(
         caption=f"Idle time by cause, {shared_scope(comparison)}",
-        columns=(
-            Column("Cause", numeric=False),
-            *map(Column, ("A", "B", "Change")),
-            Column("What it means", numeric=False),
-        ),
-        rows=tuple(rows),
-        note=(
-            "Causes are as recorded, which lengthens idle time. What the light recording cannot tell apart, for want "
-            "of operators, is divided as in the rich one."
-        ),
+        columns=(Column("Cause", numeric=False), *columns),
+        rows=rows,
+        note=note,
     )
 
 
-Row = tuple[str, str, str, str, str]
-
-
-def _sums(comparison: Comparison, a_us: float, b_us: float) -> list[Row]:
-    """All idle time as recorded, and what of it unprofiled calls have too where that is known of both sides."""
-    whole = ("all idle time, as recorded", *_change(a_us, b_us), "")
-    ends = [(side.lengthened_idle_us, side.unprofiled_idle_us) for side in (comparison.a, comparison.b)]
-    (a_longer, a_true), (b_longer, b_true) = ends
-    if a_longer is None or b_longer is None or a_true is None or b_true is None:
-        return [whole]
-    return [
-        whole,
-        ("less what recording added", *_change(-a_longer, -b_longer), "to which causes it added is not known"),
-        ("idle time of unprofiled calls", *_change(a_true, b_true), "unprofiled wall time less GPU busy time"),
-    ]
+def _meaning(cause: str) -> str:
+    return CAUSES.get(cause, ("", ""))[1]
 
 
 def _change(a_us: float, b_us: float) -> tuple[str, str, str]:

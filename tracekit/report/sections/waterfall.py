@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tracekit.model.comparison import Comparison, WaterfallPart
 from tracekit.report.names import short_kernel_name
-from tracekit.report.numbers import duration, duration_change
+from tracekit.report.numbers import duration, duration_change, percent
 from tracekit.report.table import Column, Table
 from tracekit.report.words import cause_words, shared_scope
 
 
 def part_label(part: WaterfallPart, limit: int = 64) -> str:
-    if (part.kind, part.label) == ("idle", "recording"):
-        return "idle that only recording added, taken back"
     return f"idle: {cause_words(part.label)}" if part.kind == "idle" else f"GPU: {short_kernel_name(part.label, limit)}"
 
 
@@ -20,23 +20,28 @@ def waterfall_table(comparison: Comparison) -> Table | None:
     waterfall = comparison.waterfall
     if waterfall is None:
         return None
-    ends = "unprofiled wall time" if waterfall.basis == "unprofiled" else "recorded window"
-    level, rows = waterfall.a_us, [(f"A: {comparison.a.label}, {ends}", "", duration(waterfall.a_us))]
+    calibrated = waterfall.basis == "unprofiled"
+    ends = "unprofiled wall time" if calibrated else "recorded window"
+    level, rows = waterfall.a_us, [(f"A: {comparison.a.label}, {ends}", "", duration(waterfall.a_us), "")]
     for part in waterfall.parts:
         level += part.delta_us
-        rows.append((part_label(part), duration_change(part.delta_us), duration(level)))
-    rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us)))
-    rows.append((f"B: {comparison.b.label}, {ends}", "", duration(waterfall.b_us)))
+        recorded = part.recorded_delta_us
+        shown = duration_change(recorded) if recorded is not None else ""
+        rows.append((part_label(part), duration_change(part.delta_us), duration(level), shown))
+    rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
+    rows.append((f"B: {comparison.b.label}, {ends}", "", duration(waterfall.b_us), ""))
+    columns = (Column("Part", numeric=False), Column("Change"), Column("Time so far"), Column("As recorded"))
+    kept = len(columns) if calibrated else len(columns) - 1
     return Table(
         caption=f"From A to B, {shared_scope(comparison)}",
-        columns=(Column("Part", numeric=False), Column("Change"), Column("Time so far")),
-        rows=tuple(rows),
+        columns=columns[:kept],
+        rows=tuple(row[:kept] for row in rows),
         note=waterfall_note(comparison),
     )
 
 
 def waterfall_note(comparison: Comparison) -> str:
-    """That it closes, and what the residual comes from where that is known."""
+    """That it closes, what became of the time that recording added, and what the residual holds where that is known."""
     closes = "The changes add up: A, every part and the residual make B."
     waterfall = comparison.waterfall
     if waterfall is None or waterfall.basis == "trace":
@@ -45,14 +50,25 @@ def waterfall_note(comparison: Comparison) -> str:
         (f"{letter}'s", side.lengthened_idle_us)
         for letter, side in zip("AB", (comparison.a, comparison.b), strict=True)
     ]
-    added = [f"{duration(us)} to {whose} idle time" for whose, us in sides if us is not None and us >= 0]
+    added = [f"{duration(us)} to {whose} idle time" for whose, us in sides if us is not None and us > 0]
     lacking = [f"{duration(-us)} of {whose} idle time" for whose, us in sides if us is not None and us < 0]
-    told = [f"{closes} Idle parts are as recorded."]
+    told = [closes, *_certainty(comparison)]
     if added:
-        told.append(f"Recording added {' and '.join(added)}, to which causes is not known: one part takes it back.")
-    back = next((part.delta_us for part in waterfall.parts if part.label == "recording"), 0.0)
-    if abs(back) > abs(waterfall.b_us - waterfall.a_us) / 2:
-        told.append("It is more than half of the whole change: single idle parts may be of another sign without it.")
+        told.append(
+            f"Recording added {' and '.join(added)}. Idle parts are without it, under the assumption that recording"
+            " lengthened all the host's causes alike and the GPU's own not."
+        )
     if lacking:
         told.append(f"Recordings do not show {' and '.join(lacking)}: that is in the residual.")
     return " ".join(told)
+
+
+def _certainty(comparison: Comparison) -> Iterator[str]:
+    """How far GPU time can be trusted, and with it idle time, which is the rest of the call."""
+    differs = [
+        f"{duration(us)} ({percent(us / side.busy_us)}) of {letter}'s"
+        for letter, side in zip("AB", (comparison.a, comparison.b), strict=True)
+        if (us := side.busy_differs_us) is not None and side.busy_us
+    ]
+    if differs:
+        yield f"Two recordings differ by {' and '.join(differs)} GPU time: so much of the GPU parts may be noise."
