@@ -85,7 +85,8 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
         "rates",
     ]
     assert list(told["coverage"]) == ["a_time_matched", "b_time_matched"]
-    assert list(told["findings"][0]) == ["code", "severity", "title", "evidence", "saving_us", "advice"]
+    keys = ["code", "severity", "title", "evidence", "saving_us", "advice", "changes", "places"]
+    assert list(told["findings"][0]) == keys
     assert told["a"]["label"] == "eager"
     assert told["a"]["settings"]["workload"] == "flux"
     assert list(told["a"]["analysis"]["kernels"])[-1] == "top"

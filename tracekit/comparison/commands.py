@@ -6,12 +6,17 @@ import shlex
 
 from tracekit.model.run import Settings
 
+#: Options of `tracekit profile` that hold a setting, in the order they are written.
+OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "steps", "pretrained")
 
-def profile_command(settings: Settings, *, mode: str) -> str:
-    """Profiles the same work again, compiled in another mode."""
-    words = ["tracekit", "profile", settings.workload, "--compiled", "--mode", mode, "--size", settings.size]
-    words += ["--dtype", settings.dtype, "--scope", settings.scope, "--batch-size", str(settings.batch_size)]
-    for option, value in (("--height", settings.height), ("--width", settings.width), ("--steps", settings.steps)):
-        words += [option, str(value)] if value is not None else []
-    words += ["--pretrained", settings.pretrained] if settings.pretrained else []
+
+def profile_command(settings: Settings, **changes: str) -> str:
+    """Profiles the same work again, with some settings changed: `profile_command(settings, mode="reduce-overhead")`."""
+    words = ["tracekit", "profile", settings.workload, "--compiled"]
+    for name in OPTIONS:
+        value = changes.get(name, getattr(settings, name))
+        words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
+    dynamic = changes.get("dynamic", settings.dynamic)
+    if dynamic is not None:
+        words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
     return shlex.join(words)

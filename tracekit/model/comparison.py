@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from tracekit.model.calibration import shrink_idle
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.rates import Rates, Traffic
-    from tracekit.model.run import Environment, FormResult, Settings
+    from tracekit.model.run import Component, Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
@@ -40,7 +40,7 @@ class Side:
     so is `rich`, the analysis of the run's rich recording: it tells operators and shapes, but its times are distorted.
     `sequence` is what the GPU did activity by activity, with the light recording's times; None where it was not asked
     for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
-    where it was not.
+    where it was not. `components` are the workload's parts, empty for a bare trace.
     """
 
     label: str
@@ -52,6 +52,7 @@ class Side:
     rich: Analysis | None = None
     sequence: Sequence | None = None
     provenance: EagerOps | CompiledSites | None = None
+    components: tuple[Component, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -292,13 +293,30 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
+class TracePlace:
+    """A stretch of a recording: `start_us` counts from the start of the window that was read of the file at `path`."""
+
+    path: str
+    start_us: float
+    duration_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
+    """What a reader should know or do. `saving_us` is what following the advice would save of a call at most, by
+    estimate; None where nobody can say. `advice` is the command to try or the line to change. `changes` are the options
+    of `tracekit profile` that the advice changes (`mode` to its new value), empty where it is no other run. `places`
+    is where the recording shows it, the longest first.
+    """
+
     code: str
     severity: Severity
     title: str
     evidence: str
     saving_us: float | None
     advice: str | None
+    changes: dict[str, str] = field(default_factory=dict)
+    places: tuple[TracePlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,12 @@ from tracekit.comparison.findings.graphed_launches import find_graphed_launches
 from tracekit.comparison.findings.launch_bound import find_launch_bound
 from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.comparison.findings.more_gpu_time import find_more_gpu_time
+from tracekit.comparison.findings.pageable_copies import find_pageable_copies
 from tracekit.comparison.findings.profiler_distortion import find_profiler_distortion
 from tracekit.comparison.findings.recompiled_during_timing import find_recompiled_during_timing
+from tracekit.comparison.findings.single_precision import find_single_precision
+from tracekit.comparison.findings.synchronising_calls import find_synchronising_calls
+from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
 from tracekit.model.comparison import Comparison, Finding
 
 #: The most serious first. A new finding is one file here and one line below.
@@ -21,6 +25,10 @@ FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
     find_lost_attention,
     find_more_gpu_time,
     find_launch_bound,
+    find_synchronising_calls,
+    find_pageable_copies,
+    find_single_precision,
+    find_uncompiled_component,
     find_graphed_launches,
     find_fewer_kernels,
     find_profiler_distortion,

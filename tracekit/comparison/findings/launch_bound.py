@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
+from tracekit.comparison.gap_places import gaps_of_cause
 from tracekit.model.comparison import Comparison, Finding, Side
 
 #: An idle share above this is launch-bound, if the host's own work is the leading cause.
 IDLE_SHARE = 0.4
 HOST_CAUSES = ("op_dispatch", "launch_call", "guards", "python")
+GRAPHS = {"mode": "reduce-overhead"}
 
 
 def find_launch_bound(comparison: Comparison) -> Finding | None:
@@ -33,7 +35,9 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
             "No CUDA graph was launched."
         ),
         saving_us=host,
-        advice=profile_command(side.settings, mode="reduce-overhead") if side.settings else None,
+        advice=profile_command(side.settings, **GRAPHS) if side.settings else None,
+        changes=GRAPHS if side.settings else {},
+        places=gaps_of_cause(side, HOST_CAUSES),
     )
 
 

@@ -28,7 +28,7 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
         evidence=(
             f"Attention kernels took {attention / 1e3:.3f} ms in {a.label} and take {kept / 1e3:.3f} ms in "
             f"{b.label}, where matrix products take {gemm_us / 1e3:.3f} ms more: attention is likely computed as "
-            "matrix products and a softmax."
+            "matrix products and a softmax." + _types(comparison)
         ),
         saving_us=extra_us if extra_us > 0 else None,
         advice=None,
@@ -37,3 +37,9 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
 
 def _tells(group: KernelGroup) -> bool:
     return any(sentence.startswith("The attention kernel") for sentence in group.evidence)
+
+
+def _types(comparison: Comparison) -> str:
+    """That the products are of float32 where they are: half of what they cost."""
+    evidence = {line for group in comparison.groups if _tells(group) for line in group.evidence}
+    return " The products are of float32." if any("float32" in line or "fp32" in line for line in evidence) else ""

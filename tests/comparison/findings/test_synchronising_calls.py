@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime
+from tracekit.model.comparison import Finding, Side
+from tracekit.model.provenance import EagerOp, EagerOps
+
+from ...sides import make_analysis, make_form, make_side, scaled
+
+ITEM = SyncTime("cudaStreamSynchronize", count=6, idle_after_us=240.0, where="aten::_local_scalar_dense", drained=4)
+END = SyncTime("cudaDeviceSynchronize", count=2, idle_after_us=0.0, where=None, drained=0)
+
+
+def with_syncs(side: Side, *syncs: SyncTime) -> Side:
+    idle = side.analysis.idle
+    assert isinstance(idle, IdleSummary)
+    gap = IdleGap(0, 12.5, 60.0, {"sync_wait": 60.0}, None, "gemm", sync="cudaStreamSynchronize")
+    return replace(side, analysis=replace(side.analysis, idle=replace(idle, syncs=syncs, largest=(gap,))))
+
+
+def sides(*syncs: SyncTime) -> tuple[Side, Side]:
+    a = make_side("eager", make_analysis(), make_form("eager", scaled(1.5)))
+    return a, with_syncs(make_side("compiled", make_analysis(), make_form("compiled", scaled(1.3))), *syncs)
+
+
+def found(a: Side, b: Side) -> Finding | None:
+    return next((each for each in compare(a, b).findings if each.code == "synchronising_calls"), None)
+
+
+def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
+    finding = found(*sides(ITEM, END))
+    assert finding is not None
+    # 240 us behind four waits in two steps.
+    assert finding.saving_us == pytest.approx(120)
+    assert "2 times a call" in finding.evidence
+    assert "0.120 ms in all, 9% of the call" in finding.evidence
+    assert "aten::_local_scalar_dense" in finding.evidence
+    assert [(place.start_us, place.duration_us) for place in finding.places] == [(12.5, 60.0)]
+
+
+def test_the_line_is_named_where_the_eager_call_was_asked():
+    a, b = sides(ITEM)
+    op = EagerOp("aten._local_scalar_dense.default", "head", "model.py:12", (), 2, None)
+    other = EagerOp("aten.add.Tensor", "head", "model.py:13", (), 2, None)
+    finding = found(replace(a, provenance=EagerOps(1, "2.13.0", (op, other, op))), b)
+    assert finding is not None
+    assert "Made by aten::_local_scalar_dense at model.py:12." in finding.evidence
+
+
+def test_the_operator_is_found_in_a_place_with_module_and_line():
+    words = Place("aten::_local_scalar_dense", "Head_0", "model.py(12): forward").words
+    a, b = sides(replace(ITEM, where=words))
+    op = EagerOp("aten._local_scalar_dense.default", "head", "model.py:14", (), 2, None)
+    finding = found(replace(a, provenance=EagerOps(1, "2.13.0", (op,))), b)
+    assert finding is not None
+    assert "at model.py:14" in finding.evidence
+
+
+def test_the_wait_at_the_end_of_a_call_is_none():
+    assert found(*sides(END)) is None
+
+
+def test_a_wait_under_a_fiftieth_of_the_call_is_not_told():
+    assert found(*sides(replace(ITEM, idle_after_us=50.0))) is None
+
+
+def test_no_more_is_promised_than_the_call_is_idle():
+    finding = found(*sides(replace(ITEM, idle_after_us=1800.0)))
+    assert finding is not None
+    # The recording shows 900 us a step; the unprofiled call of 1300.3 us holds 863 us of work.
+    assert finding.saving_us == pytest.approx(1300.325 - 863, abs=0.5)
+
+
+def test_copies_that_wait_are_told_by_another_finding():
+    assert found(*sides(replace(ITEM, call="cudaMemcpyAsync"))) is None

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
+from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.run import Component
+
+from ...sides import EAGER, make_analysis, make_form, make_settings, make_side, scaled
+
+NORM = "layer_norm"
+PARTS = (Component("transformer", 10, True), Component("vae", 5, False))
+
+
+def group(kind: str, a_us: float, b_us: float, *where: str, name: str = NORM) -> KernelGroup:
+    return KernelGroup(
+        kind,  # type: ignore[arg-type]
+        name,
+        "provenance",
+        (GroupMember(name, 1, a_us),),
+        (GroupMember(name, 1, b_us),),
+        0,
+        b_us - a_us,
+        where,
+    )
+
+
+FUSED = group("fused", 100.0, 25.0, "transformer.norm")
+
+
+def comparison(*groups: KernelGroup, scope: str = "transformer") -> Comparison:
+    a = make_side("eager", make_analysis(EAGER), make_form("eager", scaled(1.5)))
+    b = make_side("compiled", make_analysis(EAGER), make_form("compiled", scaled(1.3)))
+    b = replace(b, components=PARTS, settings=make_settings(scope=scope))
+    return replace(compare(a, b), groups=groups)
+
+
+def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_fusion_would_save():
+    finding = find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "vae.decoder.norm")))
+    assert finding is not None
+    assert finding.title == "vae is not compiled, and has kernels to fuse"
+    assert finding.saving_us == pytest.approx(60 * 0.75)
+    assert "kept 25% of its time" in finding.evidence
+    assert finding.changes == {"scope": "all"}
+    assert finding.advice is not None
+    assert "--scope all" in finding.advice
+
+
+def test_what_the_compiled_part_kept_unchanged_is_no_other_component_s():
+    assert find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "transformer.norm"))) is None
+
+
+def test_products_are_not_to_be_fused():
+    products = group("unchanged", 60.0, 60.0, "vae.decoder.conv", name="gemm_128x64")
+    assert find_uncompiled_component(comparison(FUSED, products)) is None
+
+
+def test_without_fused_groups_nobody_knows_what_fusion_saves():
+    assert find_uncompiled_component(comparison(group("unchanged", 60.0, 60.0, "vae.norm"))) is None
+
+
+def test_what_is_compiled_whole_has_nothing_left_out():
+    left = group("unchanged", 60.0, 60.0, "vae.norm")
+    assert find_uncompiled_component(comparison(FUSED, left, scope="all")) is None
+
+
+def test_a_little_is_not_told():
+    assert find_uncompiled_component(comparison(FUSED, group("unchanged", 20.0, 20.0, "vae.norm"))) is None

@@ -1,0 +1,43 @@
+"""Does the host stand still for copies from or to pageable memory?"""
+
+from __future__ import annotations
+
+import math
+
+from tracekit.comparison.findings.synchronising_calls import exposing
+from tracekit.comparison.gap_places import gaps_behind
+from tracekit.model.analysis import KernelTime
+from tracekit.model.comparison import Comparison, Finding, Side
+
+#: Less than this share of the call is not worth a line.
+WORTH_SAYING = 0.02
+
+
+def find_pageable_copies(comparison: Comparison) -> Finding | None:
+    """Found when idle time behind copies that held the host is over 2 % of B's call, and pageable memory was copied.
+    The saving is that idle time: a copy from pinned memory lets the host go on."""
+    side = comparison.b
+    copies, call_us = _pageable(side), side.wall_us or side.span_us
+    syncs = [sync for sync in exposing(side) if "memcpy" in sync.call.lower()]
+    lost_us = math.fsum(sync.idle_after_us for sync in syncs) / side.steps
+    if not copies or not call_us or lost_us < WORTH_SAYING * call_us:
+        return None
+    number, copy_us = sum(copy.count for copy in copies) / side.steps, math.fsum(copy.total_us for copy in copies)
+    return Finding(
+        code="pageable_copies",
+        severity="warning",
+        title=f"Copies of pageable memory hold {side.label} up",
+        evidence=(
+            f"{number:g} copies from or to pageable memory take {copy_us / side.steps / 1e3:.3f} ms a call; the host "
+            f"waits for them, and the GPU is idle for {lost_us / 1e3:.3f} ms behind them, "
+            f"{lost_us / call_us:.0%} of the call."
+        ),
+        saving_us=lost_us if side.unprofiled_idle_us is None else min(lost_us, side.unprofiled_idle_us),
+        advice="tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU",
+        places=gaps_behind(side, {sync.call for sync in syncs}),
+    )
+
+
+def _pageable(side: Side) -> list[KernelTime]:
+    copies = side.analysis.copies
+    return [each for each in copies.by_name if "pageable" in each.name.lower()] if copies else []

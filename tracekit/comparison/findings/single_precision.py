@@ -1,0 +1,70 @@
+"""Do products run in float32 in a model of 16 bits?"""
+
+from __future__ import annotations
+
+import math
+
+from tracekit.comparison.findings.lost_attention import find_lost_attention
+from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.sequence import Activity
+
+#: Less than this share of GPU time is not worth a line.
+WORTH_SAYING = 0.02
+LIBRARY = ("gemm", "attention", "convolution")
+HALVES = ("bfloat16", "float16")
+HALF_TYPES = ("c10::BFloat16", "c10::Half")
+
+
+def find_single_precision(comparison: Comparison) -> Finding | None:
+    """Found when products of float32 take over 2 % of B's GPU time though the model is of 16 bits: the run's settings
+    say so, or most of the other products are. Where they come of a lost attention kernel that finding counts them.
+
+    The saving is half of their time: 16 bits move half the bytes, and no GPU with such units multiplies them at less
+    than twice the rate.
+    """
+    side = comparison.b
+    products = _products(side)
+    single = [each for each in products if _type(each) == "float"]
+    if not single or side.sequence is None or not side.busy_us or not _is_half(side, products):
+        return None
+    us = math.fsum(each.duration_us for each in single) * side.sequence.per_step
+    if us < WORTH_SAYING * side.busy_us or find_lost_attention(comparison):
+        return None
+    number = len(single) * side.sequence.per_step
+    names = ", ".join(dict.fromkeys(each.operator.name for each in single if each.operator))
+    return Finding(
+        code="single_precision",
+        severity="warning",
+        title=f"{side.label} multiplies in float32",
+        evidence=(
+            f"{number:g} products a call have float32 inputs ({names}) and take {us / 1e3:.3f} ms, "
+            f"{us / side.busy_us:.0%} of GPU time, where the model is of 16 bits. {_why(comparison, single)}"
+        ),
+        saving_us=us / 2,
+        advice=None,
+    )
+
+
+def _products(side: Side) -> list[Activity]:
+    activities = side.sequence.activities if side.sequence else ()
+    return [each for each in activities if each.family in LIBRARY and each.operator and each.operator.dtypes]
+
+
+def _type(activity: Activity) -> str:
+    """The type of the first input that is a tensor of numbers."""
+    types = activity.operator.dtypes if activity.operator else ()
+    return next((each for each in types if each in ("float", *HALF_TYPES)), "")
+
+
+def _is_half(side: Side, products: list[Activity]) -> bool:
+    if side.settings is not None:
+        return side.settings.dtype in HALVES
+    half = sum(each.duration_us for each in products if _type(each) in HALF_TYPES)
+    return half > sum(each.duration_us for each in products) / 2
+
+
+def _why(comparison: Comparison, single: list[Activity]) -> str:
+    before = [each for each in _products(comparison.a) if _type(each) == "float"]
+    if len(before) < len(single):
+        return f"Compiling brought them: {comparison.a.label} has {len(before)} of them in all that was read."
+    return f"{comparison.a.label} has them too: look for .float() and for buffers of float32."

@@ -1,0 +1,81 @@
+"""Does the GPU run dry because the program waits for it in the middle of a call?"""
+
+from __future__ import annotations
+
+import math
+
+from tracekit.comparison.gap_places import gaps_behind
+from tracekit.comparison.provenance.names import plain_name
+from tracekit.model.analysis import SyncTime
+from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.provenance import EagerOps
+
+#: Less than this share of the call is not worth a line.
+WORTH_SAYING = 0.02
+#: So many lines of the program are named.
+MOST_LINES = 3
+
+
+def find_synchronising_calls(comparison: Comparison) -> Finding | None:
+    """Found when idle time that synchronising calls exposed is over 2 % of B's call; copies that block have a finding
+    of their own. The saving is that idle time as recorded, but no more than the unprofiled call has."""
+    side = comparison.b
+    syncs = [sync for sync in exposing(side) if "memcpy" not in sync.call.lower()]
+    lost_us = math.fsum(sync.idle_after_us for sync in syncs) / side.steps
+    call_us = side.wall_us or side.span_us
+    if not call_us or lost_us < WORTH_SAYING * call_us:
+        return None
+    count = sum(sync.drained for sync in syncs) / side.steps
+    lines = _lines(comparison, syncs)
+    told = f" Made by {', '.join(lines)}." if lines else " Where from was not recorded."
+    idle_us = side.unprofiled_idle_us
+    return Finding(
+        code="synchronising_calls",
+        severity="warning",
+        title=f"{side.label} waits for the GPU in the middle of a call",
+        evidence=(
+            f"{count:g} times a call the GPU runs dry because the host waits in {_names(syncs)}, and is then idle for "
+            f"{lost_us / 1e3:.3f} ms in all, {lost_us / call_us:.0%} of the call.{told}"
+        ),
+        saving_us=lost_us if idle_us is None else min(lost_us, idle_us),
+        advice="keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() wait",
+        places=gaps_behind(side, {sync.call for sync in syncs}),
+    )
+
+
+def exposing(side: Side) -> list[SyncTime]:
+    """The synchronising calls of the light recording behind which the GPU ran dry."""
+    idle = side.analysis.idle
+    return [sync for sync in idle.syncs if sync.drained and sync.idle_after_us > 0] if idle else []
+
+
+def _names(syncs: list[SyncTime]) -> str:
+    return ", ".join(dict.fromkeys(sync.call for sync in syncs))
+
+
+def _lines(comparison: Comparison, syncs: list[SyncTime]) -> list[str]:
+    """The operators that waited, as the richer recording of B tells them, with the lines that call them."""
+    side, calls = comparison.b, {sync.call for sync in syncs}
+    known = side.host.idle.syncs if side.host.idle else ()
+    operators = dict.fromkeys(sync.where for sync in known if sync.call in calls and sync.drained and sync.where)
+    eager = comparison.a.provenance
+    lines = _lines_of(eager, operators) if isinstance(eager, EagerOps) else []
+    return (lines or list(operators))[:MOST_LINES]
+
+
+def _lines_of(eager: EagerOps, operators: dict[str, None]) -> list[str]:
+    """Copies are left out: only some of them wait, and the operator does not say which."""
+    wanted = {plain_name(_operator(each)): _operator(each) for each in operators} if operators else {}
+    wanted.pop("copy", None)
+    return list(
+        dict.fromkeys(
+            f"{wanted[plain_name(op.name)]} at {op.line}"
+            for op in eager.ops
+            if op.line and plain_name(op.name) in wanted and not op.backward
+        )
+    )
+
+
+def _operator(place: str) -> str:
+    """The operator that `Place.words` begins with."""
+    return place.partition(" in ")[0].partition(",")[0]

@@ -1,0 +1,75 @@
+"""Is a part of the model left out of the compiled scope that has much to fuse?"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+from tracekit.comparison.commands import profile_command
+from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
+
+#: Less than this share of the call's GPU time is not worth a line.
+WORTH_SAYING = 0.03
+#: Families of kernels that the compiler fuses.
+FUSIBLE = ("pointwise", "normalization", "reduction", "copy")
+
+
+def find_uncompiled_component(comparison: Comparison) -> Finding | None:
+    """Found when kernels that could be fused take over 3 % of B's GPU time in a component that was not compiled.
+
+    Needs the modules of kernels (provenance) and fused groups in this very run: the saving supposes that the component
+    would keep the same share of such kernels' time as the compiled ones did.
+    """
+    side, kept = comparison.b, _kept_share(comparison)
+    if kept is None or kept >= 1 or not side.busy_us or side.settings is None or not _knows_parts(side):
+        return None
+    by_component = _fusible_time(comparison)
+    if not by_component:
+        return None
+    component = max(by_component, key=lambda each: by_component[each])
+    us = by_component[component]
+    if us < WORTH_SAYING * side.busy_us:
+        return None
+    return Finding(
+        code="uncompiled_component",
+        severity="info",
+        title=f"{component} is not compiled, and has kernels to fuse",
+        evidence=(
+            f"Element-wise work, norms, reductions and copies of {component} take {us / 1e3:.3f} ms of GPU time a call,"
+            f" {us / side.busy_us:.0%}. What was fused in the compiled part kept {kept:.0%} of its time."
+        ),
+        saving_us=us * (1 - kept),
+        advice=profile_command(side.settings, scope="all"),
+        changes={"scope": "all"},
+    )
+
+
+def _knows_parts(side: Side) -> bool:
+    return side.settings is not None and side.settings.scope != "all" and len(side.components) > 1
+
+
+def _kept_share(comparison: Comparison) -> float | None:
+    """How much of their time fused groups kept; None without any."""
+    fused = [group for group in comparison.groups if group.kind == "fused" and group.how == "provenance"]
+    before = math.fsum(member.total_us for group in fused for member in group.a)
+    return math.fsum(member.total_us for group in fused for member in group.b) / before if before else None
+
+
+def _fusible_time(comparison: Comparison) -> dict[str, float]:
+    """GPU time per call of B's kernels that could be fused, by component that was not compiled."""
+    kernels = comparison.b.analysis.kernels
+    families = {each.name: each.family for each in kernels.by_name} if kernels else {}
+    uncompiled = {each.name for each in comparison.b.components if not each.compiled}
+    found: dict[str, float] = defaultdict(float)
+    for group in comparison.groups:
+        component = _component(group)
+        if group.kind == "unchanged" and component in uncompiled:
+            found[component] += math.fsum(each.total_us for each in group.b if families.get(each.name) in FUSIBLE)
+    return found
+
+
+def _component(group: KernelGroup) -> str:
+    """The component that all of the group's modules are in; empty where there are several or none is known."""
+    modules = [place for place in group.where if ":" not in place]
+    components = {each.partition(".")[0] for each in modules}
+    return components.pop() if len(components) == 1 else ""
