@@ -261,3 +261,23 @@ def test_a_lender_of_another_model_is_refused() -> None:
     result = run(VIT[0], DATA / "vit_reduce-overhead.json.gz", "--ops", DATA / "flux_default.json.gz")
     assert result.exit_code == 1
     assert "lends operators to few of vit_reduce-overhead's kernels" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--gate", "kernels<=+0"), 0),
+        (("--gate", "wall<=+3%", "--gate", "kernels<=-5"), 3),
+        (("--gate", "recompiles<=0"), 4),
+        (("--gate", "recompiles<=0", "--inconclusive", "pass"), 0),
+        (("--gate", "recompiles<=0", "--inconclusive", "fail"), 3),
+        (("--gate", "recompiles<0"), 1),
+    ],
+)
+def test_a_gate_ends_with_its_outcome(folder: Path, options: tuple[str, ...], code: int) -> None:
+    result = run(make_run_folder(folder), *options)
+    assert result.exit_code == code, result.output
+    if code != 1:
+        # The report is written whatever comes of the gate.
+        assert (folder / "reports/flux-compiled.html").is_file()
+        assert "Gate: " in (folder / "reports/flux-compiled.md").read_text()

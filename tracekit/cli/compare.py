@@ -10,8 +10,11 @@ import click
 if TYPE_CHECKING:
     from tracekit.cli.reading import Reading
     from tracekit.model.comparison import Comparison, Side
+    from tracekit.model.gate import Outcome
     from tracekit.model.run import FormName, Run
 
+#: What a gate ends with.
+GATE_EXITS: dict[Outcome, int] = {"pass": 0, "fail": 3, "inconclusive": 4}
 FORMS = click.Choice(("eager", "compiled"))
 
 
@@ -39,10 +42,24 @@ FORMS = click.Choice(("eager", "compiled"))
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The report: PATH.html, or a folder for it; reports if not given."
 )
+@click.option(
+    "--gate",
+    multiple=True,
+    metavar="CONDITION",
+    help='What B must keep to, like "wall<=+3%"; exit code 3 if it does not, 4 if that cannot be told (docs/gate.md).',
+)
+@click.option(
+    "--inconclusive",
+    type=click.Choice(("pass", "fail")),
+    help="End with the exit code of this if a gate cannot be decided.",
+)
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the comparison as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="End with exit code 2, not 1, if a recording is damaged.")
 @click.option("--no-cache", is_flag=True, help="Read the files anew, and keep nothing of them.")
+@click.pass_context
 def compare(
+    context: click.Context,
+    /,
     a: str,
     b: str | None,
     form_a: FormName | None,
@@ -52,6 +69,8 @@ def compare(
     ops: str | None,
     cpu: bool,
     out: Path | None,
+    gate: tuple[str, ...],
+    inconclusive: Outcome | None,
     json_path: str | None,
     no_cache: bool,
     strict: bool,
@@ -61,14 +80,18 @@ def compare(
     Each is a trace file, its URL, - for standard input, or a run folder. A run folder alone is compared with itself:
     eager with compiled.
     """
+    from dataclasses import replace
+
     from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
     from tracekit.cli.reading import Reading, parse_steps
     from tracekit.cli.sides import interrupted_run, raise_if_damaged, write_report
     from tracekit.comparison import compare as compare_sides
+    from tracekit.comparison.gate import check, parse_conditions
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
 
     check_output_path("--json", json_path, a, b, ops)
+    conditions = parse_conditions(",".join(gate)) if gate else ()
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     one, other, run = _load_sides(a, b, (form_a, form_b), reading)
     if ops is not None:
@@ -76,6 +99,7 @@ def compare(
     order = run.order if run and one.label != other.label else ()
     interrupted = [run for run in map(interrupted_run, {a, b or a}) if run]
     comparison = _with_interrupts(compare_sides(one, other, order), len(interrupted))
+    comparison = replace(comparison, gate=check(comparison, conditions)) if conditions else comparison
     folder, name = _report_place(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
     written = write_report(comparison, run, command_line(), folder, name)
     console = console_beside(json_path)
@@ -86,6 +110,9 @@ def compare(
         say(console, f"written: {path}")
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(one, other, strict=strict)
+    if comparison.gate is not None:
+        outcome = comparison.gate.outcome
+        context.exit(GATE_EXITS[(inconclusive or outcome) if outcome == "inconclusive" else outcome])
 
 
 def _with_interrupts(comparison: Comparison, runs: int) -> Comparison:

@@ -70,6 +70,13 @@ def _shown(value: object) -> str:
     return "none recorded" if value is None else str(value)
 
 
+def find_other_work(a: Side, b: Side) -> Iterator[str]:
+    """One sentence for each setting, and for the GPU, that makes figures of the two sides differ whatever the code."""
+    yield from _other_work(a, b)
+    if a.environment and b.environment:
+        yield from _differences(a.environment, b.environment, {"gpu": MACHINE["gpu"]})
+
+
 def _other_work(a: Side, b: Side) -> Iterator[str]:
     if a.settings and b.settings:
         yield from _differences(a.settings, b.settings, WORK)

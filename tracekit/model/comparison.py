@@ -11,6 +11,7 @@ from tracekit.model.calibration import shrink_idle
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
+    from tracekit.model.gate import Gate
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.rates import Rates, Traffic
     from tracekit.model.run import Component, Environment, FormResult, Settings
@@ -349,3 +350,4 @@ class Comparison:
     warnings: tuple[str, ...]
     a_bound: Bound | None = None
     b_bound: Bound | None = None
+    gate: Gate | None = None

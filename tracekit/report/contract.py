@@ -23,6 +23,8 @@ def analysis_json(analysis: Analysis, *, top: int = 20, side: Side | None = None
 def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
     """A comparison; each side holds its analysis."""
     fields = msgspec.to_builtins(comparison)
+    if comparison.gate is not None:
+        fields["gate"] = {"outcome": comparison.gate.outcome, **fields["gate"]}
     bounds = fields.pop("a_bound"), fields.pop("b_bound")
     fields["a"], fields["b"] = (
         {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)

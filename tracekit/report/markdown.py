@@ -10,6 +10,7 @@ from tracekit.model.run import Run
 from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import duration
+from tracekit.report.sections.gate import gate_table
 from tracekit.report.sections.groups import evidence_table, group_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
@@ -70,6 +71,7 @@ def _about(run: Run | None) -> tuple[str, ...]:
 
 def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     sides = ((comparison.a, "A"), (comparison.b, "B"))
+    yield gate_table(comparison)
     yield overview_table(comparison)
     yield waterfall_table(comparison)
     yield family_table(comparison)

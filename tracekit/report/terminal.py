@@ -17,6 +17,7 @@ from tracekit.model.analysis import CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import count, duration, duration_change, percent, size
+from tracekit.report.sections.gate import gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.overview import overview_table
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tracekit.model.run import Run
 
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow", "not_timed": "bold"}
+OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
 #: Widths in characters, for 80 columns: the waterfall's bars, kernel names, and commands before they are continued.
@@ -74,6 +76,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
+    parts += _gate(comparison)
     parts += _health([each for each in health if each.severity == "error"])
     parts += [Text(), _rendered(overview_table(comparison))]
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
@@ -83,6 +86,14 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += _health([each for each in health if each.severity != "error"])
     parts += [Text(), *_next(next_commands)] if next_commands else []
     return Group(*parts)
+
+
+def _gate(comparison: Comparison) -> Iterator[RenderableType]:
+    if comparison.gate is None:
+        return
+    yield Text()
+    for sentence, each in zip(gate_sentences(comparison), comparison.gate.checked, strict=True):
+        yield Text(printable(sentence), style=OUTCOME_STYLES[each.outcome])
 
 
 def _rendered(table: Table) -> RenderableType:

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.comparison.gate import check, parse_conditions
+from tracekit.errors import TracekitError
+from tracekit.model.comparison import Comparison
+from tracekit.model.gate import Checked
+
+from ..sides import COMPILED, STEADY, make_analysis, make_environment, make_form, make_settings, make_side, scaled
+
+ORDER = ("eager", "compiled") * 10
+
+
+def one_run(factor: float, **changes: object) -> Comparison:
+    """Two forms of one process, timed in alternation: B takes `factor` times as long."""
+    a = replace(make_side("eager", make_analysis(COMPILED), make_form("eager", STEADY)), path="traces/x/eager.json.gz")
+    b = make_side("compiled", make_analysis(COMPILED), make_form("compiled", scaled(factor)))
+    return compare(a, replace(b, path="traces/x/compiled.json.gz", **changes), ORDER)  # type: ignore[arg-type]
+
+
+def two_runs(factor: float) -> Comparison:
+    """Runs of two processes."""
+    sides = [
+        replace(
+            make_side(name, make_analysis(COMPILED), make_form("compiled", scaled(by))),
+            path=f"traces/{name}/compiled.json.gz",
+        )
+        for name, by in (("base", 1.0), ("new", factor))
+    ]
+    return compare(*sides)
+
+
+def checked(comparison: Comparison, text: str) -> Checked:
+    (one,) = check(comparison, parse_conditions(text)).checked
+    return one
+
+
+def test_a_time_within_its_limit_passes():
+    one = checked(one_run(1.02), "wall<=+3%")
+    assert one.outcome == "pass"
+    assert one.low is not None
+    assert one.high is not None
+    assert one.low <= 0.02 <= one.high <= 0.03
+
+
+def test_a_time_clearly_beyond_its_limit_fails():
+    assert checked(one_run(1.05), "wall<=+3%").outcome == "fail"
+    assert checked(one_run(1.05), "wall<=+20ms").outcome == "pass"
+    assert checked(one_run(1.05), "wall<=1.01ms").outcome == "fail"
+    assert checked(one_run(1.05), "wall<=+30us").outcome == "fail"
+
+
+def test_a_limit_inside_the_interval_is_inconclusive():
+    assert checked(one_run(1.03), "wall<=+3%").outcome == "inconclusive"
+
+
+def test_two_processes_differ_by_more_than_the_interval_of_one_tells():
+    assert checked(one_run(1.045), "wall<=+3%").outcome == "fail"
+    assert checked(two_runs(1.045), "wall<=+3%").outcome == "inconclusive"
+    assert checked(two_runs(1.08), "wall<=+3%").outcome == "fail"
+    assert checked(two_runs(0.99), "wall<=+3%").outcome == "pass"
+
+
+def test_a_time_beyond_its_limit_by_next_to_nothing_passes():
+    # 5 us of 1000 are the floor.
+    one = checked(one_run(1.004), "wall<=+0%")
+    assert one.outcome in ("pass", "inconclusive")
+    assert checked(one_run(1.03), "wall<=1.029ms").outcome != "fail"
+
+
+def test_counts_are_exact():
+    fewer = {name: each for name, each in COMPILED.items() if name != "triton_poi_fused_add_0"}
+    comparison = one_run(1.0, analysis=make_analysis(fewer))
+    one = checked(comparison, "kernels<=+0")
+    assert (one.outcome, one.base, one.new, one.low, one.high) == ("pass", 22, 17, -5, -5)
+    assert checked(comparison, "kernels<=16").outcome == "fail"
+    assert checked(comparison, "kernels<=17").outcome == "pass"
+    assert checked(comparison, "kernels<=-20%").outcome == "pass"
+    assert checked(comparison, "kernels<=-23%").outcome == "fail"
+
+
+def test_memory_is_a_size():
+    assert checked(one_run(1.0), "memory<=3GiB").outcome == "pass"
+    assert checked(one_run(1.0), "memory<=2.9GiB").outcome == "fail"
+    assert checked(one_run(1.0), "memory<=+0MiB").outcome == "pass"
+
+
+def test_gpu_time_that_differs_by_less_than_recordings_do_is_inconclusive():
+    slower = {**COMPILED, "gemm_128x64": ("gemm", 20, 1060.0)}
+    comparison = one_run(1.0, analysis=make_analysis(slower))
+    assert checked(comparison, "busy<=+1%").outcome == "inconclusive"
+    much = {**COMPILED, "gemm_128x64": ("gemm", 20, 2060.0)}
+    assert checked(one_run(1.0, analysis=make_analysis(much)), "busy<=+1%").outcome == "fail"
+
+
+def test_idle_time_is_no_more_certain_than_wall_and_gpu_time():
+    one = checked(one_run(1.0), "idle<=+5%")
+    assert one.outcome == "inconclusive"
+    assert checked(one_run(2.0), "idle<=+5%").outcome == "fail"
+
+
+def test_what_was_not_measured_is_inconclusive_and_says_so():
+    one = checked(one_run(1.0), "recompiles<=0")
+    # The eager form compiles nothing, so it has no number.
+    assert one.outcome == "inconclusive"
+    assert one.because == "it was not measured on both sides"
+    assert checked(two_runs(1.0), "recompiles<=0").outcome == "pass"
+    assert checked(two_runs(1.0), "breaks<=+0").outcome == "pass"
+
+
+def test_several_conditions_fail_together_pass_together():
+    comparison = one_run(1.05)
+    assert check(comparison, parse_conditions("wall<=+3%, kernels<=+0")).outcome == "fail"
+    assert check(comparison, parse_conditions("wall<=+10%,kernels<=+0")).outcome == "pass"
+    assert check(comparison, parse_conditions("wall<=+10%,recompiles<=0")).outcome == "inconclusive"
+
+
+def test_other_work_is_refused():
+    with pytest.raises(TracekitError, match="batch size: A has 1, B has 4"):
+        check(one_run(1.0, settings=make_settings(batch_size=4)), parse_conditions("wall<=+3%"))
+
+
+def test_another_gpu_is_refused():
+    with pytest.raises(TracekitError, match="GPU: A has NVIDIA H200, B has NVIDIA A100"):
+        check(one_run(1.0, environment=make_environment(gpu="NVIDIA A100")), parse_conditions("wall<=+3%"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "has no condition"),
+        ("wall", 'write METRIC<=LIMIT, like "wall<=+3%"'),
+        ("speed<=3", "metrics are wall, busy"),
+        ("wall<=3", "the unit of wall is one of us"),
+        ("wall<=3GiB", "the unit of wall is one of us"),
+        ("kernels<=3ms", "the unit of kernels is none"),
+        ("wall<3ms", "is no condition"),
+    ],
+)
+def test_what_is_no_condition_is_told_with_how_it_is_written(text: str, told: str):
+    with pytest.raises(TracekitError, match=told.replace("+", r"\+")):
+        parse_conditions(text)
