@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.numbers import duration, percent
 
 #: An idle share above this is launch-bound, if the host's own work is the leading cause.
 IDLE_SHARE = 0.4
@@ -29,9 +30,9 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
         severity="warning",
         title="The GPU waits for the host",
         evidence=(
-            f"{idle / wall:.0%} of the unprofiled call ({idle / 1e3:.3f} of {wall / 1e3:.3f} ms) the GPU is idle; "
-            f"dispatch, launch calls, guards and Python explain {host / recorded:.0%} of the recorded idle time. "
-            "No CUDA graph was launched."
+            f"{percent(idle / wall, 0)} of the unprofiled call ({duration(idle)} of {duration(wall)}) the GPU is idle; "
+            f"dispatch, launch calls, guards and Python explain {percent(host / recorded, 0)} of the recorded idle "
+            "time. No CUDA graph was launched."
         ),
         saving_us=min(host, idle),
         advice=profile_command(side.settings, mode="reduce-overhead") if side.settings else None,
