@@ -7,6 +7,7 @@ import datetime
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
@@ -43,6 +44,9 @@ SCRIPTS = ("page.js", "tables.js")
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
 LONGEST_FIGURE = 20
+
+#: A space within a figure, as in `12.3 µs`.
+UNIT_SPACE = re.compile(r"(?<!\N{MIDDLE DOT}) (?![(\N{MIDDLE DOT}])")
 
 
 def comparison_page(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
@@ -148,9 +152,15 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["duration"] = duration
     environment.filters["moment"] = _moment
+    environment.filters["unbroken"] = _unbroken
     environment.tests["wide"] = _is_wide
     environment.tests["name"] = lambda cell: isinstance(cell, Name)
     return environment
+
+
+def _unbroken(figure: str) -> str:
+    """A figure that is not parted from its unit; what stands in brackets, or behind a dot, may go to the next line."""
+    return UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
 
 
 def _is_wide(table: Table) -> bool:

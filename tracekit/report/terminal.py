@@ -21,7 +21,7 @@ from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.overview import overview_table
-from tracekit.report.sections.waterfall import part_label, waterfall_note
+from tracekit.report.sections.waterfall import part_labels, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
 from tracekit.report.words import (
     cause_words,
@@ -214,7 +214,8 @@ def _waterfall(comparison: Comparison) -> RenderableType:
     columns = (Column("Part", numeric=False), Column("Change"), Column("", numeric=False))
     drawn = _empty(columns)
     drawn.add_row(Text(f"A: {clipped(printable(comparison.a.label), 40)}"), Text(duration(waterfall.a_us)), Text())
-    changes = [(part_label(part), part.delta_us) for part in waterfall.parts]
+    labels = part_labels(comparison)
+    changes = [(label, part.delta_us) for label, part in zip(labels, waterfall.parts, strict=True)]
     changes.append(("residual, not explained", waterfall.residual_us))
     longest = max(abs(us) for _, us in changes)
     for label, us in changes:
