@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,13 +47,31 @@ def find_chromium() -> str:
     pytest.skip(missing)
 
 
-def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True) -> Visit:
-    """Opens a page from its file and waits until its charts are drawn, or found to be none."""
+@dataclass(frozen=True)
+class Opened:
+    """An open page; `complaints` and `requests` grow while it is used."""
+
+    page: Any
+    complaints: list[str]
+    requests: list[str]
+
+
+@contextmanager
+def opened(
+    path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True, media: str = "screen"
+) -> Iterator[Opened]:
+    """A page opened from its file, when its charts are drawn, or found to be none."""
     program = find_chromium()
     from playwright.sync_api import sync_playwright
 
+    own = path.resolve().as_uri()
     complaints: list[str] = []
     requests: list[str] = []
+
+    def on_request(asked: Any) -> None:
+        if asked.url != own and not asked.url.startswith("data:"):
+            requests.append(asked.url)
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         context = browser.new_context(
@@ -60,24 +80,31 @@ def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: boo
             java_script_enabled=scripts,
         )
         page = context.new_page()
+        page.emulate_media(media=media)
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda asked: requests.append(asked.url))
-        page.goto(path.resolve().as_uri())
+        page.on("request", on_request)
+        page.goto(own)
         if scripts:
             page.wait_for_selector("html[data-charts]:not([data-charts=drawing])", timeout=60_000)
+        yield Opened(page, complaints, requests)
+        browser.close()
+
+
+def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True) -> Visit:
+    """Opens a page from its file and waits until its charts are drawn, or found to be none."""
+    with opened(path, width=width, dark=dark, scripts=scripts) as visited:
+        page = visited.page
         drawn = page.query_selector_all("figure > .js-plotly-plot")
-        visit = Visit(
-            complaints=tuple(complaints),
-            requests=tuple(url for url in requests if url != path.resolve().as_uri() and not url.startswith("data:")),
+        return Visit(
+            complaints=tuple(visited.complaints),
+            requests=tuple(visited.requests),
             charts=tuple(each.get_attribute("id") or "" for each in drawn),
             spilled=tuple(each.get_attribute("id") or "" for each in drawn if _spills(each)),
             text=page.inner_text("body"),
             title=page.title(),
             overflow_px=page.evaluate("document.documentElement.scrollWidth - innerWidth") if scripts else 0,
         )
-        browser.close()
-    return visit
 
 
 def _spills(chart: Any) -> bool:

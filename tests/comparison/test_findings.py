@@ -8,6 +8,7 @@ from tracekit.comparison import compare
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.run import FormName, FormResult
+from tracekit.numbers import duration
 
 from ..sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
 
@@ -35,7 +36,7 @@ def test_a_healthy_comparison_asks_for_nothing():
 def test_attention_lost_to_products_is_found_with_its_cost():
     finding = found(eager(), compiled(make_analysis(LOST), make_form("compiled", STEADY)))["lost_attention"]
     assert finding.saving_us == pytest.approx((1510 - 1000) / 2 - 200 / 2)
-    assert "0.100 ms in eager" in finding.evidence
+    assert "100.0 µs in eager" in finding.evidence
 
 
 def test_attention_that_was_never_there_is_not_lost():
@@ -85,12 +86,12 @@ def test_recompilation_while_timed_is_told_with_the_command_that_explains_it():
 def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time():
     finding = found(eager(), compiled(make_analysis(COMPILED), make_form("compiled", STEADY)))["fewer_kernels"]
     assert "37 kernels became 22" in finding.evidence
-    assert "0.863 ms to 0.709 ms" in finding.evidence
+    assert "863.0 µs to 709.0 µs" in finding.evidence
 
 
 def test_a_recording_that_slowed_its_calls_is_told():
     finding = found(eager(), compiled(make_analysis(COMPILED, idle_us=4000), make_form("compiled", STEADY)))
-    assert "compiled: a recorded step took 2.71 times" in finding["profiler_distortion"].evidence
+    assert "compiled: a recorded step took 2.71× as long" in finding["profiler_distortion"].evidence
 
 
 def test_kernels_that_take_longer_are_told_with_how_much():
@@ -103,7 +104,7 @@ def test_kernels_that_take_longer_are_told_with_how_much():
     assert slower["more_gpu_time"].severity == "warning"
     # Where it went, and what that costs, the groups say.
     assert slower["more_gpu_time"].saving_us is None
-    assert f"{b.busy_us / 1e3:.3f} ms" in slower["more_gpu_time"].evidence
+    assert duration(b.busy_us) in slower["more_gpu_time"].evidence
 
 
 def test_graphs_that_take_over_launching_are_told():

@@ -92,6 +92,13 @@ def cpu_comparison() -> Comparison:
     return compare(a, b, ("eager", "compiled") * 10)
 
 
+def many_groups_comparison() -> Comparison:
+    """Sixty kernels that stay as they are, each another group."""
+    a: Kernels = {f"kernel_{i}": ("pointwise", 2, 100.0 + i) for i in range(60)}
+    b: Kernels = {f"kernel_{i}": ("pointwise", 2, 110.0 + 2 * i) for i in range(60)}
+    return compare(make_side("a", make_analysis(a)), make_side("b", make_analysis(b)))
+
+
 def hostile_comparison() -> Comparison:
     """Names, labels and messages that try to break out of whatever shows them."""
     a: Kernels = {name: ("pointwise", 4, 400.0 + i) for i, name in enumerate(HOSTILE_NAMES)}

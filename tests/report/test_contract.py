@@ -84,6 +84,7 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
         "evidence",
         "traffic",
         "rates",
+        "sizes",
     ]
     assert list(told["coverage"]) == ["a_time_matched", "b_time_matched"]
     keys = ["code", "severity", "title", "evidence", "saving_us", "advice", "changes", "places"]

@@ -14,6 +14,7 @@ from tracekit.comparison.matching import Cell, check_partition
 from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.members import largest_first
 from tracekit.comparison.roofline import rates_of
+from tracekit.comparison.sizes import sizes_of
 from tracekit.comparison.traffic import traffic_of
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup
 from tracekit.model.rates import Peak, Rates, Traffic
@@ -93,6 +94,7 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak
         evidence=find_evidence(kind, typical.a, typical.b),
         traffic=_traffic(pieces, a_per_step if first.a else b_per_step),
         rates=_rates(typical, peak),
+        sizes=sizes_of(first.a or first.b) if len({_shapes(piece) for piece in pieces}) == 1 else "",
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tracekit.comparison.describing import is_library
 from tracekit.model.comparison import GroupKind
 from tracekit.model.sequence import Activity, Operator
+from tracekit.numbers import duration
 
 LOW_PRECISION = ("c10::BFloat16", "c10::Half")
 #: How names of products in single precision read, where operators do not tell.
@@ -42,7 +43,7 @@ def _slower(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
     one, other = before.operator, after.operator
     told = one is not None and other is not None and one.dims and other.dims and one.dims != other.dims
     why = f" Its inputs were {_sizes(one)} and are {_sizes(other)}." if told and one and other else ""
-    yield f"The same kernel takes {after.duration_us:.1f} us a call instead of {before.duration_us:.1f}.{why}"
+    yield f"The same kernel takes {duration(after.duration_us)} a call instead of {duration(before.duration_us)}.{why}"
 
 
 def _duration(activity: Activity) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
 from tracekit.model.run import Environment, Settings
+from tracekit.numbers import duration
 
 #: What makes two runs different work, and how it is called. The mode, scope and the like are what is being compared.
 WORK = {
@@ -124,8 +125,8 @@ def _busier_than_the_call(a: Side, b: Side) -> Iterator[str]:
         if side.reads_calls and side.wall_us is not None and side.busy_us is not None and side.busy_us > side.wall_us:
             taken = "is taken for 0" if side.unprofiled_idle_us is not None else "is not known, figures are as recorded"
             yield (
-                f"{side.label}: the GPU was busy for {side.busy_us / 1e3:.3f} ms of the recorded step, longer than the "
-                f"unprofiled call ({side.wall_us / 1e3:.3f} ms): its idle time {taken}."
+                f"{side.label}: the GPU was busy for {duration(side.busy_us)} of the recorded step, longer than the "
+                f"unprofiled call ({duration(side.wall_us)}): its idle time {taken}."
             )
 
 

@@ -268,7 +268,8 @@ class KernelGroup:
     `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` are
     sentences on what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory
     traffic per step, `rates` those of B's longest kernel (of A's where B has none), one call of it; None where no
-    operator is known.
+    operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072, 3072x3072`); empty where
+    they were not recorded, or differ within the group.
     """
 
     kind: GroupKind
@@ -283,6 +284,7 @@ class KernelGroup:
     evidence: tuple[str, ...] = ()
     traffic: Traffic | None = None
     rates: Rates | None = None
+    sizes: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,97 +1,37 @@
-"""Numbers as people read them. What was not measured is a dash, never 0."""
+"""Numbers as people read them: `tracekit.numbers`, which rooms share, under the name that reports know them by."""
 
 from __future__ import annotations
 
-MISSING = "—"
-MINUS = "\N{MINUS SIGN}"
+from tracekit.numbers import (
+    MINUS,
+    MISSING,
+    change_with_share,
+    count,
+    count_change,
+    duration,
+    duration_change,
+    is_whole,
+    mean_count,
+    percent,
+    points_change,
+    size,
+    size_change,
+    times,
+)
 
-
-def duration(us: float | None) -> str:
-    """`3.20 µs`, `140.4 ms`, `2.31 s`: the unit by size."""
-    if us is None:
-        return MISSING
-    if us == 0:
-        return "0"
-    value, unit = _scaled(us)
-    return f"{_figures(value)} {unit}".replace("-", MINUS)
-
-
-def duration_change(us: float | None) -> str:
-    """A duration with its sign; `0` for what rounds to nothing."""
-    if us is None:
-        return MISSING
-    return "0" if abs(us) < 5e-3 else _signed(us, duration(us))
-
-
-def change_with_share(us: float | None, before_us: float | None) -> str:
-    """`-32.0 ms (-23 %)`, with a real minus; without the share where there is nothing to compare to."""
-    if us is None or not before_us or duration_change(us) == "0":
-        return duration_change(us)
-    share = us / before_us * 100
-    return f"{duration_change(us)} ({_signed(share, f'{share:.0f} %')})".replace("-", MINUS)
-
-
-def count(value: float | None) -> str:
-    """`2,390`; counts per step that are no whole number keep one decimal."""
-    if value is None:
-        return MISSING
-    whole = round(value)
-    return f"{whole:,}" if abs(value - whole) < 0.05 else f"{value:,.1f}"
-
-
-def count_change(value: float | None) -> str:
-    if value is None:
-        return MISSING
-    text = count(value).replace("-", MINUS)
-    return text if text == "0" else _signed(value, text)
-
-
-def percent(fraction: float | None, decimals: int = 1) -> str:
-    return MISSING if fraction is None else f"{fraction * 100:.{decimals}f} %"
-
-
-def points_change(fraction: float | None) -> str:
-    """A change of a share, in percentage points."""
-    if fraction is None:
-        return MISSING
-    return _signed(fraction, f"{fraction * 100:.1f} points".replace("-", MINUS))
-
-
-def times(ratio: float | None) -> str:
-    """`1.30x`; a third decimal where the second would hide the difference, `1.005x`."""
-    if ratio is None:
-        return MISSING
-    return f"{ratio:.{3 if abs(ratio - 1) < 0.05 else 2}f}\N{MULTIPLICATION SIGN}"
-
-
-def size(bytes_: float | None) -> str:
-    """`34.2 GiB`."""
-    if bytes_ is None:
-        return MISSING
-    value = float(bytes_)
-    for unit in ("B", "KiB", "MiB"):
-        if abs(value) < 1024:
-            return f"{_figures(value) if unit != 'B' else round(value)} {unit}".replace("-", MINUS)
-        value /= 1024
-    return f"{_figures(value)} GiB".replace("-", MINUS)
-
-
-def size_change(bytes_: float | None) -> str:
-    if bytes_ is None:
-        return MISSING
-    return "0" if bytes_ == 0 else _signed(bytes_, size(bytes_))
-
-
-def _scaled(us: float) -> tuple[float, str]:
-    if abs(us) < 1e3:
-        return us, "µs"
-    return (us / 1e3, "ms") if abs(us) < 1e6 else (us / 1e6, "s")
-
-
-def _figures(value: float) -> str:
-    """Three or four figures that carry meaning."""
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:,.1f}"
-
-
-def _signed(value: float, text: str) -> str:
-    return f"+{text}" if value > 0 else text.replace("-", MINUS)
+__all__ = (
+    "MINUS",
+    "MISSING",
+    "change_with_share",
+    "count",
+    "count_change",
+    "duration",
+    "duration_change",
+    "is_whole",
+    "mean_count",
+    "percent",
+    "points_change",
+    "size",
+    "size_change",
+    "times",
+)

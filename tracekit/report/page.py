@@ -7,6 +7,7 @@ import datetime
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
@@ -21,7 +22,8 @@ from tracekit.report.charts import Chart, comparison_charts
 from tracekit.report.method import how_measured
 from tracekit.report.names import printable
 from tracekit.report.numbers import change_with_share, count, duration, percent, times
-from tracekit.report.sections.groups import evidence_table, group_label, group_table, member_table, origin_table
+from tracekit.report.sections.every_group import every_group
+from tracekit.report.sections.groups import evidence_table, group_note, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
@@ -32,12 +34,19 @@ from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Name, Table
-from tracekit.report.words import KINDS, RESULTS, shared_scope, subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words import RESULTS, shared_scope, subjects, verdict_evidence, verdict_sentence
 
 PLOTLY = "plotly-finance.min.js.gz"
 
-#: Groups whose kernels are listed; the others are unchanged or small.
-MOST_MEMBER_TABLES = 8
+#: What the page runs, in this order, as one script.
+SCRIPTS = ("page.js", "tables.js")
+
+#: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
+MOST_COLUMNS = 3
+LONGEST_FIGURE = 20
+
+#: A space within a figure, as in `12.3 µs`.
+UNIT_SPACE = re.compile(r"(?<!\N{MIDDLE DOT}) (?![(\N{MIDDLE DOT}])")
 
 
 def comparison_page(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
@@ -46,7 +55,7 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
     The page forbids itself all network access and every script but its own.
     """
     charts = comparison_charts(comparison)
-    script, data = _asset("page.js"), _script_safe(charts)
+    script, data = "".join(map(_asset, SCRIPTS)), _script_safe(charts)
     template = _environment().get_template("page.html.j2")
     page = template.render(
         comparison=comparison,
@@ -66,8 +75,8 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         scope=shared_scope(comparison),
         key_figures=_key_figures(comparison),
         tables=_tables(comparison, run),
-        members=_member_tables(comparison),
-        kinds={kind: KINDS[kind] for kind in dict.fromkeys(group.kind for group in comparison.groups)},
+        groups=every_group(comparison),
+        group_note=group_note(comparison),
         method=how_measured(comparison, run),
         on_cpu=comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None,
     )
@@ -111,7 +120,6 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
         "overview": overview_table(comparison),
         "waterfall": waterfall_table(comparison),
         "families": family_table(comparison),
-        "groups": group_table(comparison),
         "evidence": evidence_table(comparison),
         "origins": origin_table(comparison),
         "top": _those(top_kernels_table(*side) for side in sides),
@@ -132,11 +140,6 @@ def _those(tables: Iterable[Table | None]) -> tuple[Table, ...]:
     return tuple(table for table in tables if table is not None)
 
 
-def _member_tables(comparison: Comparison) -> tuple[tuple[str, Table], ...]:
-    changed = [group for group in comparison.groups if group.kind != "unchanged"]
-    return tuple((group_label(group), member_table(group)) for group in changed[:MOST_MEMBER_TABLES])
-
-
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -149,8 +152,23 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["duration"] = duration
     environment.filters["moment"] = _moment
+    environment.filters["unbroken"] = _unbroken
+    environment.tests["wide"] = _is_wide
     environment.tests["name"] = lambda cell: isinstance(cell, Name)
     return environment
+
+
+def _unbroken(figure: str) -> str:
+    """A figure that is not parted from its unit; what stands in brackets, or behind a dot, may go to the next line."""
+    return UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
+
+
+def _is_wide(table: Table) -> bool:
+    """Whether a narrow screen cannot show the table's columns side by side."""
+    if len(table.columns) > MOST_COLUMNS:
+        return True
+    figures = [row[at] for row in table.rows for at, column in enumerate(table.columns) if column.numeric]
+    return any(isinstance(each, str) and len(each) > LONGEST_FIGURE for each in figures)
 
 
 def _moment(started: str) -> str:

@@ -16,14 +16,25 @@ from rich.text import Text
 from tracekit.model.analysis import CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
-from tracekit.report.numbers import count, duration, duration_change, percent, size
+from tracekit.report.numbers import count, duration, duration_change, mean_count, percent, size
+from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.gate import gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.overview import overview_table
-from tracekit.report.sections.waterfall import part_label, waterfall_note
+from tracekit.report.sections.waterfall import part_labels, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
-from tracekit.report.words import cause_words, extent, scope, shared_scope, subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words import (
+    cause_words,
+    extent,
+    kinds_told,
+    legend,
+    scope,
+    shared_scope,
+    subjects,
+    verdict_evidence,
+    verdict_sentence,
+)
 
 if TYPE_CHECKING:
     from tracekit.model.run import Run
@@ -152,10 +163,10 @@ def _figure_rows(side: Side) -> Iterator[tuple[str, str]]:
         if side.unprofiled_idle_us is not None:
             yield "GPU idle, unprofiled", f"{duration(side.unprofiled_idle_us)} ({percent(side.idle_share)})"
     if analysis.kernels:
-        yield "Kernels", count(analysis.kernels.count / side.steps)
-        yield "Kernels under 10 µs", count(analysis.kernels.short_count / side.steps)
+        yield "Kernels", mean_count(analysis.kernels.count, side.steps)
+        yield "Kernels under 10 µs", mean_count(analysis.kernels.short_count, side.steps)
     if analysis.launches:
-        yield "Launches", count(analysis.launches.count / side.steps)
+        yield "Launches", mean_count(analysis.launches.count, side.steps)
         yield "Graph launches among them", count(analysis.launches.graph_launches / side.steps)
     if analysis.copies:
         copies = analysis.copies
@@ -214,7 +225,8 @@ def _waterfall(comparison: Comparison) -> RenderableType:
     columns = (Column("Part", numeric=False), Column("Change"), Column("", numeric=False))
     drawn = _empty(columns)
     drawn.add_row(Text(f"A: {clipped(printable(comparison.a.label), 40)}"), Text(duration(waterfall.a_us)), Text())
-    changes = [(part_label(part), part.delta_us) for part in waterfall.parts]
+    labels = part_labels(comparison)
+    changes = [(label, part.delta_us) for label, part in zip(labels, waterfall.parts, strict=True)]
     changes.append(("residual, not explained", waterfall.residual_us))
     longest = max(abs(us) for _, us in changes)
     for label, us in changes:
@@ -232,16 +244,22 @@ def _bar(us: float, longest: float) -> Text:
 def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
     columns = (Column("Kernels", numeric=False), Column("Became", numeric=False), Column("Count"), Column("Change"))
     drawn = _empty(columns)
-    for group in comparison.groups[:limit]:
+    places = distinct_places(comparison.groups)
+    for group, place in zip(comparison.groups[:limit], places, strict=False):
         numbers = [count(sum(member.count for member in members)) for members in (group.a, group.b)]
         label = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
-        drawn.add_row(Text(label), Text(group.kind), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
+        told = Text.assemble(label, (f"\n{clipped_before(place, NAME)}", "dim") if place else "")
+        drawn.add_row(told, Text(group.kind), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
     note = "\n".join(
         f"{group_label(group)}: {printable(' '.join(group.evidence))}"
         for group in comparison.groups[:limit]
         if group.evidence
     )
-    return _captioned(f"Kernel groups with the largest change, {shared_scope(comparison)}", drawn, note)
+    return _captioned(
+        f"Kernel groups with the largest change, {shared_scope(comparison)}",
+        drawn,
+        f"{note}\n{legend(kinds_told(comparison.groups[:limit]))}".strip(),
+    )
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:

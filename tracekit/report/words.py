@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Comparison, Side
+from collections.abc import Iterable
+
+from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.report.numbers import count, duration, times
 
 #: What an idle cause is called, and what it means.
@@ -29,6 +31,32 @@ KINDS = {
     "added": "new in B",
     "unmatched": "could not be matched",
 }
+
+
+#: How a group was told, and how far that goes.
+WAYS = {
+    "provenance": "Inductor and the eager form said, while they ran, where each kernel came from",
+    "anchors": "library calls of the same shapes tie the sides together; operators and order tell what is between them",
+    "names": "by kernel names or by family alone, which does not prove that they do the same work",
+    "unmatched": "nothing told what became of them",
+}
+
+
+def kinds_told(groups: Iterable[KernelGroup]) -> dict[str, str]:
+    """What the kinds that occur mean."""
+    present = {group.kind for group in groups}
+    return {kind: meaning for kind, meaning in KINDS.items() if kind in present}
+
+
+def ways_told(groups: Iterable[KernelGroup]) -> dict[str, str]:
+    """What the ways of telling groups that occur mean."""
+    present = {group.how for group in groups}
+    return {way: meaning for way, meaning in WAYS.items() if way in present}
+
+
+def legend(words: dict[str, str]) -> str:
+    """`fused: several kernels became fewer; added: new in B`."""
+    return "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
 
 
 def extent(side: Side) -> str:

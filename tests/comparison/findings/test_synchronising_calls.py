@@ -37,7 +37,7 @@ def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
     # 240 us behind four waits in two steps.
     assert finding.saving_us == pytest.approx(120)
     assert "2 times a call" in finding.evidence
-    assert "0.120 ms in all, 9% of the call" in finding.evidence
+    assert "120.0 µs in all, 9 % of the call" in finding.evidence
     assert "aten::_local_scalar_dense" in finding.evidence
     assert [(place.start_us, place.duration_us) for place in finding.places] == [(12.5, 60.0)]
 

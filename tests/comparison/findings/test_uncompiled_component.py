@@ -43,7 +43,7 @@ def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_
     assert finding is not None
     assert finding.title == "vae is not compiled, and has kernels to fuse"
     assert finding.saving_us == pytest.approx(60 * 0.75)
-    assert "kept 25% of its time" in finding.evidence
+    assert "kept 25 % of its time" in finding.evidence
     assert finding.changes == {"scope": "all"}
     assert finding.advice is not None
     assert "--scope all" in finding.advice

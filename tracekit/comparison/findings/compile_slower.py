@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Settings
+from tracekit.numbers import duration
 
 
 def find_compile_slower(comparison: Comparison) -> Finding | None:
@@ -20,7 +21,7 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
         severity="warning",
         title="Compiling made this slower",
         evidence=(
-            f"A call takes {verdict.b_wall_us / 1e3:.3f} ms compiled and {verdict.a_wall_us / 1e3:.3f} ms eager, "
+            f"A call takes {duration(verdict.b_wall_us)} compiled and {duration(verdict.a_wall_us)} eager, "
             "unprofiled medians. Leave torch.compile off for this model, batch and mode."
         ),
         saving_us=saving_us,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.numbers import count, duration
 
 #: Fewer than this share of A's kernels is worth a line.
 MARKED = 0.9
@@ -20,10 +21,10 @@ def find_fewer_kernels(comparison: Comparison) -> Finding | None:
     return Finding(
         code="fewer_kernels",
         severity="info",
-        title=f"{a_count - b_count:,.0f} fewer kernels",
+        title=f"{count(a_count - b_count)} fewer kernels",
         evidence=(
-            f"{a_count:,.0f} kernels became {b_count:,.0f}; GPU busy time went from {a_busy / 1e3:.3f} ms to "
-            f"{b_busy / 1e3:.3f} ms."
+            f"{count(a_count)} kernels became {count(b_count)}; GPU busy time went from {duration(a_busy)} to "
+            f"{duration(b_busy)}."
         ),
         saving_us=None,
         advice=None,

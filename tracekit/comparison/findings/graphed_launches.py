@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.numbers import count, duration_change, percent
 
 
 def find_graphed_launches(comparison: Comparison) -> Finding | None:
@@ -14,12 +15,12 @@ def find_graphed_launches(comparison: Comparison) -> Finding | None:
         return None
     share = b.analysis.launches.kernels_in_graphs / b.analysis.kernels.count if b.analysis.kernels else 0.0
     idle = comparison.deltas.idle_us
-    change = f" GPU idle time changed by {idle / 1e3:+.3f} ms." if idle is not None else ""
+    change = f" GPU idle time changed by {duration_change(idle)}." if idle is not None else ""
     return Finding(
         code="graphed_launches",
         severity="info",
-        title=f"CUDA graphs start {share:.0%} of the kernels of {b.label}",
-        evidence=f"{_launches(a):,.0f} launches became {_launches(b):,.0f}.{change}",
+        title=f"CUDA graphs start {percent(share, 0)} of the kernels of {b.label}",
+        evidence=f"{count(_launches(a))} launches became {count(_launches(b))}.{change}",
         saving_us=None,
         advice=None,
     )

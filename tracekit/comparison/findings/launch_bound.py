@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.gap_places import gaps_of_cause
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.numbers import duration, percent
 
 #: An idle share above this is launch-bound, if the host's own work is the leading cause.
 IDLE_SHARE = 0.4
@@ -30,8 +31,8 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
         severity="warning",
         title="The GPU waits for the host",
         evidence=(
-            f"{idle / wall:.0%} of the unprofiled call ({idle / 1e3:.3f} of {wall / 1e3:.3f} ms) the GPU is idle; "
-            f"dispatch, launch calls, guards and Python explain {host / known:.0%} of what is known of it. "
+            f"{percent(idle / wall, 0)} of the unprofiled call ({duration(idle)} of {duration(wall)}) the GPU is idle; "
+            f"dispatch, launch calls, guards and Python explain {percent(host / known, 0)} of what is known of it. "
             "No CUDA graph was launched."
         ),
         saving_us=host,

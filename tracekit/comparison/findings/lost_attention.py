@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Finding, KernelGroup
+from tracekit.numbers import duration
 
 #: B keeps less than this share of A's attention time.
 LOST = 0.1
@@ -26,8 +27,8 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
         severity="warning",
         title="The fused attention kernel is lost",
         evidence=(
-            f"Attention kernels took {attention / 1e3:.3f} ms in {a.label} and take {kept / 1e3:.3f} ms in "
-            f"{b.label}, where matrix products take {gemm_us / 1e3:.3f} ms more: attention is likely computed as "
+            f"Attention kernels took {duration(attention)} in {a.label} and take {duration(kept)} in "
+            f"{b.label}, where matrix products take {duration(gemm_us)} more: attention is likely computed as "
             "matrix products and a softmax." + _types(comparison)
         ),
         saving_us=extra_us if extra_us > 0 else None,

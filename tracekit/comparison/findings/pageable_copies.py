@@ -8,6 +8,7 @@ from tracekit.comparison.findings.synchronising_calls import exposing
 from tracekit.comparison.gap_places import gaps_behind
 from tracekit.model.analysis import KernelTime
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.numbers import count, duration, percent
 
 #: Less than this share of the call is not worth a line.
 WORTH_SAYING = 0.02
@@ -28,9 +29,9 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
         severity="warning",
         title=f"Copies of pageable memory hold {side.label} up",
         evidence=(
-            f"{number:g} copies from or to pageable memory take {copy_us / side.steps / 1e3:.3f} ms a call; the host "
-            f"waits for them, and the GPU is idle for {lost_us / 1e3:.3f} ms behind them, "
-            f"{lost_us / call_us:.0%} of the call."
+            f"{count(number)} copies from or to pageable memory take {duration(copy_us / side.steps)} a call; the host "
+            f"waits for them, and the GPU is idle for {duration(lost_us)} behind them, "
+            f"{percent(lost_us / call_us, 0)} of the call."
         ),
         saving_us=lost_us if side.unprofiled_idle_us is None else min(lost_us, side.unprofiled_idle_us),
         advice="tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU",

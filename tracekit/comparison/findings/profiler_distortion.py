@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.numbers import times
 
 #: A recorded step this much slower than an unprofiled call is worth a line.
 WORTH_SAYING = 1.1
@@ -17,7 +18,7 @@ TAKEN_ON_CPU = "Wall times here are unprofiled ones; operator times are as recor
 def find_profiler_distortion(comparison: Comparison) -> Finding | None:
     """Found when a recorded step took over 10 % longer than the unprofiled call."""
     slowed = [
-        f"{side.label}: a recorded step took {slowdown:.2f} times as long as an unprofiled call"
+        f"{side.label}: a recorded step took {times(slowdown)} as long as an unprofiled call"
         for side in (comparison.a, comparison.b)
         if (slowdown := _slowdown(side)) is not None and slowdown > WORTH_SAYING
     ]

@@ -7,6 +7,7 @@ import math
 from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.sequence import Activity
+from tracekit.numbers import count, duration, percent
 
 #: Less than this share of GPU time is not worth a line.
 WORTH_SAYING = 0.02
@@ -37,8 +38,8 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
         severity="warning",
         title=f"{side.label} multiplies in float32",
         evidence=(
-            f"{number:g} products a call have float32 inputs ({names}) and take {us / 1e3:.3f} ms, "
-            f"{us / side.busy_us:.0%} of GPU time, where the model is of 16 bits. {_why(comparison, single)}"
+            f"{count(number)} products a call have float32 inputs ({names}) and take {duration(us)}, "
+            f"{percent(us / side.busy_us, 0)} of GPU time, where the model is of 16 bits. {_why(comparison, single)}"
         ),
         saving_us=us / 2,
         advice=None,

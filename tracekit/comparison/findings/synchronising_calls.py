@@ -9,6 +9,7 @@ from tracekit.comparison.provenance.names import plain_name
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.provenance import EagerOps
+from tracekit.numbers import count, duration, percent
 
 #: Less than this share of the call is not worth a line.
 WORTH_SAYING = 0.02
@@ -25,7 +26,7 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
     call_us = side.wall_us or side.span_us
     if not call_us or lost_us < WORTH_SAYING * call_us:
         return None
-    count = sum(sync.drained for sync in syncs) / side.steps
+    times = sum(sync.drained for sync in syncs) / side.steps
     lines = _lines(comparison, syncs)
     told = f" Made by {', '.join(lines)}." if lines else " Where from was not recorded."
     idle_us = side.unprofiled_idle_us
@@ -34,8 +35,8 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
         severity="warning",
         title=f"{side.label} waits for the GPU in the middle of a call",
         evidence=(
-            f"{count:g} times a call the GPU runs dry because the host waits in {_names(syncs)}, and is then idle for "
-            f"{lost_us / 1e3:.3f} ms in all, {lost_us / call_us:.0%} of the call.{told}"
+            f"{count(times)} times a call the GPU runs dry because the host waits in {_names(syncs)}, and is then "
+            f"idle for {duration(lost_us)} in all, {percent(lost_us / call_us, 0)} of the call.{told}"
         ),
         saving_us=lost_us if idle_us is None else min(lost_us, idle_us),
         advice="keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() wait",

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
+from tracekit.numbers import duration, percent
 
 #: Less than this share of the call's GPU time is not worth a line.
 WORTH_SAYING = 0.03
@@ -35,8 +36,9 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
         severity="info",
         title=f"{component} is not compiled, and has kernels to fuse",
         evidence=(
-            f"Element-wise work, norms, reductions and copies of {component} take {us / 1e3:.3f} ms of GPU time a call,"
-            f" {us / side.busy_us:.0%}. What was fused in the compiled part kept {kept:.0%} of its time."
+            f"Element-wise work, norms, reductions and copies of {component} take {duration(us)} of GPU time a call, "
+            f"{percent(us / side.busy_us, 0)}. What was fused in the compiled part kept {percent(kept, 0)} of its "
+            "time."
         ),
         saving_us=us * (1 - kept),
         advice=profile_command(side.settings, scope="all"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
-from tracekit.report.numbers import MISSING, count, count_change, duration, duration_change, percent, size
+from tracekit.report.numbers import MISSING, count, duration, duration_change, percent, size
+from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
-from tracekit.report.words import shared_scope
+from tracekit.report.words import kinds_told, legend, shared_scope, ways_told
 
 #: Modules and lines named of one group.
 MOST_PLACES = 4
@@ -27,19 +29,27 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
     if not comparison.groups:
         return None
     shown, rest = comparison.groups[:limit], comparison.groups[limit:]
-    rows = [_row(group) for group in shown]
+    places = distinct_places(comparison.groups)
+    rows = [_row(group, place) for group, place in zip(shown, places, strict=False)]
     if rest:
         rows.append(_rest(rest))
-    texts = (Column("Kernels", numeric=False), Column("What became of them", numeric=False))
+    texts = (Column(each, numeric=False) for each in ("Kernels", "Where", "What became of them", "Told by"))
     return Table(
         caption=f"Kernel groups, {shared_scope(comparison)}",
         columns=(*texts, *map(Column, ("count A", "count B", "time A", "time B", "Change"))),
         rows=tuple(rows),
-        note=_note(comparison),
+        note=f"{group_note(comparison)} {_legend(comparison.groups)}",
     )
 
 
-def _note(comparison: Comparison) -> str:
+def _legend(groups: Iterable[KernelGroup]) -> str:
+    groups = tuple(groups)
+    kinds, ways = legend(kinds_told(groups)), legend(ways_told(groups))
+    return f"What became of them: {kinds}. Told by: {ways}."
+
+
+def group_note(comparison: Comparison) -> str:
+    """That the groups are a partition, how they were told, and how much of each side's time was matched."""
     note = f"Every kernel and copy of both sides is in exactly one group. {_told_by(comparison)}"
     if comparison.coverage is None:
         return note
@@ -126,10 +136,12 @@ def _origin(group: KernelGroup) -> tuple[str, ...]:
     )
 
 
-def _row(group: KernelGroup) -> tuple[str | Name, ...]:
+def _row(group: KernelGroup, place: str) -> tuple[str | Name, ...]:
     return (
         kernel_name(group.label) if group.kind == "unchanged" else group_label(group),
+        clipped_before(place, 60) or MISSING,
         group.kind,
+        group.how,
         count(_count(group.a)),
         count(_count(group.b)),
         duration(_time(group.a)),
@@ -148,28 +160,14 @@ def _rest(rest: tuple[KernelGroup, ...]) -> tuple[str, ...]:
     b = [member for group in rest for member in group.b]
     return (
         f"{len(rest):,} more groups",
+        "",
         ", ".join(sorted({group.kind for group in rest})),
+        ", ".join(sorted({group.how for group in rest})),
         count(_count(a)),
         count(_count(b)),
         duration(_time(a)),
         duration(_time(b)),
         duration_change(sum(group.delta_us for group in rest)),
-    )
-
-
-def member_table(group: KernelGroup, limit: int = 12) -> Table:
-    """The kernels of one group, side by side in size."""
-    rows = [
-        (letter, kernel_name(member.name), count(member.count), duration(member.total_us))
-        for letter, members in (("A", group.a), ("B", group.b))
-        for member in members[:limit]
-    ]
-    left_out = sum(max(len(members) - limit, 0) for members in (group.a, group.b))
-    return Table(
-        caption=f"{clipped(printable(group.label), 64)}: {count_change(group.delta_count)} kernels",
-        columns=(Column("Side", numeric=False), Column("Kernel", numeric=False), Column("Count"), Column("Total")),
-        rows=tuple(rows),
-        note=f"{left_out:,} smaller ones are not listed." if left_out else "",
     )
 
 

@@ -11,6 +11,7 @@ from tracekit.report.numbers import (
     count,
     count_change,
     duration,
+    is_whole,
     percent,
     points_change,
     size,
@@ -44,7 +45,7 @@ def shared_basis(comparison: Comparison) -> Basis:
 
 
 def _note(comparison: Comparison) -> str:
-    missing = f"{MISSING} means: not measured."
+    missing = f"{MISSING} means: not measured.{_means(comparison)}"
     if comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None:
         return missing
     if shared_basis(comparison) == "unprofiled":
@@ -52,6 +53,18 @@ def _note(comparison: Comparison) -> str:
     if comparison.a.wall_us is None or comparison.b.wall_us is None:
         return f"Idle is as recorded, which profiling lengthens, for want of unprofiled times of both sides. {missing}"
     return f"Idle is as recorded, which profiling lengthens: it cannot be told for the unprofiled calls. {missing}"
+
+
+def _means(comparison: Comparison) -> str:
+    """Why a number of kernels can have a decimal; nothing where none has."""
+    counts = [_per_step(side, figure) for figure in COUNTS.values() for side in (comparison.a, comparison.b)]
+    if all(each is None or is_whole(each) for each in counts):
+        return ""
+    steps = " and ".join(dict.fromkeys(f"{side.steps:,}" for side in (comparison.a, comparison.b)))
+    return (
+        f" Counts with a decimal are means of the {steps} steps recorded: a kernel of about 10 µs is shorter in one "
+        "step and longer in another."
+    )
 
 
 def _time_rows(a: Side, b: Side) -> Iterator[Row]:

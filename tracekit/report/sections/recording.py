@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Comparison
+from tracekit.model.comparison import Comparison, Side
 from tracekit.report.names import clipped, printable
-from tracekit.report.numbers import count, duration, size
+from tracekit.report.numbers import MISSING, count, duration, size, times
 from tracekit.report.table import Column, Table
 from tracekit.report.words import extent
 
@@ -16,12 +16,17 @@ def recording_table(comparison: Comparison) -> Table:
         ("Read over", *(extent(side) for side in (a, b))),
         ("Steps or spans", *(count(side.analysis.window.steps) for side in (a, b))),
         ("Window", *(duration(side.analysis.window.span_us) for side in (a, b))),
+        ("Against an unprofiled call", *(_slowdown(side) for side in (a, b))),
         ("Events", *(count(side.analysis.trace.events) for side in (a, b))),
         ("File size", *(size(side.analysis.trace.bytes) for side in (a, b))),
         ("Events skipped", *(_skipped(side.analysis.trace.skipped) for side in (a, b))),
     ]
     labels = [Column(f"{letter}: {side.label}") for letter, side in (("A", a), ("B", b))]
     return Table("The recordings", (Column("Recording", numeric=False), *labels), tuple(rows))
+
+
+def _slowdown(side: Side) -> str:
+    return f"{times(side.slowdown)} as long" if side.slowdown is not None else MISSING
 
 
 def _skipped(skipped: dict[str, int]) -> str:

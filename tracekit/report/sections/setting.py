@@ -30,10 +30,10 @@ def _compared(caption: str, comparison: Comparison, a: dict[str, str], b: dict[s
         return None
     names = tuple(dict.fromkeys((*a, *b)))
     if a == b:
-        both = (Column("", numeric=False), Column("Both sides", numeric=False))
+        both = (Column("Name", numeric=False), Column("Both sides", numeric=False))
         return Table(caption, both, tuple((name, a[name]) for name in names))
     labels = (f"A: {comparison.a.label}", f"B: {comparison.b.label}")
-    columns = (Column("", numeric=False), *(Column(label, numeric=False) for label in labels))
+    columns = (Column("Name", numeric=False), *(Column(label, numeric=False) for label in labels))
     return Table(caption, columns, tuple((name, a.get(name, MISSING), b.get(name, MISSING)) for name in names))
 
 

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, WaterfallPart
 from tracekit.report.names import short_kernel_name
 from tracekit.report.numbers import duration, duration_change, percent
+from tracekit.report.places import distinct_places
 from tracekit.report.table import Column, Table
 from tracekit.report.words import cause_words, shared_scope
 
 
 def part_label(part: WaterfallPart, limit: int = 64) -> str:
     return f"idle: {cause_words(part.label)}" if part.kind == "idle" else f"GPU: {short_kernel_name(part.label, limit)}"
+
+
+def part_labels(comparison: Comparison, limit: int = 64) -> tuple[str, ...]:
+    """The label of each part; what several groups are called alike is followed by the module."""
+    parts = comparison.waterfall.parts if comparison.waterfall else ()
+    labels = [part_label(part, limit) for part in parts]
+    repeated = Counter(labels)
+    return tuple(
+        f"{label}, {place}" if repeated[label] > 1 and (place := _place(part, comparison)) else label
+        for part, label in zip(parts, labels, strict=True)
+    )
+
+
+def _place(part: WaterfallPart, comparison: Comparison) -> str:
+    """Of the group that the part was made from."""
+    for group, place in zip(comparison.groups, distinct_places(comparison.groups), strict=True):
+        if (group.label, group.delta_us) == (part.label, part.delta_us):
+            return place
+    return ""
 
 
 def waterfall_table(comparison: Comparison) -> Table | None:
@@ -23,11 +44,11 @@ def waterfall_table(comparison: Comparison) -> Table | None:
     calibrated = waterfall.basis == "unprofiled"
     ends = "unprofiled wall time" if calibrated else "recorded window"
     level, rows = waterfall.a_us, [(f"A: {comparison.a.label}, {ends}", "", duration(waterfall.a_us), "")]
-    for part in waterfall.parts:
+    for part, label in zip(waterfall.parts, part_labels(comparison), strict=True):
         level += part.delta_us
         recorded = part.recorded_delta_us
         shown = duration_change(recorded) if recorded is not None else ""
-        rows.append((part_label(part), duration_change(part.delta_us), duration(level), shown))
+        rows.append((label, duration_change(part.delta_us), duration(level), shown))
     rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
     rows.append((f"B: {comparison.b.label}, {ends}", "", duration(waterfall.b_us), ""))
     columns = (Column("Part", numeric=False), Column("Change"), Column("Time so far"), Column("As recorded"))

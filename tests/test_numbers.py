@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.report import numbers
+from tracekit import numbers
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,11 @@ def test_changes_carry_their_sign():
 def test_counts_that_are_whole_have_no_decimals():
     assert numbers.count(2390.0) == "2,390"
     assert numbers.count(198.5) == "198.5"
+
+
+def test_a_mean_that_is_no_whole_number_says_of_what_it_is_one():
+    assert numbers.mean_count(303, 2) == "151.5 (mean of 2 steps)"
+    assert numbers.mean_count(302, 2) == "151"
 
 
 def test_what_was_not_measured_is_never_zero():

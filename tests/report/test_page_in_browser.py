@@ -1,0 +1,190 @@
+"""The page as somebody uses it: sorting, searching, a phone, paper, a screen reader."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.report.page import comparison_page
+
+from ..browser import Opened, opened
+from ..sides import make_run
+from .conftest import hostile_comparison, many_groups_comparison, matched_comparison, timed_comparison
+
+pytestmark = pytest.mark.browser
+
+ROWS = ".explorer tbody tr:not([hidden])"
+
+#: What cannot be seen or scrolled to: cells that reach out of what holds them, where nothing scrolls.
+UNREACHABLE = """() => [...document.querySelectorAll("th, td, caption")].filter((cell) => {
+  const box = cell.getBoundingClientRect(), place = cell.closest(".scroll");
+  if (!box.width || getComputedStyle(cell.closest("thead") ?? cell).position === "absolute") return false;
+  const edge = place.getBoundingClientRect();
+  const scrolls = place.classList.contains("wider") && place.tabIndex === 0;
+  const cut = box.right > edge.right + 1 || cell.scrollWidth > cell.clientWidth + 1;
+  return edge.right > innerWidth + 1 || (!scrolls && cut);
+}).map((cell) => cell.textContent.trim().slice(0, 60))"""
+
+
+def written(tmp_path: Path, page: str) -> Path:
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def matched_page() -> str:
+    return comparison_page(matched_comparison(), make_run(), "tracekit profile vit --compiled")
+
+
+def columns(visited: Opened, at: int) -> list[str]:
+    return [row.query_selector_all("th, td")[at].inner_text() for row in visited.page.query_selector_all(ROWS)]
+
+
+def was_quiet(visited: Opened) -> bool:
+    return visited.complaints == [] and visited.requests == []
+
+
+def test_kernel_groups_are_sorted_by_any_column_both_ways(tmp_path):
+    with opened(written(tmp_path, matched_page())) as visited:
+        page = visited.page
+        page.click(".explorer thead button:text-is('time A')")
+        values = [
+            float(each.get_attribute("data-value")) for each in page.query_selector_all(f"{ROWS} td:nth-child(6)")
+        ]
+        assert values == sorted(values, reverse=True)
+        assert len(set(values)) > 3
+        assert page.get_attribute(".explorer th[aria-sort]", "aria-sort") == "descending"
+        page.click(".explorer thead button:text-is('time A')")
+        again = [float(each.get_attribute("data-value")) for each in page.query_selector_all(f"{ROWS} td:nth-child(6)")]
+        assert again == sorted(values)
+        page.click(".explorer thead button:text-is('Became')")
+        kinds = columns(visited, 1)
+        assert kinds == sorted(kinds)
+        assert page.locator(".explorer th[aria-sort]").count() == 1
+        assert was_quiet(visited)
+
+
+def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(tmp_path):
+    with opened(written(tmp_path, matched_page())) as visited:
+        page = visited.page
+        every = page.locator(ROWS).count()
+        page.fill(".explorer input", "DEFUSED anchors")
+        assert columns(visited, 1) == ["defused"]
+        assert page.inner_text(".explorer [role=status]") == f"1 of {every} groups match"
+        page.fill(".explorer input", "triton_poi_fused_gelu")
+        assert [name.split("\n")[0] for name in columns(visited, 0)] == ["x12: 1 kernel -> 1 Triton (gelu)"]
+        page.fill(".explorer input", "no such kernel")
+        assert page.locator(ROWS).count() == 0
+        page.fill(".explorer input", "")
+        assert page.locator(ROWS).count() == every
+        assert was_quiet(visited)
+
+
+def test_the_table_is_used_by_keyboard_alone(tmp_path):
+    with opened(written(tmp_path, matched_page())) as visited:
+        page = visited.page
+        page.focus(".explorer input")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('th').textContent") == "Kernels"
+        page.keyboard.press("Enter")
+        assert page.get_attribute(".explorer thead th", "aria-sort") == "ascending"
+        page.focus(f"{ROWS} summary")
+        page.keyboard.press("Enter")
+        assert page.locator(f"{ROWS} details[open] li").count() > 1
+        assert was_quiet(visited)
+
+
+def test_many_groups_are_shown_when_asked_for_and_all_are_searched(tmp_path):
+    with opened(written(tmp_path, comparison_page(many_groups_comparison()))) as visited:
+        page = visited.page
+        assert page.locator(ROWS).count() == 20
+        page.fill(".explorer input", "kernel_59")
+        assert len(columns(visited, 0)) == 1
+        page.fill(".explorer input", "")
+        page.click(".explorer button.every")
+        assert page.locator(ROWS).count() == 60
+        assert page.get_attribute(".explorer button.every", "aria-expanded") == "true"
+        assert was_quiet(visited)
+
+
+def test_hostile_names_are_found_as_they_are_written_and_do_nothing(tmp_path):
+    with opened(written(tmp_path, comparison_page(hostile_comparison()))) as visited:
+        page = visited.page
+        for name in ("<script>alert(1)</script>", "onerror=\"document.title='taken'\"", "'\"` | `;"):
+            page.fill(".explorer input", name)
+            assert page.locator(ROWS).count() >= 1, name
+        page.fill(".explorer input", "")
+        for button in page.query_selector_all(".explorer thead button"):
+            button.click()
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert page.locator(ROWS).count() == len(hostile_comparison().groups)
+        assert page.title() != "taken"
+        assert "\u202e" not in page.content()
+        assert was_quiet(visited)
+
+
+@pytest.mark.parametrize("width", [320, 400, 700, 900])
+def test_no_cell_is_out_of_reach_and_the_page_does_not_scroll_sideways(tmp_path, width):
+    with opened(written(tmp_path, matched_page()), width=width) as visited:
+        page = visited.page
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        page.wait_for_timeout(100)
+        assert page.evaluate(UNREACHABLE) == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(tmp_path):
+    with opened(written(tmp_path, matched_page()), width=400) as visited:
+        label = visited.page.evaluate(
+            "getComputedStyle(document.querySelector('#side-by-side tbody td'), '::before').content"
+        )
+        assert label == '"A: vit_eager"'
+        visited.page.evaluate("document.querySelector('#side-by-side table').scrollIntoView()")
+        roles = visited.page.evaluate(
+            "[...document.querySelectorAll('#side-by-side table [role]')].map((each) => each.getAttribute('role'))"
+        )
+        assert {"row", "cell", "rowheader", "columnheader", "rowgroup"} == set(roles)
+
+
+@cache
+def axe() -> str:
+    """The accessibility checker's script, from the package that the test extra brings."""
+    pytest.importorskip("axe_playwright_python")
+    return (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+
+
+def serious(page: Any) -> list[str]:
+    page.evaluate(axe())
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:120]} ({len(each['nodes'])})"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical", "moderate")
+    ]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_checker_for_accessibility_finds_nothing_of_weight(tmp_path, width, dark):
+    with opened(written(tmp_path, matched_page()), width=width, dark=dark) as visited:
+        visited.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        visited.page.wait_for_timeout(100)
+        assert serious(visited.page) == []
+
+
+def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):
+    page = comparison_page(timed_comparison(), make_run(), "x")
+    with opened(written(tmp_path, page), width=700, dark=True, media="print") as visited:
+        told = visited.page.evaluate(
+            """() => ({
+              back: getComputedStyle(document.body).backgroundColor,
+              ink: getComputedStyle(document.documentElement).getPropertyValue("--ink").trim(),
+              controls: getComputedStyle(document.querySelector(".controls")).display,
+              wide: document.documentElement.scrollWidth - innerWidth,
+            })"""
+        )
+        assert told == {"back": "rgb(255, 255, 255)", "ink": "#1d2126", "controls": "none", "wide": 0}

@@ -1,0 +1,65 @@
+"use strict";
+// Tables: what is wider than its place can be reached by keyboard, and the table of kernel groups is sorted and searched.
+// Without this script every row is shown, largest change first.
+(() => {
+  // A place that scrolls says so, and takes the focus, so that arrow keys scroll it.
+  const mark = (place) => {
+    const wider = place.scrollWidth > place.clientWidth + 1;
+    place.classList.toggle("wider", wider);
+    for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", place.dataset.label]]) {
+      if (wider) place.setAttribute(name, value);
+      else place.removeAttribute(name);
+    }
+  };
+  const places = document.querySelectorAll(".scroll");
+  const seen = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
+  places.forEach((place) => seen.observe(place));
+
+  const AT_FIRST = 20;
+  const explore = (box) => {
+    const table = box.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
+    const field = box.querySelector("input"), every = box.querySelector("button.every"), said = box.querySelector("[role=status]");
+    const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+    let all = rows.length <= AT_FIRST;
+
+    const show = () => {
+      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const found = [...body.rows].filter((row) => words.every((word) => texts.get(row).includes(word)));
+      const shown = new Set(all || words.length ? found : found.slice(0, AT_FIRST));
+      for (const row of rows) row.hidden = !shown.has(row);
+      said.textContent = words.length
+        ? `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} groups match`
+        : `${shown.size.toLocaleString("en")} of ${rows.length.toLocaleString("en")} groups shown`;
+      every.hidden = rows.length <= AT_FIRST || words.length > 0;
+      every.textContent = all ? `Show the first ${AT_FIRST}` : `Show all ${rows.length.toLocaleString("en")}`;
+      every.setAttribute("aria-expanded", String(all));
+    };
+
+    // Numbers first from the largest, words from A to Z; again the other way round.
+    const sort = (head) => {
+      const at = head.cellIndex, numeric = head.classList.contains("number");
+      const before = head.getAttribute("aria-sort");
+      const down = before ? before === "ascending" : numeric;
+      const key = (row) => (numeric ? Number(row.cells[at].dataset.value) : row.cells[at].textContent.trim().toLowerCase());
+      const order = (one, other) => (numeric ? one - other : one < other ? -1 : one > other ? 1 : 0);
+      const sorted = [...body.rows].map((row) => [key(row), row]).sort((one, other) => (down ? -1 : 1) * order(one[0], other[0]));
+      body.append(...sorted.map(([, row]) => row));
+      for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      show();
+    };
+
+    for (const head of table.tHead.rows[0].cells) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      button.addEventListener("click", () => sort(head));
+      head.append(button);
+    }
+    field.addEventListener("input", show);
+    every.addEventListener("click", () => { all = !all; show(); });
+    box.querySelector(".controls").hidden = false;
+    show();
+  };
+  document.querySelectorAll(".explorer").forEach(explore);
+})();
