@@ -7,11 +7,11 @@ import shlex
 from tracekit.model.run import Settings
 
 
-def profile_command(settings: Settings, *, mode: str) -> str:
-    """Profiles the same work again, compiled in another mode."""
+def profile_command(settings: Settings, *, mode: str, more: tuple[str, ...] = ()) -> str:
+    """Profiles the same work again, compiled in another mode; `more` are options besides."""
     words = ["tracekit", "profile", settings.workload, "--compiled", "--mode", mode, "--size", settings.size]
     words += ["--dtype", settings.dtype, "--scope", settings.scope, "--batch-size", str(settings.batch_size)]
     for option, value in (("--height", settings.height), ("--width", settings.width), ("--steps", settings.steps)):
         words += [option, str(value)] if value is not None else []
     words += ["--pretrained", settings.pretrained] if settings.pretrained else []
-    return shlex.join(words)
+    return shlex.join([*words, *more])

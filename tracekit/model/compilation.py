@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from tracekit.model.regions import CompiledRegions
 
 #: When a call was made: to warm up, in timing, or later, for a recording.
 CallPhase = Literal["warm-up", "timed", "later"]
 PhaseName = Literal["dynamo", "aot_autograd", "inductor", "triton", "autotune", "cuda_graphs"]
 CacheName = Literal["fx_graph", "aot_autograd", "templates"]
 FallbackKind = Literal["recompile_limit", "skipped", "error"]
+
+#: How torch words the check of a tensor's size.
+SIZE_CHECK = re.compile(
+    r"tensor '(?P<name>.+)' size mismatch at index (?P<index>\d+)\. expected (?P<then>\d+), actual (?P<now>\d+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +27,14 @@ class FailedGuard:
 
     version: str
     text: str
+
+    @property
+    def words(self) -> str:
+        """`size 0 of x is 4, and was 1 when it was compiled`; checks of another kind as torch writes them."""
+        size = SIZE_CHECK.match(self.text)
+        if size is None:
+            return f"the check {self.text.partition('  #')[0].strip().rstrip('.')} failed"
+        return f"size {size['index']} of {size['name']} is {size['now']}, and was {size['then']} when it was compiled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +158,14 @@ class Diagnostics:
     def timed_calls(self) -> tuple[CompilingCall, ...]:
         """The timed calls that compiled. There should be none."""
         return tuple(call for call in self.calls if call.phase == "timed")
+
+    def with_break_costs(self, regions: CompiledRegions, steps: int) -> Diagnostics:
+        """With what each break costs per step, as regions of so many steps show it."""
+        outside = ((each, regions.outside_of(each.frames)) for each in self.breaks)
+        return replace(
+            self,
+            breaks=tuple(replace(each, per_step_us=None if us is None else us / steps) for each, us in outside),
+        )
 
     def frames_of(self, call: CompilingCall) -> tuple[FrameCompilation, ...]:
         return tuple(each for each in self.frames if (each.phase, each.call) == (call.phase, call.call))

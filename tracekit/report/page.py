@@ -21,6 +21,7 @@ from tracekit.report.charts import Chart, comparison_charts
 from tracekit.report.method import how_measured
 from tracekit.report.names import printable
 from tracekit.report.numbers import change_with_share, count, duration, percent, times
+from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.groups import evidence_table, group_label, group_table, member_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
@@ -117,6 +118,7 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
         "top": _those(top_kernels_table(*side) for side in sides),
         "causes": cause_table(comparison),
         "queue": queue_table(comparison),
+        "compilation": compilation_tables(comparison),
         "gaps": _those(gap_table(*side) for side in sides),
         "syncs": _those(sync_table(*side) for side in sides),
         "operators": _those(operator_table(*side) for side in sides),
