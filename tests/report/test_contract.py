@@ -19,7 +19,7 @@ from .conftest import (
 
 ANALYSIS_KEYS = [
     *("schema", "trace", "health", "window", "devices", "gpu", "kernels", "copies", "launches", "idle", "memory"),
-    *("steps", "cpu", "queue"),
+    *("steps", "cpu", "queue", "regions"),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracekit.analysis import cpu as cpu_only
 from tracekit.analysis import devices, idle, kernels, launches, queue
 from tracekit.analysis.health import check_health
+from tracekit.analysis.regions import find_regions
 from tracekit.analysis.steps import measure_steps
 from tracekit.analysis.window import Scope, find_named_or_steps, find_scope
 from tracekit.errors import TracekitError
@@ -68,6 +69,7 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
         steps=measure_steps(trace, scope),
         cpu=None,
         queue=queue.measure_queues(trace, scope),
+        regions=find_regions(trace, scope.spans, scope),
     )
 
 
@@ -87,6 +89,7 @@ def _analyze_cpu(trace: Trace, window: str, steps: tuple[int, int] | None) -> An
         memory=None,
         steps=tuple(StepUse(span.index, (span.end_ns - span.start_ns) / 1e3, None, None, None, None) for span in spans),
         cpu=use,
+        regions=find_regions(trace, spans),
     )
 
 

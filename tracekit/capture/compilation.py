@@ -23,6 +23,8 @@ class CompilationWatch:
 
     compilations: int = 0
     on_event: Callable[[str], None] | None = None
+    #: Told of each as it begins, and whether it is a CUDA graph that is recorded.
+    on_start: Callable[[bool], None] | None = None
     _recordings: int = field(default=0, repr=False)
     _before: dict[str, int] = field(default_factory=dict, repr=False)
 
@@ -30,6 +32,8 @@ class CompilationWatch:
         self.compilations += 1
         recording = "CUDAGRAPH" in str(getattr(event, "callback_trigger", ""))
         self._recordings += recording
+        if self.on_start:
+            self.on_start(recording)
         if self.on_event:
             graph = self.compilations - self._recordings
             self.on_event(f"CUDA graph {self._recordings}" if recording else f"graph {graph}")

@@ -58,19 +58,19 @@ def compiled_form(workload: BuiltWorkload) -> Form:
         with switched_on(switches), recording_settings(settings.device), failures.explained(settings):
             yield
 
-    return Form("compiled", settings.device, _marked(workload.call, settings.mode), ready)
+    return Form("compiled", settings.device, marked(workload.call, settings.mode), ready)
 
 
-def _marked(call: Callable[[], object], mode: str) -> Callable[[], object]:
+def marked(call: Callable[[], object], mode: str) -> Callable[[], object]:
     """One call is one iteration: CUDA graphs may reuse the memory of the call before."""
     if mode not in CUDA_GRAPH_MODES:
         return call
 
-    def marked() -> object:
+    def one_step() -> object:
         torch.compiler.cudagraph_mark_step_begin()
         return call()
 
-    return marked
+    return one_step
 
 
 def compile_options(settings: Settings) -> dict[str, Any]:

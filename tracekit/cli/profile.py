@@ -8,7 +8,7 @@ import click
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 #: Options that say nothing without --compiled.
-COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope")
+COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
 DTYPES = ("bfloat16", "float16", "float32")
 
 
@@ -35,6 +35,9 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--pretrained", metavar="ID|PATH", help="Real weights instead of random ones.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
 @click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form.")
+@click.option(
+    "--warmup", metavar="SIZE=N,...", help="Warm up at other sizes: batch=1,height=256. A mistake, explained."
+)
 @click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
@@ -47,6 +50,7 @@ def profile(
     compiled: bool,
     no_baseline: bool,
     no_provenance: bool,
+    warmup: str | None,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -58,6 +62,7 @@ def profile(
     """
     from tracekit.cli.output import check_output_path, command_line
     from tracekit.cli.profiling import Plan, profile_workload
+    from tracekit.cli.warming import parse_warmup
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
 
@@ -73,6 +78,7 @@ def profile(
         json_path=json_path,
         command=command_line(),
         provenance=not no_provenance,
+        warmup=parse_warmup(warmup) if warmup is not None else None,
     )
     profile_workload(plan)
 

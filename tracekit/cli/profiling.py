@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tracekit import __version__, store
+from tracekit.cli.diagnoses import Diagnoses
 from tracekit.cli.origins import Origins
 from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.cli.results import report_run
+from tracekit.cli.warming import warmup_request
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
@@ -39,6 +41,7 @@ class Plan:
     json_path: str | None
     command: str
     provenance: bool = True
+    warmup: dict[str, int] | None = None
 
 
 def profile_workload(plan: Plan) -> None:
@@ -46,6 +49,8 @@ def profile_workload(plan: Plan) -> None:
     info = find(plan.request.workload)
     scope = check_scope(info, plan.request.scope)
     check_request(info, plan.request)
+    if plan.warmup:
+        warmup_request(info, plan.request, plan.warmup)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
     console = console_of_its_own()
     with store.begun(folder, force=plan.force) as draft:
@@ -152,21 +157,24 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     from tracekit.capture import failures, forms, timing, warmup
 
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
-    made = tuple(makers[name](workload) for name in plan.forms)
+    diagnoses = Diagnoses(workload, _warmup(plan, workload), plan.warmup)
+    made = tuple(diagnoses.watched(makers[name](workload)) for name in plan.forms)
     timings = timing.Timings()
     origins = Origins(workload, plan.provenance)
     with failures.out_of_memory_explained(workload.settings.size):
         try:
             for form in made:
                 with origins.watching(form.name):
-                    warm = warmup.warm_up(form, progress)
-                run = replace(run, forms=(*run.forms, _unmeasured(form.name, warm)))
+                    warm = warmup.warm_up(diagnoses.warming(form), progress)
+                run = diagnoses.added(replace(run, forms=(*run.forms, _unmeasured(form.name, warm))))
                 store.save(run, draft)
+            diagnoses.begin("timed")
             timing.time_forms(made, workload.settings.iterations, workload.settings.seed, timings, progress)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
-            run = _with_timings(run, timings)
+            run = diagnoses.added(_with_timings(run, timings))
             store.save(run, draft)
+        diagnoses.begin("later")
         for form in made:
             for kind, steps in RECORDINGS:
                 run = _with_recording(run, form.name, _record(form, kind, steps, run, draft, progress))
@@ -174,7 +182,12 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         for form in made:
             run = _with_provenance(run, form.name, origins.ask(form, draft, progress))
             store.save(run, draft)
-    return replace(run, notes=(*run.notes, *origins.notes))
+    return replace(diagnoses.added(run), notes=(*run.notes, *origins.notes))
+
+
+def _warmup(plan: Plan, workload: BuiltWorkload) -> Request | None:
+    """The request that warm-up calls are made for, where it is another one."""
+    return warmup_request(workload.info, plan.request, plan.warmup) if plan.warmup else None
 
 
 def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:

@@ -41,18 +41,29 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     run = store.load(path)
     chosen = choose_form(run, path, form)
     kind, analysis, rich, sequence = _analyze_recordings(path, chosen, reading)
-    return Side(
-        label=chosen.name,
-        path=str(store.recording_path(path, chosen, kind)),
-        analysis=analysis,
-        form=chosen,
-        settings=run.settings,
-        environment=run.environment,
-        rich=rich,
-        sequence=sequence,
-        provenance=_load_provenance(path, run, chosen) if reading.shapes else None,
-        components=run.components,
+    return with_break_costs(
+        Side(
+            label=chosen.name,
+            path=str(store.recording_path(path, chosen, kind)),
+            analysis=analysis,
+            form=chosen,
+            settings=run.settings,
+            environment=run.environment,
+            rich=rich,
+            sequence=sequence,
+            provenance=_load_provenance(path, run, chosen) if reading.shapes else None,
+            components=run.components,
+        )
     )
+
+
+def with_break_costs(side: Side) -> Side:
+    """The side, whose recording says what each graph break costs, where torch told of any."""
+    form, found, shown = side.form, side.diagnostics, side.entering
+    if form is None or form.compilation is None or found is None or shown is None or shown.regions is None:
+        return side
+    costed = found.with_break_costs(shown.regions, max(shown.window.steps, 1))
+    return replace(side, form=replace(form, compilation=replace(form.compilation, diagnostics=costed)))
 
 
 def _load_provenance(folder: Path, run: Run, form: FormResult) -> EagerOps | CompiledSites | None:

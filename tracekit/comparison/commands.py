@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 from tracekit.model.run import Settings
 
@@ -10,8 +11,11 @@ from tracekit.model.run import Settings
 OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "steps", "pretrained")
 
 
-def profile_command(settings: Settings, **changes: str) -> str:
-    """Profiles the same work again, with some settings changed: `profile_command(settings, mode="reduce-overhead")`."""
+def profile_command(settings: Settings, changes: Mapping[str, str] | None = None, more: tuple[str, ...] = ()) -> str:
+    """Profiles the same work again, with some settings changed: `profile_command(settings, {"mode": "default"})`.
+
+    `more` are options besides."""
+    changes = changes or {}
     words = ["tracekit", "profile", settings.workload, "--compiled"]
     for name in OPTIONS:
         value = changes.get(name, getattr(settings, name))
@@ -19,4 +23,4 @@ def profile_command(settings: Settings, **changes: str) -> str:
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
-    return shlex.join(words)
+    return shlex.join([*words, *more])

@@ -9,6 +9,7 @@ from tracekit.comparison.cells import evened, find_cells
 from tracekit.comparison.certainty import find_doubts, find_strangers
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
+from tracekit.comparison.fallbacks import find_fallbacks
 from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.verdict import judge
@@ -38,7 +39,14 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         groups=groups,
         coverage=coverage,
         findings=(),
-        warnings=(*timing_warnings, *find_unfairness(a, b), *find_strangers(coverage), *find_doubts(a, b), *told),
+        warnings=(
+            *timing_warnings,
+            *find_fallbacks(a, b),
+            *find_unfairness(a, b),
+            *find_strangers(coverage),
+            *find_doubts(a, b),
+            *told,
+        ),
         a_bound=find_bound(a, a.sequence),
         b_bound=find_bound(b, b.sequence),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.regions import CompiledRegions
+
 Severity = Literal["info", "warning", "error"]
 
 #: Kernel families, in the order reports list them.
@@ -346,7 +348,8 @@ class CpuUse:
 class Analysis:
     """What one trace says. GPU parts are None for a CPU-only recording, `cpu` is None for a GPU one.
 
-    `queue` is None too where no activity is joined to the call that launched it.
+    `queue` is None too where no activity is joined to the call that launched it, `regions` where no operators were
+    recorded.
     """
 
     trace: TraceFacts
@@ -362,3 +365,4 @@ class Analysis:
     steps: tuple[StepUse, ...]
     cpu: CpuUse | None
     queue: tuple[DeviceQueue, ...] | None = None
+    regions: CompiledRegions | None = None

@@ -11,6 +11,7 @@ from tracekit.model.calibration import shrink_idle
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
+    from tracekit.model.compilation import Diagnostics
     from tracekit.model.gate import Gate
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.rates import Rates, Traffic
@@ -150,6 +151,17 @@ class Side:
     def host(self) -> Analysis:
         """The analysis that tells what the host did: the rich recording's where there is one."""
         return self.rich if self.rich and self.rich.idle else self.analysis
+
+    @property
+    def entering(self) -> Analysis | None:
+        """The analysis that tells of compiled regions: of the recordings that hold operators the one that distorts
+        least. None where there is none."""
+        return next((each for each in (self.analysis, self.rich) if each and each.regions is not None), None)
+
+    @property
+    def diagnostics(self) -> Diagnostics | None:
+        """What torch.compile said while the form was run; None for bare traces, eager forms and runs of before."""
+        return self.form.compilation.diagnostics if self.form and self.form.compilation else None
 
     def idle_by_cause(self) -> dict[str, float]:
         """Idle time per step by cause, in microseconds, as recorded; it adds up to `recorded_idle_us`.

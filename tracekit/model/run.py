@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.compilation import Diagnostics
+
 FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
 
@@ -66,7 +68,8 @@ class CompileFacts:
 
     `graphs` counts compiled frames' graphs, `seconds` is wall time of the calls that compiled. `cache_hits` is how many
     graphs came from Inductor's cache on disk, which makes `seconds` shorter than a first compilation's.
-    `during_timing` must be 0 for the timing to be of compiled code alone.
+    `during_timing` must be 0 for the timing to be of compiled code alone. `diagnostics` is what torch said of it all;
+    None in runs made before it was asked.
     """
 
     graphs: int
@@ -74,6 +77,7 @@ class CompileFacts:
     seconds: float
     cache_hits: int
     during_timing: int
+    diagnostics: Diagnostics | None = None
 
 
 @dataclass(frozen=True, slots=True)

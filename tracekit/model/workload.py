@@ -68,6 +68,8 @@ class BuiltWorkload:
 
     `targets` is what the settings' scope compiles. `notes` is what a reader of the report must know of the inputs.
     `modules` are the model's parts by name, from which everything inside them is named; what is in none has no name.
+    `call_at` makes a call of the same model with the sizes of another request (batch, height, width, steps); None for a
+    workload that cannot.
     """
 
     info: WorkloadInfo
@@ -77,3 +79,4 @@ class BuiltWorkload:
     components: tuple[Component, ...]
     notes: tuple[str, ...]
     modules: tuple[tuple[str, nn.Module], ...] = ()
+    call_at: Callable[[Request], Callable[[], object]] | None = None

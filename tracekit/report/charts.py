@@ -13,6 +13,7 @@ from typing import Any
 from tracekit.model.comparison import Comparison
 from tracekit.report.names import printable
 from tracekit.report.numbers import duration, duration_change
+from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
 from tracekit.report.sections.waterfall import part_label
@@ -41,7 +42,7 @@ class Chart:
 
 def comparison_charts(comparison: Comparison) -> dict[str, Chart]:
     """The charts that this comparison has figures for, by id."""
-    charts = (_waterfall(comparison), *_families(comparison), _causes(comparison))
+    charts = (_waterfall(comparison), *_families(comparison), _causes(comparison), _phases(comparison))
     return {chart.id: chart for chart in charts if chart is not None}
 
 
@@ -137,6 +138,21 @@ def _causes(comparison: Comparison) -> Chart | None:
         if values
         else None
     )
+
+
+def _phases(comparison: Comparison) -> Chart | None:
+    """Time of compiling, a bar for each phase; of a side that was not compiled the bars are empty."""
+    one, other = (
+        {phase.phase: phase.seconds for phase in side.diagnostics.phases} if side.diagnostics else {}
+        for side in (comparison.a, comparison.b)
+    )
+    values = {
+        words: (one.get(phase, 0.0), other.get(phase, 0.0))
+        for phase, words in PHASES.items()
+        if phase in one or phase in other
+    }
+    title = "Time of compiling by phase in seconds"
+    return _paired("compile-phases", title, values, comparison, "s") if values else None
 
 
 def _paired(id_: str, title: str, values: dict[str, tuple[float, float]], comparison: Comparison, unit: str) -> Chart:

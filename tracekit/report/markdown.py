@@ -10,6 +10,7 @@ from tracekit.model.run import Run
 from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import duration
+from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.gate import gate_table
 from tracekit.report.sections.groups import evidence_table, group_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
@@ -80,6 +81,7 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield origin_table(comparison)
     yield cause_table(comparison)
     yield queue_table(comparison)
+    yield from compilation_tables(comparison)
     for side, letter in sides:
         yield top_kernels_table(side, letter, limit=10)
         yield operator_table(side, letter, limit=10)

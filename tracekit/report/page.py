@@ -22,6 +22,7 @@ from tracekit.report.charts import Chart, comparison_charts
 from tracekit.report.method import how_measured
 from tracekit.report.names import printable
 from tracekit.report.numbers import change_with_share, count, duration, percent, times
+from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.every_group import every_group
 from tracekit.report.sections.groups import evidence_table, group_note, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
@@ -125,6 +126,7 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
         "top": _those(top_kernels_table(*side) for side in sides),
         "causes": cause_table(comparison),
         "queue": queue_table(comparison),
+        "compilation": compilation_tables(comparison),
         "gaps": _those(gap_table(*side) for side in sides),
         "syncs": _those(sync_table(*side) for side in sides),
         "operators": _those(operator_table(*side) for side in sides),

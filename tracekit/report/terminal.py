@@ -18,6 +18,7 @@ from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import count, duration, duration_change, mean_count, percent, size
 from tracekit.report.places import clipped_before, distinct_places
+from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.gate import gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
@@ -90,6 +91,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += _gate(comparison)
     parts += _health([each for each in health if each.severity == "error"])
     parts += [Text(), _rendered(overview_table(comparison))]
+    parts += [Text(printable(each)) for side in (comparison.a, comparison.b) for each in compilation_sentences(side)]
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
     parts += [Text(), _groups(comparison)] if comparison.groups else []
     parts += [part for finding in comparison.findings for part in _finding(finding)]

@@ -60,12 +60,17 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         with random_weights(dtype, device, request.seed):
             model = _model(architecture)
     model.requires_grad_(False).eval()
-    prompts = make_prompts(settings.batch_size, architecture.prompt_tokens, model.config.vocab_size, settings.seed)
+    tokens, vocabulary = architecture.prompt_tokens, model.config.vocab_size
+
+    def call_at(other: Request) -> Callable[[], object]:
+        return _make_call(model, make_prompts(other.batch_size, tokens, vocabulary, settings.seed).to(device))
+
     layers = _decoder_layers(model)
     return BuiltWorkload(
         info=CAUSAL_LM,
         settings=settings,
-        call=_make_call(model, prompts.to(device)),
+        call=call_at(request),
+        call_at=call_at,
         targets=_targets(model, layers, settings),
         components=_components(model, layers, settings.scope),
         notes=_notes(settings, architecture.prompt_tokens),

@@ -105,10 +105,15 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     else:
         pipeline = _random_pipeline(architecture, dtype, device, request.seed, progress)
     pipeline.set_progress_bar_config(disable=True)
+
+    def call_at(other: Request) -> Callable[[], object]:
+        return _make_call(pipeline, _settings(other, size, device, architecture), architecture.text_tokens)
+
     return BuiltWorkload(
         info=FLUX,
         settings=settings,
-        call=_make_call(pipeline, settings, architecture.text_tokens),
+        call=call_at(request),
+        call_at=call_at,
         targets=_targets(pipeline, settings.scope),
         components=_components(pipeline, settings.scope),
         notes=_notes(request, settings),

@@ -58,11 +58,15 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     with random_weights(dtype, device, request.seed):
         model = _model(architecture)
     model.requires_grad_(False).eval()
-    tokens = draw_tokens(settings.batch_size, architecture, settings.seed).to(device, dtype)
+
+    def call_at(other: Request) -> Callable[[], object]:
+        return _make_call(model, draw_tokens(other.batch_size, architecture, settings.seed).to(device, dtype))
+
     return BuiltWorkload(
         info=MLP,
         settings=settings,
-        call=_make_call(model, tokens),
+        call=call_at(request),
+        call_at=call_at,
         targets=(CompileTarget("model", model),),
         components=(Component("model", sum(p.numel() for p in model.parameters()), compiled=True),),
         notes=_notes(settings, architecture),

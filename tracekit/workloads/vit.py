@@ -58,11 +58,15 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
             model = _model(ARCHITECTURES[size])
     model.requires_grad_(False).eval()
     pixels: int = model.config.image_size
-    images = draw_images(settings.batch_size, pixels, settings.seed).to(device, dtype)
+
+    def call_at(other: Request) -> Callable[[], object]:
+        return _make_call(model, draw_images(other.batch_size, pixels, settings.seed).to(device, dtype))
+
     return BuiltWorkload(
         info=VIT,
         settings=settings,
-        call=_make_call(model, images),
+        call=call_at(request),
+        call_at=call_at,
         targets=(CompileTarget("model", model),),
         components=(Component("model", sum(p.numel() for p in model.parameters()), compiled=True),),
         notes=_notes(settings, pixels),

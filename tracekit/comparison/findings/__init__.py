@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tracekit.comparison.findings.broken_graphs import find_broken_graphs
 from tracekit.comparison.findings.compile_slower import find_compile_slower
+from tracekit.comparison.findings.compiled_again import find_compiled_again
+from tracekit.comparison.findings.eager_fallback import find_eager_fallback
 from tracekit.comparison.findings.fewer_kernels import find_fewer_kernels
 from tracekit.comparison.findings.graphed_launches import find_graphed_launches
 from tracekit.comparison.findings.launch_bound import find_launch_bound
+from tracekit.comparison.findings.little_compiled import find_little_compiled
 from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.comparison.findings.more_gpu_time import find_more_gpu_time
 from tracekit.comparison.findings.pageable_copies import find_pageable_copies
 from tracekit.comparison.findings.profiler_distortion import find_profiler_distortion
 from tracekit.comparison.findings.recompiled_during_timing import find_recompiled_during_timing
 from tracekit.comparison.findings.single_precision import find_single_precision
+from tracekit.comparison.findings.skipped_cuda_graphs import find_skipped_cuda_graphs
 from tracekit.comparison.findings.synchronising_calls import find_synchronising_calls
 from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
 from tracekit.model.comparison import Comparison, Finding
@@ -21,10 +26,15 @@ from tracekit.model.comparison import Comparison, Finding
 #: The most serious first. A new finding is one file here and one line below.
 FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
     find_recompiled_during_timing,
+    find_eager_fallback,
     find_compile_slower,
     find_lost_attention,
     find_more_gpu_time,
     find_launch_bound,
+    find_skipped_cuda_graphs,
+    find_broken_graphs,
+    find_little_compiled,
+    find_compiled_again,
     find_synchronising_calls,
     find_pageable_copies,
     find_single_precision,

@@ -33,4 +33,4 @@ def _other_mode(settings: Settings | None) -> str | None:
     """The mode most likely to help where the default does not; on a CPU there is none."""
     if settings is None or settings.device == "cpu" or settings.mode != "default":
         return None
-    return profile_command(settings, mode="reduce-overhead")
+    return profile_command(settings, {"mode": "reduce-overhead"})

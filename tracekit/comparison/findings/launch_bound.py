@@ -36,7 +36,7 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
             "No CUDA graph was launched."
         ),
         saving_us=host,
-        advice=profile_command(side.settings, **GRAPHS) if side.settings else None,
+        advice=profile_command(side.settings, GRAPHS) if side.settings else None,
         changes=GRAPHS if side.settings else {},
         places=gaps_of_cause(side, HOST_CAUSES),
     )

@@ -3,21 +3,71 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
-from tracekit.model.comparison import Comparison, Finding
+from tracekit.comparison.compiling_calls import CompilingCost, find_compiling_costs
+from tracekit.model.comparison import Comparison, Finding, Side
+
+#: So many calls are told one by one.
+NAMED = 3
 
 
 def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
-    """Found when a side's timed calls hold compilation, so that its times are not of compiled code alone."""
+    """Found when a side's timed calls hold compilation, so that its times are not of compiled code alone. Says which
+    calls, which checks failed where torch told, and what it cost in all."""
     for side in (comparison.a, comparison.b):
         count = side.form.compilation.during_timing if side.form and side.form.compilation else 0
         if count:
-            command = profile_command(side.settings, mode=side.settings.mode) if side.settings else None
+            costs = find_compiling_costs(side)
             return Finding(
                 code="recompiled_during_timing",
                 severity="warning",
                 title=f"{side.label} compiled again while it was timed",
-                evidence=f"{count} compilations ran inside timed calls, so the times are not of compiled code alone.",
+                evidence=_evidence(side, costs, count),
                 saving_us=None,
-                advice=f"TORCH_LOGS=recompiles {command}" if command else None,
+                advice=_advice(side, told=bool(costs)),
             )
     return None
+
+
+def _evidence(side: Side, costs: tuple[CompilingCost, ...], count: int) -> str:
+    if not costs:
+        return f"{count} compilations ran inside timed calls, so the times are not of compiled code alone."
+    calls = "; ".join(map(_told, costs[:NAMED])) + (
+        f"; and {len(costs) - NAMED} calls more" if len(costs) > NAMED else ""
+    )
+    extra = [cost.extra_us for cost in costs if cost.extra_us is not None]
+    whole = (
+        f" This cost {sum(extra) / 1e6:.2f} s over {len(costs)} call{'s' if len(costs) > 1 else ''}." if extra else ""
+    )
+    return f"{calls[:1].upper()}{calls[1:]}.{whole} {_mend(side)}"
+
+
+def _told(cost: CompilingCost) -> str:
+    """`call 1 compiled again: 12.30 s: ... failed`."""
+    took = f": {cost.call.wall_us / 1e6:.2f} s" if cost.call.wall_us is not None else ""
+    checks = [check.words for frame in cost.frames for check in frame.because[:1]]
+    graphs = (
+        f"{cost.call.cuda_graphs} CUDA graphs were recorded" if cost.call.cuda_graphs else "no failed check was told"
+    )
+    return f"call {cost.call.call} compiled again{took}: {'; '.join(dict.fromkeys(checks)) or graphs}"
+
+
+def _mend(side: Side) -> str:
+    warmed = side.diagnostics.warmed_up_at if side.diagnostics else None
+    if warmed:
+        sizes = ", ".join(f"{name} {value}" for name, value in warmed.items())
+        return (
+            f"The warm-up calls had other sizes ({sizes}) than the timed ones: warm up with the sizes you run, all of"
+            " them, or compile for any size with --dynamic."
+        )
+    return "Warm up with the inputs you run, or compile for any size with --dynamic."
+
+
+def _advice(side: Side, *, told: bool) -> str | None:
+    if side.settings is None:
+        return None
+    command = profile_command(side.settings, {"mode": side.settings.mode})
+    if not told:
+        return f"TORCH_LOGS=recompiles {command}"
+    if side.diagnostics and side.diagnostics.warmed_up_at:
+        return command
+    return command if side.settings.dynamic else f"{command} --dynamic"

@@ -41,7 +41,7 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
             "time."
         ),
         saving_us=us * (1 - kept),
-        advice=profile_command(side.settings, scope="all"),
+        advice=profile_command(side.settings, {"scope": "all"}),
         changes={"scope": "all"},
     )
 

@@ -1,0 +1,273 @@
+"""What torch says of small models on the CPU, and that nothing of it is told of another form."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tracekit.capture import diagnostics  # noqa: E402
+from tracekit.capture.diagnostics import DiagnosticLog, watched  # noqa: E402
+from tracekit.capture.forms import Form, compiled_form  # noqa: E402
+from tracekit.model.compilation import Diagnostics  # noqa: E402
+from tracekit.model.workload import BuiltWorkload, CompileTarget  # noqa: E402
+
+from .conftest import Block, make_workload  # noqa: E402
+
+
+class Printing(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Two breaks: a print, and a value taken to the host."""
+
+    def forward(self, x: Any) -> Any:
+        y = x.sin() + 1
+        print("broken here")  # noqa: T201
+        z = y.cos()
+        largest = z.max().item()
+        return z * largest
+
+
+class Looping(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """A break inside a loop, which Dynamo cannot resume in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Block()
+
+    def forward(self, x: Any) -> Any:
+        for _ in range(2):
+            x = x + 1
+            print("in a loop")  # noqa: T201
+        return self.inner(x)
+
+
+def line_of(text: str) -> int:
+    """The number of the line of this file that holds the text first."""
+    lines = Path(__file__).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def form_of(module: Any, inputs: Callable[[], Any], **settings: Any) -> tuple[Form, DiagnosticLog]:
+    """The module compiled, called with what `inputs` gives anew for each call, and its log."""
+
+    def call() -> object:
+        with torch.no_grad():
+            return module(inputs())
+
+    workload = make_workload(call, (CompileTarget("model", module),), fullgraph=False, **settings)
+    log = DiagnosticLog()
+    return watched(compiled_form(workload), log), log
+
+
+def call(form: Form, times: int = 1) -> None:
+    with form.ready():
+        for _ in range(times):
+            form.call()
+
+
+def sizes(*batches: int) -> Callable[[], Any]:
+    """Inputs of these batch sizes, one after the other."""
+    following = iter(batches)
+    return lambda: torch.ones(next(following), 8)
+
+
+def diagnosed(module: Any, inputs: Callable[[], Any], times: int, **settings: Any) -> Diagnostics:
+    form, log = form_of(module, inputs, **settings)
+    call(form, times)
+    return log.diagnose({})
+
+
+def test_breaks_are_told_with_their_lines_reasons_and_hints() -> None:
+    found = diagnosed(Printing(), lambda: torch.ones(4), 2)
+    first, second = found.breaks
+    assert first.where is not None and first.where.endswith(f"test_diagnostics.py:{line_of('broken here')}")
+    assert second.where is not None and second.where.endswith(f":{line_of('z.max().item()')}")
+    assert not Path(first.where).is_absolute()
+    assert "print" in (first.explanation or "")
+    assert first.reason == "Failed to trace builtin operator"
+    assert first.code == "gb0059"
+    assert "capture_scalar_outputs" in (second.hint or "")
+    assert (first.function, second.function) == ("forward", "forward")
+    assert first.frames == ("0/0",)
+    assert second.frames == ("1/0",)
+    assert found.recompiles == () and found.fallbacks == ()
+
+
+def test_a_break_met_in_two_compilations_is_one() -> None:
+    batches = iter((4, 5))
+    found = diagnosed(Printing(), lambda: torch.ones(next(batches)), 2, dynamic=False)
+    assert [len(each.frames) for each in found.breaks] == [2, 2]
+
+
+def test_a_module_without_breaks_has_none(block: Block) -> None:
+    found = diagnosed(block, lambda: torch.ones(4, 8), 3)
+    assert found.breaks == () and found.fallbacks == () and found.recompiles == ()
+    (frame,) = found.frames
+    assert (frame.id, frame.function, frame.phase, frame.call) == ("0/0", "forward", "warm-up", 1)
+    assert frame.where is not None and "conftest.py:" in frame.where
+    assert frame.inputs == {"x": "4 × 8"}
+    assert frame.seconds is not None and frame.seconds > 0
+    assert [(each.phase, each.call, each.compilations) for each in found.calls] == [("warm-up", 1, 1)]
+
+
+def test_a_recompilation_names_the_check_that_failed_and_the_call_it_cost(block: Block) -> None:
+    form, log = form_of(block, sizes(1, 1, 4, 4), dynamic=False)
+    call(form, 2)
+    log.phase = "timed"
+    call(form)
+    call(form)
+    found = log.diagnose({"timed": (2e6, 300.0)})
+    (again,) = found.recompiles
+    assert (again.id, again.phase, again.call) == ("0/1", "timed", 1)
+    (guard,) = again.because
+    assert guard.version == "0/0"
+    assert "size mismatch at index 0. expected 1, actual 4" in guard.text
+    assert again.inputs == {"x": "4 × 8"}
+    assert [(each.call, each.compilations, each.wall_us) for each in found.timed_calls()] == [(1, 1, 2e6)]
+    assert found.frames_of(found.timed_calls()[0]) == (again,)
+
+
+def test_shapes_left_to_torch_become_any_size(block: Block) -> None:
+    found = diagnosed(block, sizes(2, 3, 5), 3)
+    (again,) = found.recompiles
+    assert again.inputs is not None
+    assert again.inputs["x"].startswith("s")
+
+
+def test_the_latest_version_of_the_code_comes_first(block: Block) -> None:
+    found = diagnosed(block, sizes(2, 3, 4), 3, dynamic=False)
+    assert [each.version for each in found.recompiles[-1].because] == ["0/1", "0/0"]
+
+
+def test_a_reached_limit_is_told_as_eager_with_the_function_it_is_of(block: Block) -> None:
+    with torch._dynamo.config.patch(recompile_limit=2):
+        found = diagnosed(block, sizes(2, 3, 4, 5), 4, dynamic=False)
+    assert found.limit_reached
+    (fallback,) = found.fallbacks
+    assert fallback.kind == "recompile_limit"
+    assert fallback.function == "forward"
+    assert fallback.where is not None and "conftest.py:" in fallback.where
+    assert len(found.frames) == 2, "what ran eager was not compiled"
+
+
+def test_a_frame_that_dynamo_passes_over_is_told_as_eager_not_as_broken() -> None:
+    found = diagnosed(Looping(), lambda: torch.ones(4, 8), 1)
+    (fallback,) = found.fallbacks
+    assert fallback.kind == "skipped"
+    assert fallback.where is not None and fallback.where.endswith(f":{line_of('in a loop')}")
+    assert found.breaks == ()
+    assert [frame.function for frame in found.frames] == ["forward"], "the block inside is compiled by itself"
+
+
+def test_a_compilation_that_failed_in_silence_is_told_as_eager(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import compile_fx
+
+    def failing(*_arguments: object, **_options: object) -> None:
+        raise RuntimeError("no code for you")
+
+    monkeypatch.setattr(compile_fx, "_compile_fx_inner", failing)
+    uncached = torch._inductor.config.patch(force_disable_caches=True)
+    with torch._dynamo.config.patch(suppress_errors=True), uncached:
+        found = diagnosed(block, lambda: torch.ones(4, 8), 1)
+    (fallback,) = found.fallbacks
+    assert fallback.kind == "error"
+    assert found.frames == ()
+
+
+def test_caches_are_missed_first_and_hit_when_the_same_is_compiled_again(block: Block, tmp_path: Path) -> None:
+    with torch._inductor.utils.fresh_inductor_cache(dir=str(tmp_path)):
+        first = diagnosed(block, lambda: torch.ones(4, 8), 1)
+        second = diagnosed(block, lambda: torch.ones(4, 8), 1)
+    uses = [{use.cache: (use.hits, use.misses) for use in found.caches} for found in (first, second)]
+    assert uses[0]["fx_graph"] == (0, 1)
+    assert uses[0]["aot_autograd"] == (0, 1)
+    assert uses[1]["aot_autograd"] == (1, 0)
+    assert uses[1]["fx_graph"] == (1, 0)
+
+
+def test_phases_are_disjoint_and_within_the_time_of_the_frames(block: Block, tmp_path: Path) -> None:
+    with torch._inductor.utils.fresh_inductor_cache(dir=str(tmp_path)):
+        found = diagnosed(block, lambda: torch.ones(4, 8), 1)
+    seconds = {each.phase: each.seconds for each in found.phases}
+    assert {"dynamo", "aot_autograd", "inductor"} <= set(seconds)
+    assert all(each > 0 for each in seconds.values())
+    whole = sum(frame.seconds or 0 for frame in found.frames)
+    assert sum(seconds.values()) == pytest.approx(whole, rel=0.01)
+    assert [each.seconds for each in found.phases] == sorted(seconds.values(), reverse=True)
+
+
+def test_a_cuda_graph_that_cannot_be_is_counted(block: Block) -> None:
+    found = diagnosed(block, lambda: torch.ones(4, 8), 1, mode="reduce-overhead")
+    assert sum(skip.count for skip in found.cuda_graph_skips) == 1
+    assert found.cuda_graphs_recorded == 0
+
+
+def test_a_reason_that_torch_logs_is_kept_without_its_beginning() -> None:
+    log = DiagnosticLog()
+    with log.listening():
+        logging.getLogger("torch._inductor.cudagraph_utils.__cudagraphs").warning(
+            "skipping cudagraphs due to %s", "mutated inputs (2 instances). Found from :\n  File ..."
+        )
+    assert [(skip.reason, skip.count) for skip in log.diagnose({}).cuda_graph_skips] == [
+        ("mutated inputs (2 instances). Found from :", 1)
+    ]
+
+
+def test_two_workloads_in_one_process_hear_only_of_themselves(block: Block) -> None:
+    broken, broken_log = form_of(Printing(), lambda: torch.ones(4))
+    whole, whole_log = form_of(block, lambda: torch.ones(4, 8))
+    call(broken)
+    call(whole)
+    call(broken)
+    assert [each.function for each in whole_log.diagnose({}).frames] == ["forward"]
+    assert whole_log.diagnose({}).breaks == ()
+    assert len(broken_log.diagnose({}).breaks) == 2
+    assert len(broken_log.diagnose({}).frames) == 3
+
+
+def test_what_is_compiled_while_a_form_is_not_ready_is_not_its_own(block: Block) -> None:
+    form, log = form_of(block, lambda: torch.ones(4, 8))
+    torch.compile(lambda x: x.tan() * 3)(torch.ones(3))
+    call(form)
+    assert len(log.diagnose({}).frames) == 1
+
+
+def test_nothing_remains_in_torch_when_a_form_is_switched_off(workload: BuiltWorkload) -> None:
+    from torch._dynamo.callback import callback_handler
+    from torch._logging._internal import trace_log
+
+    before = list(trace_log.handlers), list(callback_handler.start_callbacks)
+    form = watched(compiled_form(workload), DiagnosticLog())
+    with form.ready():
+        assert len(trace_log.handlers) == len(before[0]) + 1
+    assert (list(trace_log.handlers), list(callback_handler.start_callbacks)) == before
+
+
+def test_a_log_that_cannot_be_read_is_a_note_and_no_error(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    form, log = form_of(block, lambda: torch.ones(4, 8))
+    call(form)
+
+    def unreadable(_log: object) -> Diagnostics:
+        raise KeyError("fail_type")
+
+    monkeypatch.setattr(diagnostics, "_diagnosed", unreadable)
+    found = log.diagnose({})
+    assert found.notes == ("torch's compile log could not be read (KeyError: 'fail_type')",)
+    assert len(found.calls) == 1
+
+
+def test_a_torch_without_the_log_is_a_note_and_calls_are_counted(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._logging import _internal
+
+    form, log = form_of(block, lambda: torch.ones(4, 8))
+    monkeypatch.delattr(_internal, "trace_log")
+    with log.listening():
+        pass
+    monkeypatch.undo()
+    assert "has no structured compile log" in log.diagnose({}).notes[0]
+    assert replace(form).name == "compiled"

@@ -1,0 +1,65 @@
+"""The part of `tracekit profile` that hears what torch.compile says of itself, form by form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tracekit.errors import TracekitError
+from tracekit.model.compilation import CallPhase
+from tracekit.model.run import FormName, FormResult, Run
+from tracekit.model.workload import BuiltWorkload, Request
+
+if TYPE_CHECKING:
+    from tracekit.capture.diagnostics import DiagnosticLog
+    from tracekit.capture.forms import Form
+
+
+@dataclass
+class Diagnoses:
+    """A log for each form of one workload. `warmup` is the request that warm-up calls are made for where it is another
+    one than that of the timed calls, `sizes` what of it the user has named."""
+
+    workload: BuiltWorkload
+    warmup: Request | None = None
+    sizes: dict[str, int] | None = None
+    _logs: dict[FormName, DiagnosticLog] = field(default_factory=dict)
+
+    def watched(self, form: Form) -> Form:
+        """The form, heard from now on."""
+        from tracekit.capture.diagnostics import DiagnosticLog, watched
+
+        self._logs[form.name] = DiagnosticLog(warmed_up_at=self.sizes)
+        return watched(form, self._logs[form.name])
+
+    def warming(self, form: Form) -> Form:
+        """The watched form as it is warmed up: the same one, unless warm-up calls are to be of other sizes."""
+        if self.warmup is None:
+            return form
+        from tracekit.capture.forms import marked
+
+        call = self._call_at(self.warmup)
+        if form.name == "compiled":
+            call = marked(call, self.workload.settings.mode)
+        return replace(form, call=self._logs[form.name].counted(call))
+
+    def _call_at(self, request: Request) -> Callable[[], object]:
+        if self.workload.call_at is None:
+            raise TracekitError(f"{self.workload.info.name} cannot be called at other sizes: leave --warmup out")
+        return self.workload.call_at(request)
+
+    def begin(self, phase: CallPhase) -> None:
+        """From now on calls are of this phase."""
+        for log in self._logs.values():
+            log.phase = phase
+
+    def added(self, run: Run) -> Run:
+        """The run with all that was said until now."""
+        return replace(run, forms=tuple(self._with_diagnostics(form) for form in run.forms))
+
+    def _with_diagnostics(self, form: FormResult) -> FormResult:
+        if form.compilation is None or form.name not in self._logs:
+            return form
+        found = self._logs[form.name].diagnose({"warm-up": form.warmup_us, "timed": form.wall_us})
+        return replace(form, compilation=replace(form.compilation, diagnostics=found))

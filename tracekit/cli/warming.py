@@ -1,0 +1,48 @@
+"""What `--warmup` asks for: warm-up calls of other sizes than the timed ones, as in the classic mistake."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+
+from tracekit.errors import TracekitError
+from tracekit.model.workload import Request, WorkloadInfo
+from tracekit.workloads.sizes import check_request
+
+#: What may be named, by the field of a Request that it is.
+SIZES = {"batch": "batch_size", "batch_size": "batch_size", "height": "height", "width": "width", "steps": "steps"}
+#: The sizes every workload has.
+EVERYWHERE = ("batch_size",)
+
+
+def parse_warmup(text: str) -> dict[str, int]:
+    """`batch=1,height=256` by the fields of a Request. Raises TracekitError for whatever is no size."""
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, value = (each.strip() for each in part.partition("="))
+        known = SIZES.get(name.replace("-", "_"))
+        if known is None:
+            raise TracekitError(f"--warmup knows no size {name!r}: {_nearest(name)}")
+        if not equals or not value.isdecimal() or not 0 < int(value) < 2**31:
+            raise TracekitError(f"--warmup {part.strip()!r}: write a size as {name}=N, a whole number from 1")
+        if known in sizes:
+            raise TracekitError(f"--warmup names {name} twice")
+        sizes[known] = int(value)
+    return sizes
+
+
+def _nearest(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), SIZES, n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else f"it takes {', '.join(dict.fromkeys(SIZES.values()))}, as batch=1"
+
+
+def warmup_request(info: WorkloadInfo, request: Request, sizes: dict[str, int]) -> Request:
+    """The request with these sizes in place of its own. Raises TracekitError for those the workload has not."""
+    has = (*EVERYWHERE, *info.takes)
+    for name in sizes:
+        if name not in has:
+            there = ", ".join(each for each in dict.fromkeys(SIZES.values()) if each in has)
+            raise TracekitError(f"{info.name} has no {name} to warm up at: --warmup takes {there}")
+    asked = replace(request, **sizes)  # type: ignore[arg-type]
+    check_request(info, asked)
+    return asked

@@ -1,0 +1,52 @@
+"""Which timed calls compiled, and what did that cost?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.model.comparison import Side
+from tracekit.model.compilation import CompilingCall, FrameCompilation
+
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CompilingCost:
+    """A timed call that compiled, what of it, and how much longer it took than the median call that did not; None where
+    none did not, or the call's time is not known."""
+
+    call: CompilingCall
+    frames: tuple[FrameCompilation, ...]
+    extra_us: float | None
+
+
+def find_compiling_costs(side: Side) -> tuple[CompilingCost, ...]:
+    """The timed calls of the side that compiled, in order; empty where nobody asked torch."""
+    found, form = side.diagnostics, side.form
+    if found is None or form is None:
+        return ()
+    calls = found.timed_calls()
+    numbers = {call.call for call in calls}
+    others = [us for number, us in enumerate(form.wall_us, 1) if number not in numbers]
+    usual = float(np.median(others)) if others else None
+    return tuple(
+        CompilingCost(
+            call,
+            found.frames_of(call),
+            call.wall_us - usual if call.wall_us is not None and usual is not None else None,
+        )
+        for call in calls
+    )
+
+
+def without_compiling(a: Side, b: Side, a_us: Times, b_us: Times) -> tuple[Times, Times]:
+    """The times of both sides without the rounds in which either compiled; as they are where too few would be left, or
+    the sides have not as many calls."""
+    compiling = {cost.call.call - 1 for side in (a, b) for cost in find_compiling_costs(side)}
+    kept = [number for number in range(len(a_us)) if number not in compiling]
+    if not compiling or len(a_us) != len(b_us) or not kept:
+        return a_us, b_us
+    return a_us[kept], b_us[kept]

@@ -1,0 +1,43 @@
+"""Is compiled code broken up by lines that Dynamo cannot trace?"""
+
+from __future__ import annotations
+
+from tracekit.comparison.commands import profile_command
+from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.compilation import GraphBreak
+from tracekit.numbers import duration
+
+#: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
+MANY = 3
+COSTLY = 0.02
+#: So many are named.
+NAMED = 3
+
+
+def find_broken_graphs(comparison: Comparison) -> Finding | None:
+    """Found when B's graphs break; the saving is the host time outside of compiled code in the frames that broke, as
+    recorded: what mending all of them can save at most."""
+    side = comparison.b
+    breaks = side.diagnostics.breaks if side.diagnostics else ()
+    if not breaks:
+        return None
+    costs = [each.per_step_us for each in breaks if each.per_step_us is not None]
+    cost = sum(costs) if costs else None
+    costly = cost is not None and side.wall_us is not None and cost > COSTLY * side.wall_us
+    longest = sorted(breaks, key=lambda each: -(each.per_step_us or 0))[:NAMED]
+    more = f"; and {len(breaks) - NAMED} more" if len(breaks) > NAMED else ""
+    hint = next((f" {each.hint}" for each in longest if each.hint), "")
+    return Finding(
+        code="broken_graphs",
+        severity="warning" if costly or len(breaks) >= MANY else "info",
+        title=f"{len(breaks)} graph break{'s' if len(breaks) > 1 else ''} in {side.label}",
+        evidence=f"{'; '.join(map(_told, longest))}{more}.{hint}",
+        saving_us=cost,
+        # Ends with an error at the first break that is left.
+        advice=profile_command(side.settings, more=("--fullgraph",)) if side.settings else None,
+    )
+
+
+def _told(each: GraphBreak) -> str:
+    cost = f" ({duration(each.per_step_us)} a step outside of compiled code)" if each.per_step_us else ""
+    return f"{each.where or 'a line not told'}: {each.reason}{cost}"

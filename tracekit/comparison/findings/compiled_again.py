@@ -1,0 +1,36 @@
+"""Was code compiled more than once before the form was quiet?"""
+
+from __future__ import annotations
+
+from tracekit.comparison.commands import profile_command
+from tracekit.model.comparison import Comparison, Finding
+
+#: So many are worth an action: torch gives up at eight of one function.
+MANY = 4
+ANY_SIZES = {"dynamic": "True"}
+
+
+def find_compiled_again(comparison: Comparison) -> Finding | None:
+    """Found when B was compiled again while it was warmed up with the sizes that were timed, with the first check that
+    failed."""
+    side = comparison.b
+    again = [each for each in side.diagnostics.recompiles if each.phase == "warm-up"] if side.diagnostics else []
+    if not again or (side.diagnostics and side.diagnostics.warmed_up_at):
+        return None
+    seconds = sum(each.seconds or 0.0 for each in again)
+    first = again[0]
+    settings = side.settings if side.settings and not side.settings.dynamic else None
+    return Finding(
+        code="compiled_again",
+        severity="warning" if len(again) >= MANY else "info",
+        title=f"{side.label} was compiled again {len(again)} times before it was quiet",
+        evidence=(
+            f"{first.function or 'A function'} ({first.where or 'place not told'}): {first.because[0].words}."
+            f" All together took {seconds:.1f} s."
+        ),
+        saving_us=None,
+        advice=profile_command(side.settings, {"dynamic": "True"})
+        if side.settings and not side.settings.dynamic
+        else None,
+        changes={"dynamic": "True"} if side.settings and not side.settings.dynamic else {},
+    )

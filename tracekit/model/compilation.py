@@ -1,0 +1,171 @@
+"""What torch.compile said of itself while a form was run: what it compiled, what it could not, and what that cost."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tracekit.model.regions import CompiledRegions
+
+#: When a call was made: to warm up, in timing, or later, for a recording.
+CallPhase = Literal["warm-up", "timed", "later"]
+PhaseName = Literal["dynamo", "aot_autograd", "inductor", "triton", "autotune", "cuda_graphs"]
+CacheName = Literal["fx_graph", "aot_autograd", "templates"]
+FallbackKind = Literal["recompile_limit", "skipped", "error"]
+
+#: How torch words the check of a tensor's size.
+SIZE_CHECK = re.compile(
+    r"tensor '(?P<name>.+)' size mismatch at index (?P<index>\d+)\. expected (?P<then>\d+), actual (?P<now>\d+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedGuard:
+    """A check that compiled code did not pass, so that it was compiled again. `version` is the compilation that holds
+    the check (`0/0`), `text` the check in torch's words."""
+
+    version: str
+    text: str
+
+    @property
+    def words(self) -> str:
+        """`size 0 of x is 4, and was 1 when it was compiled`; checks of another kind as torch writes them."""
+        size = SIZE_CHECK.match(self.text)
+        if size is None:
+            return f"the check {self.text.partition('  #')[0].strip().rstrip('.')} failed"
+        return f"size {size['index']} of {size['name']} is {size['now']}, and was {size['then']} when it was compiled"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameCompilation:
+    """A frame that was compiled, or tried to. `id` is what recordings call its region: frame 1, third time is `1/2`.
+
+    `where` is the `file:line` the function begins at. `call` counts the form's calls in that phase from 1; 0 is outside
+    of any. `guards` are the checks of a run of the compiled code. `because` are the checks that failed before it was
+    compiled again, the latest version's first; empty for a first compilation. `inputs` are the sizes of its inputs as
+    it was compiled for them (`x`: `4 x 8`; a size `s77` is any), without parameters. None: torch did not tell.
+    """
+
+    id: str
+    function: str | None
+    where: str | None
+    phase: CallPhase
+    call: int
+    seconds: float | None
+    guards: int | None
+    because: tuple[FailedGuard, ...] = ()
+    inputs: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBreak:
+    """A line at which compiled code ends, and is gone on with after Python has run it.
+
+    `frames` are the compilations that ended there. `code` is torch's number of the reason (`gb0059`). `per_step_us` is
+    host time per step that its frames spent outside of compiled graphs, as recorded, an estimate from above: it is
+    known only once the recording has been read, and None where that shows none of the frames.
+    """
+
+    where: str | None
+    function: str | None
+    reason: str
+    explanation: str | None
+    hint: str | None
+    code: str | None
+    frames: tuple[str, ...]
+    per_step_us: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EagerFallback:
+    """A frame that runs eager though it was to be compiled, without an error: the limit of recompilations was reached,
+    Dynamo passed it over, or its compilation failed and errors are suppressed."""
+
+    kind: FallbackKind
+    function: str | None
+    where: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """Time of one phase of compiling, without the phases inside of it."""
+
+    phase: PhaseName
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    cache: CacheName
+    hits: int
+    misses: int
+    bypasses: int
+
+
+@dataclass(frozen=True, slots=True)
+class CudaGraphSkip:
+    """Why compiled code was not made a CUDA graph, and how often that was said. `reason` is None where torch counted a
+    skip without saying why."""
+
+    reason: str | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompilingCall:
+    """A call of the form in which something was compiled, or a CUDA graph recorded. `call` counts from 1 within the
+    phase; `wall_us` is None where the call was not timed."""
+
+    phase: CallPhase
+    call: int
+    compilations: int
+    cuda_graphs: int
+    wall_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """What torch.compile said while one form was warmed up, timed and recorded; nothing of other forms is in it.
+
+    `phases` are those of all compilations, longest first; `autotuned` how many choices of kernel were benchmarked.
+    `warmed_up_at` are the sizes of warm-up calls where they were other ones than those of the timed calls. `notes` say
+    what this torch did not tell.
+    """
+
+    frames: tuple[FrameCompilation, ...] = ()
+    breaks: tuple[GraphBreak, ...] = ()
+    fallbacks: tuple[EagerFallback, ...] = ()
+    phases: tuple[PhaseTime, ...] = ()
+    caches: tuple[CacheUse, ...] = ()
+    calls: tuple[CompilingCall, ...] = ()
+    cuda_graph_skips: tuple[CudaGraphSkip, ...] = ()
+    cuda_graphs_recorded: int = 0
+    autotuned: int = 0
+    warmed_up_at: dict[str, int] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def recompiles(self) -> tuple[FrameCompilation, ...]:
+        """What was compiled again because a check failed."""
+        return tuple(frame for frame in self.frames if frame.because)
+
+    @property
+    def limit_reached(self) -> bool:
+        return any(each.kind == "recompile_limit" for each in self.fallbacks)
+
+    def timed_calls(self) -> tuple[CompilingCall, ...]:
+        """The timed calls that compiled. There should be none."""
+        return tuple(call for call in self.calls if call.phase == "timed")
+
+    def with_break_costs(self, regions: CompiledRegions, steps: int) -> Diagnostics:
+        """With what each break costs per step, as regions of so many steps show it."""
+        outside = ((each, regions.outside_of(each.frames)) for each in self.breaks)
+        return replace(
+            self,
+            breaks=tuple(replace(each, per_step_us=None if us is None else us / steps) for each, us in outside),
+        )
+
+    def frames_of(self, call: CompilingCall) -> tuple[FrameCompilation, ...]:
+        return tuple(each for each in self.frames if (each.phase, each.call) == (call.phase, call.call))

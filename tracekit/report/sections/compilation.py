@@ -1,0 +1,226 @@
+"""What torch.compile did, said, and could not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.compilation import Diagnostics, FrameCompilation
+from tracekit.report.names import clipped, printable
+from tracekit.report.numbers import MISSING, count, duration, percent
+from tracekit.report.table import Column, Table
+from tracekit.report.words import scope
+
+PHASES = {
+    "dynamo": "Dynamo: tracing the Python code",
+    "aot_autograd": "AOTAutograd: preparing the graph",
+    "inductor": "Inductor: making code",
+    "triton": "Triton or C++: compiling kernels",
+    "autotune": "Autotuning: timing choices",
+    "cuda_graphs": "Recording CUDA graphs",
+}
+CACHES = {"aot_autograd": "AOTAutograd's cache", "fx_graph": "Inductor's graph cache", "templates": "Template cache"}
+WHEN = {"warm-up": "warm-up call", "timed": "timed call", "later": "call after timing"}
+
+Row = tuple[str, str]
+
+
+def compilation_table(side: Side, letter: str) -> Table | None:
+    """What was compiled and how much of the step it does; None for a side without compiled code."""
+    rows = (*_run_rows(side), *_region_rows(side))
+    if not rows:
+        return None
+    return Table(
+        caption=f"Compilation of {letter}: {side.label}",
+        columns=(Column("Figure", numeric=False), Column("")),
+        rows=rows,
+        note=(
+            "Times of guards, of entering and between graphs are as recorded, which lengthens them. Compiled code is "
+            "credited with the GPU time of all it launched."
+            if _regions_shown(side)
+            else ""
+        ),
+    )
+
+
+def _run_rows(side: Side) -> Iterator[Row]:
+    facts = side.form.compilation if side.form else None
+    if facts is None:
+        return
+    yield "Graphs compiled", count(facts.graphs)
+    yield "Graph breaks", count(facts.graph_breaks)
+    yield "Compilations inside timed calls", count(facts.during_timing)
+    if side.diagnostics:
+        yield from _diagnosed_rows(side.diagnostics)
+
+
+def _diagnosed_rows(found: Diagnostics) -> Iterator[Row]:
+    yield "Compiled again, a check had failed", count(len(found.recompiles))
+    yield "Parts that run eager", count(len(found.fallbacks))
+    guards = [frame.guards for frame in found.frames if frame.guards is not None]
+    if guards:
+        yield "Checks that guard compiled code", count(sum(guards))
+    if found.warmed_up_at:
+        yield "Sizes of the warm-up calls", ", ".join(f"{name} {value}" for name, value in found.warmed_up_at.items())
+    for use in found.caches:
+        bypassed = f", {use.bypasses} passed by" if use.bypasses else ""
+        yield CACHES[use.cache], f"{use.hits} found, {use.misses} not{bypassed}"
+    if found.autotuned:
+        yield "Choices of kernel that were timed", count(found.autotuned)
+    if found.cuda_graphs_recorded:
+        yield "CUDA graphs recorded", count(found.cuda_graphs_recorded)
+    for skip in found.cuda_graph_skips:
+        reason = clipped(printable(skip.reason), 120) if skip.reason else "reason not told"
+        yield "CUDA graphs skipped", f"{skip.count}: {reason}"
+
+
+def _regions_shown(side: Side) -> bool:
+    regions = side.entering.regions if side.entering else None
+    return regions is not None and regions.count + regions.graphs > 0
+
+
+def _region_rows(side: Side) -> Iterator[Row]:
+    """What the recording shows; nothing for a side without compiled code."""
+    if side.entering is None or side.entering.regions is None or not _regions_shown(side):
+        return
+    regions, steps, per = side.entering.regions, max(side.entering.window.steps, 1), scope(side)
+    yield f"Compiled regions entered, {per}", count(regions.count / steps)
+    yield f"Compiled graphs called, {per}", count(regions.graphs / steps)
+    if regions.gpu_share is not None:
+        yield "GPU time launched from compiled code", percent(regions.gpu_share)
+    if regions.unlinked_us:
+        yield "GPU time whose launch is not known", duration(regions.unlinked_us / steps)
+    kernels, launches = side.analysis.kernels, side.analysis.launches
+    if kernels and launches and kernels.count:
+        share = percent(launches.kernels_in_graphs / kernels.count)
+        each = max(side.analysis.window.steps, 1)
+        yield (
+            "Kernels started by CUDA graphs",
+            f"{count(launches.kernels_in_graphs / each)} of {count(kernels.count / each)} ({share})",
+        )
+    yield f"Finding compiled code that fits (guards), {per}", duration(regions.guards_us / steps)
+    yield f"Entering it, {per}", duration(regions.entry_us / steps)
+    outside = sum(region.outside_us for region in regions.regions)
+    yield f"Inside regions, between their graphs, {per}", duration(outside / steps)
+
+
+def phase_table(side: Side, letter: str) -> Table | None:
+    """Time of compiling by phase; None where torch told none."""
+    found = side.diagnostics
+    if found is None or not found.phases:
+        return None
+    return Table(
+        caption=f"Time of compiling {letter} by phase: {side.label}",
+        columns=(Column("Phase", numeric=False), Column("Time")),
+        rows=tuple((PHASES[each.phase], duration(each.seconds * 1e6)) for each in found.phases),
+        note="As torch tells it, of all compilations of the run; each phase without those inside of it.",
+    )
+
+
+def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
+    """Where compiled code ends and goes on; None without a break."""
+    breaks = side.diagnostics.breaks if side.diagnostics else ()
+    if not breaks:
+        return None
+    rows = tuple(
+        (
+            printable(each.where or MISSING),
+            clipped(printable(each.reason), 160) + (f" ({each.code})" if each.code else ""),
+            clipped(printable(each.hint or each.explanation or MISSING), 240),
+            duration(each.per_step_us),
+        )
+        for each in breaks[:limit]
+    )
+    return Table(
+        caption=f"Graph breaks of {letter}: {side.label}",
+        columns=(
+            Column("Line", numeric=False),
+            Column("Why", numeric=False),
+            Column("What helps", numeric=False),
+            Column(f"Costs {scope(side)}"),
+        ),
+        rows=rows,
+        note=(
+            f"{len(rows)} of {len(breaks)} breaks. The cost is host time that the broken frames' regions spent outside "
+            "of compiled graphs, as recorded: an estimate from above, without the guards of the code that goes on."
+        ),
+    )
+
+
+def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
+    """What was compiled again and why; None where nothing was."""
+    found = side.diagnostics
+    if found is None or not found.recompiles:
+        return None
+    walls = {(call.phase, call.call): call.wall_us for call in found.calls}
+    rows = tuple(
+        (
+            f"{WHEN[frame.phase]} {frame.call}",
+            printable(f"{frame.function or MISSING} ({frame.where or MISSING})"),
+            clipped(printable(frame.because[0].words), 240) + _others(frame),
+            duration(frame.seconds * 1e6 if frame.seconds is not None else None),
+            duration(walls.get((frame.phase, frame.call))),
+        )
+        for frame in found.recompiles[:limit]
+    )
+    return Table(
+        caption=f"Compiled again: {letter}, {side.label}",
+        columns=(
+            Column("When", numeric=False),
+            Column("What", numeric=False),
+            Column("Which check failed", numeric=False),
+            Column("Compiling took"),
+            Column("The call took"),
+        ),
+        rows=rows,
+        note=f"{len(rows)} of {len(found.recompiles)}.",
+    )
+
+
+def _others(frame: FrameCompilation) -> str:
+    older = len(frame.because) - 1
+    return f"; {older} older version{'s' if older > 1 else ''} did not fit either" if older else ""
+
+
+def fallback_table(side: Side, letter: str) -> Table | None:
+    """What runs eager though it was to be compiled; None where nothing does."""
+    parts = side.diagnostics.fallbacks if side.diagnostics else ()
+    if not parts:
+        return None
+    return Table(
+        caption=f"What runs eager in {letter}: {side.label}",
+        columns=(Column("What", numeric=False), Column("Line", numeric=False), Column("Why", numeric=False)),
+        rows=tuple(
+            (
+                printable(part.function or MISSING),
+                printable(part.where or MISSING),
+                clipped(printable(part.reason), 240),
+            )
+            for part in parts
+        ),
+    )
+
+
+def compilation_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """All of the section's tables, A's before B's."""
+    sides = ((comparison.a, "A"), (comparison.b, "B"))
+    makers = (compilation_table, fallback_table, recompile_table, break_table, phase_table)
+    found = (maker(side, letter) for side, letter in sides for maker in makers)
+    return tuple(table for table in found if table is not None)
+
+
+def compilation_sentences(side: Side) -> tuple[str, ...]:
+    """The few lines a terminal has room for."""
+    regions = side.entering.regions if side.entering else None
+    sentences = []
+    if regions is not None and _regions_shown(side):
+        steps = max(side.entering.window.steps, 1) if side.entering else 1
+        share = "" if regions.gpu_share is None else f"launched {percent(regions.gpu_share, 0)} of GPU time, and "
+        calls = f"{count(regions.graphs / steps)} graph call{'' if regions.graphs == steps else 's'} {scope(side)}"
+        sentences.append(
+            f"{side.label}: compiled code {share}ran in {calls}; finding it (guards) took "
+            f"{duration(regions.guards_us / steps)} and entering it {duration(regions.entry_us / steps)}, as recorded."
+        )
+    if side.diagnostics and side.diagnostics.notes:
+        sentences += [f"{side.label}: {note}." for note in side.diagnostics.notes]
+    return tuple(sentences)
