@@ -243,7 +243,8 @@ class KernelGroup:
     `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` are
     sentences on what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory
     traffic per step, `rates` those of B's longest kernel (of A's where B has none), one call of it; None where no
-    operator is known.
+    operator is known. `exact` is False where it was linked by elimination, not kernel by kernel: by provenance that
+    could not tell which of several, as what was left of both sides in one place, or by names alone.
     """
 
     kind: GroupKind
@@ -258,14 +259,24 @@ class KernelGroup:
     evidence: tuple[str, ...] = ()
     traffic: Traffic | None = None
     rates: Rates | None = None
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Share of GPU time in groups that were matched, 0 to 1."""
+    """Shares of each side's GPU time, 0 to 1.
+
+    `matched` is in groups of both sides' kernels. `inexact` is the part of that which was linked by elimination and not
+    one by one (`KernelGroup.exact`). `alone` is in groups of one side that is known to have no counterpart: eliminated
+    or added. The rest is unmatched.
+    """
 
     a_time_matched: float
     b_time_matched: float
+    a_time_inexact: float = 0.0
+    b_time_inexact: float = 0.0
+    a_time_alone: float = 0.0
+    b_time_alone: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

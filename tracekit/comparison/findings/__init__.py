@@ -12,6 +12,7 @@ from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.comparison.findings.more_gpu_time import find_more_gpu_time
 from tracekit.comparison.findings.profiler_distortion import find_profiler_distortion
 from tracekit.comparison.findings.recompiled_during_timing import find_recompiled_during_timing
+from tracekit.comparison.findings.slower_attention import find_slower_attention
 from tracekit.model.comparison import Comparison, Finding
 
 #: The most serious first. A new finding is one file here and one line below.
@@ -19,6 +20,7 @@ FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
     find_recompiled_during_timing,
     find_compile_slower,
     find_lost_attention,
+    find_slower_attention,
     find_more_gpu_time,
     find_launch_bound,
     find_graphed_launches,
