@@ -105,7 +105,7 @@ def test_copies_in_front_of_attention_are_evidence() -> None:
     one = attention(8, 16, 32, call=0)
     b = [triton("_scaled_dot_product_cudnn_attention_clone_expand", (8 * 16, 32), call=0), replace(one, call=1)]
     group = only([one], b)
-    assert (group.kind, group.evidence) == ("substituted", ("1 more kernel prepares inputs or results for it.",))
+    assert (group.kind, group.evidence) == ("defused", ("1 more kernel prepares inputs or results for it.",))
 
 
 def test_unchanged_kernels_have_no_evidence_and_keep_their_names() -> None:

@@ -115,6 +115,51 @@ def test_provenance_is_of_no_use_across_runs_or_backwards():
         assert reason in amiss
 
 
+def test_one_step_that_differs_costs_the_others_no_provenance():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
+    stranger = Activity("Memset (Device)", "memset", 1, None)
+    steps = ((*COMPILED, COPY), (*COMPILED, stranger, COPY), (*COMPILED, COPY))
+    work = Sequence(tuple(each for step in steps for each in step), 1 / 3, "own", starts=(0, 3, 7))
+    a, b = evened(a, replace(b, sequence=work, provenance=compiled_sites()))
+    assert a.sequence is not None
+    assert a.sequence.starts == (0, 5, 10)
+    cells, notes = find_cells(a, b)
+    assert cells is not None
+    check_partition(cells, 15, 10)
+    linked = {(cell.a, cell.b) for cell in cells if cell.how == "provenance" and len(cell.a) == 2}
+    assert linked == {((at, at + 1), (bt,)) for at, bt in ((0, 0), (2, 1), (5, 3), (7, 4), (10, 7), (12, 8))}
+    assert [(cell.a, cell.how) for cell in cells if 5 in cell.b] == [((), "unmatched")]
+    assert any("1 of 4 compiled activities" in note for note in notes)
+    groups = {group.kind: group for group in group_by_cells(a.sequence, work, cells)}
+    assert (groups["fused"].how, groups["fused"].repeats) == ("provenance", 2)
+
+
+def test_steps_of_unknown_beginnings_are_aligned_as_one_and_that_is_said():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
+    b = replace(b, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"), provenance=compiled_sites())
+    cells, (amiss,) = find_cells(*evened(a, b))
+    assert cells is not None
+    check_partition(cells, 8, 5)
+    assert all(cell.how != "provenance" for cell in cells)
+    assert "where each begins is not known" in amiss
+
+
+def test_what_provenance_told_by_elimination_is_no_exact_group():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    ops = eager_ops()
+    unlike = tuple(replace(op, outputs=(TensorShape((9, 9), "float32"),)) for op in ops.ops[:2])
+    a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=replace(ops, ops=(*unlike, *ops.ops[2:])))
+    b = replace(b, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
+    cells, _ = find_cells(a, b)
+    assert cells is not None
+    assert {cell.a: cell.exact for cell in cells} == {(0, 1): False, (2, 3): True}
+    assert a.sequence is not None
+    assert b.sequence is not None
+    assert sorted(group.exact for group in group_by_cells(a.sequence, b.sequence, cells)) == [False, True]
+
+
 def test_a_side_whose_steps_are_alike_is_repeated_beside_one_whose_steps_are_not():
     a, b = make_pair(scaled(1.5), scaled(1.1))
     a = replace(a, sequence=Sequence(EAGER, 1, "own"))

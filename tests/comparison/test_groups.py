@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.model.analysis import FAMILIES
-from tracekit.model.comparison import KernelGroup
+from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup
 
 from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_side
 
@@ -52,14 +52,18 @@ def test_another_product_kernel_is_a_substitution():
     assert found == {"matrix products (matched by family only)": "substituted"}
 
 
-def test_attention_that_is_gone_is_eliminated_and_says_so():
+def test_names_do_not_tell_that_attention_is_gone_for_products_may_do_its_work():
     found = kinds({"flash": ("attention", 4, 40.0)}, {"bmm": ("gemm", 8, 60.0)})
-    assert found == {"attention (in A only)": "eliminated", "matrix products (in B only)": "added"}
+    assert found == {"attention (no match by names)": "unmatched", "matrix products (no match by names)": "unmatched"}
 
 
 def test_copies_and_sets_are_groups_of_their_own():
     found = kinds({"Memset (Device)": ("memset", 8, 8.0), "k": ("pointwise", 2, 2.0)}, {"k": ("pointwise", 2, 2.0)})
-    assert found["memory sets (in A only)"] == "eliminated"
+    assert found["memory sets (no match by names)"] == "unmatched"
+
+
+def test_groups_by_names_are_never_exact():
+    assert {group.exact for group in grouped(EAGER, COMPILED).values()} == {False}
 
 
 def test_a_cpu_run_has_no_groups():
@@ -68,9 +72,31 @@ def test_a_cpu_run_has_no_groups():
 
 def test_coverage_leaves_out_what_is_unmatched():
     a, b = make_side("a", make_analysis(EAGER)), make_side("b", make_analysis({"triton_a": ("triton", 100, 300.0)}))
-    coverage = measure_coverage(group_kernels(a, b))
-    assert coverage.b_time_matched == 0
-    assert coverage.a_time_matched == pytest.approx((1000 + 200 + 6) / 1726)
+    assert measure_coverage(group_kernels(a, b)) == Coverage(0, 0)
+
+
+def make_group(kind: GroupKind, a_us: float, b_us: float, *, exact: bool = True) -> KernelGroup:
+    a, b = ((GroupMember(side, 1, us),) if us else () for side, us in (("a", a_us), ("b", b_us)))
+    return KernelGroup(kind, kind, "anchors", a, b, 0, b_us - a_us, (), exact=exact)
+
+
+def test_coverage_counts_what_has_both_sides_and_says_what_is_alone_or_told_by_elimination():
+    groups = (
+        make_group("unchanged", 40, 30),
+        make_group("fused", 20, 10, exact=False),
+        make_group("eliminated", 30, 0),
+        make_group("added", 0, 40),
+        make_group("unmatched", 10, 0),
+        make_group("unmatched", 0, 20),
+    )
+    found = measure_coverage(groups)
+    assert (found.a_time_matched, found.b_time_matched) == pytest.approx((0.6, 0.4))
+    assert (found.a_time_inexact, found.b_time_inexact) == pytest.approx((0.2, 0.1))
+    assert (found.a_time_alone, found.b_time_alone) == pytest.approx((0.3, 0.4))
+
+
+def test_of_a_side_that_did_nothing_all_is_matched():
+    assert measure_coverage((make_group("added", 0, 40),)) == Coverage(1.0, 0.0, b_time_alone=1.0)
 
 
 NAMES = st.sampled_from([f"kernel_{i}" for i in range(8)])

@@ -85,6 +85,7 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
         "traffic",
         "rates",
         "sizes",
+        "exact",
     ]
     assert list(told["coverage"]) == ["a_time_matched", "b_time_matched"]
     keys = ["code", "severity", "title", "evidence", "saving_us", "advice", "changes", "places"]

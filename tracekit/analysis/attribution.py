@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tracekit.analysis.launches import in_launch_order
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.window import columns, find_scope
 from tracekit.model.provenance import CompiledActivity, TaggedActivity
@@ -26,7 +27,7 @@ GRAPH_CALL = re.compile(r"^## Call CompiledFxGraph (\S+) ##$")
 
 def find_tagged(trace: Trace) -> tuple[TaggedActivity, ...]:
     """Every GPU activity of the step, in the order of launch, with the number of the operator around its launch."""
-    launched = _in_launch_order(trace)
+    launched = in_launch_order(find_scope(trace, "auto"))
     spans = trace.host.with_columns(number=pl.col("name").str.extract(OPERATOR_SPAN, 1).cast(pl.Int64))
     spans = spans.filter(pl.col("number").is_not_null())
     found = _containing(spans, launched)
@@ -40,7 +41,7 @@ def find_tagged(trace: Trace) -> tuple[TaggedActivity, ...]:
 def find_graph_calls(trace: Trace) -> tuple[tuple[str, ...], tuple[CompiledActivity, ...]]:
     """The keys of the graphs that were called, in order, and every GPU activity of the step, in the order of launch,
     with the call around its launch and the operator directly in that call."""
-    launched = _in_launch_order(trace)
+    launched = in_launch_order(find_scope(trace, "auto"))
     spans = trace.host.filter(pl.col("kind").is_in(["op", "annotation"])).with_row_index("row")
     calls = spans.filter(pl.col("name").str.contains(GRAPH_CALL.pattern))
     keys = tuple(match[1] for name in calls["name"] if (match := GRAPH_CALL.match(name)))
@@ -58,22 +59,11 @@ def find_graph_calls(trace: Trace) -> tuple[tuple[str, ...], tuple[CompiledActiv
     return keys, tuple(activities)
 
 
-def _in_launch_order(trace: Trace) -> pl.DataFrame:
-    """The step's activities with `launch_ns` and `thread` of the call that launched each (-1 where not recorded). In a
-    CUDA graph, whose activities have one launch, they are in the order of their start."""
-    scope = find_scope(trace, "auto")
-    launches = scope.calls.select("call", launch_ns="start_ns", thread="thread")
-    joined = scope.activities.join(launches, on="call", how="left", maintain_order="left")
-    return joined.with_columns(at_ns=pl.coalesce("launch_ns", "start_ns")).sort(
-        "at_ns", "start_ns", maintain_order=True
-    )
-
-
 def _containing(spans: pl.DataFrame, launched: pl.DataFrame) -> Ints:
     """The position in `spans` of the one around each launch, on its own thread; -1 for none. Spans of one thread follow
     each other and never overlap."""
     starts, ends, threads = columns(spans, "start_ns", "end_ns", "thread")
-    moments, launching = columns(launched, "launch_ns", "thread")
+    moments, launching = columns(launched, "launched_ns", "launched_on")
     found = np.full(len(moments), -1, dtype=np.int64)
     for thread in np.unique(threads):
         own = np.flatnonzero(threads == thread)
@@ -98,7 +88,7 @@ class _Thread:
 
 def _directly_inside(spans: pl.DataFrame, calls: pl.DataFrame, launched: pl.DataFrame) -> Ints:
     """The row of the operator that stands directly in a graph call and around the launch; -1 for none."""
-    moments, launching = columns(launched, "launch_ns", "thread")
+    moments, launching = columns(launched, "launched_ns", "launched_on")
     graph_rows = set(calls["row"].to_list())
     found = np.full(len(moments), -1, dtype=np.int64)
     for thread in sorted(set(calls["thread"].to_list())):

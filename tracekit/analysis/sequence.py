@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import msgspec
@@ -15,9 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.analysis.families import family_of
-from tracekit.analysis.launches import GRAPH_LAUNCH
+from tracekit.analysis.launches import GRAPH_LAUNCH, in_launch_order
 from tracekit.analysis.nesting import nest
-from tracekit.analysis.window import Scope, find_scope
+from tracekit.analysis.window import find_scope
 from tracekit.model.sequence import Activity, Operator, OperatorSource, Sequence
 from tracekit.model.trace import Trace
 
@@ -47,7 +48,7 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     TracekitError when nothing matches `window`.
     """
     scope = find_scope(trace, window, steps)
-    work = _in_launch_order(scope)
+    work = in_launch_order(scope)
     asked = _find_askers(trace, work)
     activities = tuple(
         Activity(
@@ -63,24 +64,67 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
         )
     )
     known: OperatorSource = "own" if 2 * sum(each is not None for each in asked) >= len(asked) > 0 else "none"
-    each_step = _divided(activities, work["step"].to_numpy())
+    edges = _step_edges(work["step"].to_numpy())
+    graphs = _graph_launches(work)
+    each_step = [_Step(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges)]
+    alike = [each.in_order_of(each_step[0]) for each in each_step]
     count = max(len(scope.spans), 1)
-    if len(each_step) == count and all(_same_work(one, other) for one, other in pairwise(each_step)):
-        return Sequence(tuple(map(_mean, zip(*each_step, strict=True))), 1.0, known)
-    return Sequence(activities, 1 / count, known)
+    if len(each_step) == count and all(each is not None for each in alike):
+        return Sequence(tuple(map(_mean, zip(*filter(None, alike), strict=True))), 1.0, known)
+    return Sequence(activities, 1 / count, known, starts=tuple(edges[:-1]) if 1 < count == len(each_step) else ())
 
 
-def _in_launch_order(scope: Scope) -> pl.DataFrame:
-    """The window's activities, step by step, with the launching call's name, thread and start."""
-    calls = scope.calls.select("call", launched_by="name", launched_on="thread", launched_ns="start_ns")
-    work = scope.activities.join(calls, on="call", how="left", maintain_order="left")
-    # What has no recorded launch stands where it started.
-    return work.sort("step", pl.coalesce("launched_ns", "start_ns"), "start_ns", maintain_order=True)
+def _step_edges(steps: NDArray[np.int64]) -> list[int]:
+    """Where each step's activities begin, and the end of the last; of none 0 alone."""
+    return [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)] if len(steps) else [0]
 
 
-def _divided(activities: tuple[Activity, ...], steps: NDArray[np.int64]) -> list[tuple[Activity, ...]]:
-    edges = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(activities)]
-    return [activities[begin:end] for begin, end in pairwise(edges)]
+def _graph_launches(work: pl.DataFrame) -> list[int | None]:
+    """The launching call of what a CUDA graph runs; None for all else."""
+    in_graph = work["launched_by"].fill_null("").str.contains(GRAPH_LAUNCH, literal=True)
+    return [call if graph else None for call, graph in zip(work["call"], in_graph, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The activities of one step, and the CUDA graph launch that each is of."""
+
+    activities: tuple[Activity, ...]
+    graphs: list[int | None]
+
+    def in_order_of(self, other: _Step) -> tuple[Activity, ...] | None:
+        """This step's activities, each in the place where the other step ran the same; None where they differ.
+
+        Parallel branches of a CUDA graph start in another order each time: within one launch the same activities are
+        the same work, whatever their order.
+        """
+        mine, theirs = self._runs(), other._runs()
+        if len(self.activities) != len(other.activities) or len(mine) != len(theirs):
+            return None
+        found: list[Activity] = []
+        for (one, graph), (model, model_graph) in zip(mine, theirs, strict=True):
+            if graph != model_graph:
+                return None
+            placed = _in_places_of(one, model) if graph else one
+            if placed is None or not _same_work(placed, model):
+                return None
+            found += placed
+        return tuple(found)
+
+    def _runs(self) -> list[tuple[tuple[Activity, ...], bool]]:
+        """Stretches launched by one CUDA graph launch, or by none."""
+        runs = groupby(zip(self.activities, self.graphs, strict=True), key=lambda each: each[1])
+        return [(tuple(activity for activity, _ in run), graph is not None) for graph, run in runs]
+
+
+def _in_places_of(some: tuple[Activity, ...], model: tuple[Activity, ...]) -> tuple[Activity, ...] | None:
+    """Reordered so that names stand as in `model`, equal ones in their own order; None where other ones are there."""
+    waiting: dict[str, list[Activity]] = defaultdict(list)
+    for each in reversed(some):
+        waiting[each.name].append(each)
+    if Counter(each.name for each in some) != Counter(each.name for each in model):
+        return None
+    return tuple(waiting[each.name].pop() for each in model)
 
 
 def _same_work(one: tuple[Activity, ...], other: tuple[Activity, ...]) -> bool:
@@ -127,7 +171,9 @@ def _askers_on(operators: pl.DataFrame, moments: NDArray[np.int64], first: int) 
     asked: dict[int, _Asked | None] = {-1: None}
     for row, chain in chains.items():
         dims, dtypes = _inputs(operators["dims"][row], operators["dtypes"][row]) if shaped else _NOT_RECORDED
-        asked[row] = _Asked(Operator(names[row], dims, dtypes), tuple(names[each] for each in chain), first + chain[0])
+        values = _values(operators["values"][row]) if shaped else ()
+        operator = Operator(names[row], dims, dtypes, values)
+        asked[row] = _Asked(operator, tuple(names[each] for each in chain), first + chain[0])
     return (asked[row] for row in innermost.tolist())
 
 
@@ -154,6 +200,12 @@ def _inputs(dims: str | None, dtypes: str | None) -> tuple[tuple[tuple[int, ...]
     if not all(isinstance(size, int) for shape, _ in flat for size in shape):
         return _NOT_RECORDED
     return tuple(shape for shape, _ in flat), tuple(type_ for _, type_ in flat)
+
+
+def _values(text: str | None) -> tuple[str, ...]:
+    """The arguments in words; nothing where the file's text is not what the profiler writes."""
+    found = _decoded(text)
+    return tuple(found) if all(isinstance(each, str) for each in found) else ()
 
 
 def _decoded(text: str | None) -> list[Any]:

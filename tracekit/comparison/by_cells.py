@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from tracekit.comparison.describing import describe, is_library
+from tracekit.comparison.describing import describe
 from tracekit.comparison.evidence import find_evidence
+from tracekit.comparison.kinds import kind_of
 from tracekit.comparison.matching import Cell, check_partition
 from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.members import largest_first
@@ -61,9 +62,15 @@ def _alike(pieces: list[Piece]) -> Iterable[list[Piece]]:
 
 
 def _work(piece: Piece) -> Hashable:
-    """Kernels of both sides and the operators of A: the numbers in names of Triton kernels say nothing."""
+    """What became of it, the kernels of both sides and the operators of A: the numbers in names of Triton kernels say
+    nothing."""
     a = tuple((each.name, each.operator.name if each.operator else None) for each in piece.a)
-    return piece.cell.how, _places((piece,)), a, tuple(without_number(each.name) for each in piece.b)
+    b = tuple(without_number(each.name) for each in piece.b)
+    return piece.cell.how, piece.cell.exact, _kind(piece), _places((piece,)), a, b
+
+
+def _kind(piece: Piece) -> GroupKind:
+    return "unmatched" if piece.cell.how == "unmatched" else kind_of(piece.a, piece.b)
 
 
 def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
@@ -77,7 +84,7 @@ def _shapes(piece: Piece) -> Hashable:
 
 def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak | None) -> KernelGroup:
     first, typical = pieces[0], _typical(pieces)
-    kind = kind_of(first)
+    kind = _kind(first)
     a = _members((each for piece in pieces for each in piece.a), a_per_step)
     b = _members((each for piece in pieces for each in piece.b), b_per_step)
     repeats = len(pieces) * (a_per_step if first.a else b_per_step)
@@ -91,6 +98,7 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak
         delta_us=sum(member.total_us for member in b) - sum(member.total_us for member in a),
         where=first.cell.where if len(pieces) == 1 else _places(pieces),
         repeats=repeats,
+        exact=first.cell.exact,
         evidence=find_evidence(kind, typical.a, typical.b),
         traffic=_traffic(pieces, a_per_step if first.a else b_per_step),
         rates=_rates(typical, peak),
@@ -133,29 +141,3 @@ def _members(activities: Iterable[Activity], per_step: float) -> tuple[GroupMemb
         counts[each.name] += 1
         times[each.name] += each.duration_us
     return largest_first(GroupMember(name, count * per_step, times[name] * per_step) for name, count in counts.items())
-
-
-def kind_of(piece: Piece) -> GroupKind:
-    """What became of A's kernels."""
-    if piece.cell.how == "unmatched":
-        return "unmatched"
-    if not piece.b:
-        return "eliminated"
-    if not piece.a:
-        return "added"
-    if _names(piece.a) == _names(piece.b):
-        return "unchanged"
-    a_library, b_library = (sum(map(is_library, side)) for side in (piece.a, piece.b))
-    if a_library and a_library < b_library and _families(piece.a) != _families(piece.b):
-        return "defused"
-    if len(piece.b) < len(piece.a) and not (a_library and a_library == b_library):
-        return "fused"
-    return "substituted" if a_library or len(piece.b) == len(piece.a) else "defused"
-
-
-def _names(activities: tuple[Activity, ...]) -> Counter[str]:
-    return Counter(without_number(each.name) for each in activities)
-
-
-def _families(activities: tuple[Activity, ...]) -> set[str]:
-    return {each.family for each in activities if is_library(each)}

@@ -90,15 +90,13 @@ def _matched_by_family(leftover: _Leftover) -> KernelGroup:
     kind = _kind(leftover)
     if kind == "unmatched":
         return _group(kind, f"{leftover.label} (no match by names)", "unmatched", leftover.a, leftover.b)
-    by = {"eliminated": "in A only", "added": "in B only"}.get(kind, "matched by family only")
-    return _group(kind, f"{leftover.label} ({by})", "names", leftover.a, leftover.b)
+    return _group(kind, f"{leftover.label} (matched by family only)", "names", leftover.a, leftover.b)
 
 
 def _kind(leftover: _Leftover) -> GroupKind:
-    if not leftover.b:
-        return "eliminated"
-    if not leftover.a:
-        return "added"
+    """Names cannot tell that work is gone or new: kernels of another family may do it."""
+    if not leftover.a or not leftover.b:
+        return "unmatched"
     if leftover.label in COPIES and not math.isclose(_count(leftover.a), _count(leftover.b)):
         # Copies do no work that another could do instead: which of them are gone or new, names cannot tell.
         return "unmatched"
@@ -122,6 +120,7 @@ def _group(
         delta_count=_count(b) - _count(a),
         delta_us=time_of(b) - time_of(a),
         where=(),
+        exact=False,
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import PurePath
 
 from tracekit.comparison.matching import Cell, align
@@ -12,22 +14,51 @@ from tracekit.model.comparison import Side
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Sequence
 
+#: The positions of one step, on A and on B.
+_Round = tuple[range, range]
+
 
 def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[str, ...]]:
     """A partition of both sides' activities, and what is amiss with the provenance they came with.
 
-    Provenance tells eager operators from compiled launches exactly, within one run whose steps are all alike; alignment
-    takes what it leaves. None where a side has no activities in order.
+    Provenance tells eager operators from compiled launches, within one run; alignment takes what it leaves. Steps that
+    are not all alike are matched step by step. None where a side has no activities in order.
     """
     if a.sequence is None or b.sequence is None:
         return None, ()
+    found: list[Cell] = []
+    amiss: list[str] = list(_why_no_provenance(a, b))
+    matched: dict[Hashable, tuple[tuple[Cell, ...], tuple[str, ...]]] = {}
+    for a_at, b_at in _rounds(a.sequence, b.sequence):
+        one, other = _part(a.sequence, a_at), _part(b.sequence, b_at)
+        key = _content(one), _content(other)
+        if key not in matched:
+            matched[key] = _match(one, other, a, b)
+        cells, notes = matched[key]
+        found += [_moved(cell, a_at.start, b_at.start) for cell in cells]
+        amiss += notes
+    return tuple(found), tuple(dict.fromkeys(amiss))
+
+
+def _content(sequence: Sequence) -> Hashable:
+    """All that matching looks at: steps that are alike in it are matched once."""
+    calls = (each.call for each in sequence.activities)
+    begun = [call is None or call != before for before, call in pairwise((None, *calls))]
+    return tuple(
+        (each.name, each.operator, each.within, new) for each, new in zip(sequence.activities, begun, strict=True)
+    )
+
+
+def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[str, ...]]:
+    """The cells of one step of each side, by provenance where it is of use."""
     eager, compiled = a.provenance, b.provenance
-    amiss = _why_no_provenance(a, b)
-    if amiss or not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites):
-        return align(a.sequence, b.sequence), amiss
-    linked = link(a.sequence, b.sequence, eager, compiled)
-    exact = [Cell(each.a_positions, each.b_positions, "provenance", each.where) for each in linked.links]
-    return (*exact, *_align_rest(a.sequence, b.sequence, linked)), linked.notes
+    if not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites) or _why_no_provenance(a, b):
+        return align(one, other), ()
+    linked = link(one, other, eager, compiled)
+    told = [
+        Cell(each.a_positions, each.b_positions, "provenance", each.where, exact=each.exact) for each in linked.links
+    ]
+    return (*told, *_align_rest(one, other, linked)), linked.notes
 
 
 def _why_no_provenance(a: Side, b: Side) -> tuple[str, ...]:
@@ -38,11 +69,39 @@ def _why_no_provenance(a: Side, b: Side) -> tuple[str, ...]:
         reason = "it leads from an eager form to a compiled one"
     elif PurePath(a.path).parent != PurePath(b.path).parent:
         reason = "the sides are of two runs"
-    elif a.sequence and b.sequence and (a.sequence.per_step, b.sequence.per_step) != (1, 1):
-        reason = "the steps of a side do not all run the same kernels"
+    elif not all(_tells_steps(side.sequence) for side in (a, b)):
+        reason = "the steps of a side do not all run the same kernels, and where each begins is not known"
     else:
         return ()
     return (f"Kernels are matched by operators, shapes and order, not by provenance: {reason}.",)
+
+
+def _tells_steps(sequence: Sequence | None) -> bool:
+    return sequence is None or sequence.per_step == 1 or bool(sequence.starts)
+
+
+def _rounds(a: Sequence, b: Sequence) -> Iterator[_Round]:
+    """The steps of A beside those of B; all at once where the sides are not of as many steps."""
+    one, other = _steps(a), _steps(b)
+    if len(one) == len(other):
+        return zip(one, other, strict=True)
+    return iter([(range(len(a.activities)), range(len(b.activities)))])
+
+
+def _steps(sequence: Sequence) -> list[range]:
+    begins = sequence.starts or (0,)
+    return [range(begin, end) for begin, end in zip(begins, (*begins[1:], len(sequence.activities)), strict=True)]
+
+
+def _part(sequence: Sequence, at: range) -> Sequence:
+    """One step; the whole where it is the only one."""
+    if len(at) == len(sequence.activities):
+        return sequence
+    return replace(sequence, activities=sequence.activities[at.start : at.stop], per_step=1.0, starts=())
+
+
+def _moved(cell: Cell, a_by: int, b_by: int) -> Cell:
+    return replace(cell, a=tuple(at + a_by for at in cell.a), b=tuple(at + b_by for at in cell.b))
 
 
 def evened(a: Side, b: Side) -> tuple[Side, Side]:
@@ -54,16 +113,18 @@ def evened(a: Side, b: Side) -> tuple[Side, Side]:
 
 
 def _over(sequence: Sequence, steps: int) -> Sequence:
-    times = round(steps * sequence.per_step)
-    return replace(sequence, activities=sequence.activities * times, per_step=1 / steps)
+    times, length = round(steps * sequence.per_step), len(sequence.activities)
+    known = sequence.starts or sequence.per_step == 1
+    starts = tuple(length * time + start for time in range(times) for start in sequence.starts or (0,)) if known else ()
+    return replace(sequence, activities=sequence.activities * times, per_step=1 / steps, starts=starts)
 
 
 def _align_rest(a: Sequence, b: Sequence, linked: Linked) -> tuple[Cell, ...]:
     a_rest = _without(a, {at for each in linked.links for at in each.a_positions})
     b_rest = _without(b, {at for each in linked.links for at in each.b_positions})
     cells = align(
-        replace(a, activities=tuple(a.activities[at] for at in a_rest)),
-        replace(b, activities=tuple(b.activities[at] for at in b_rest)),
+        replace(a, activities=tuple(a.activities[at] for at in a_rest), starts=()),
+        replace(b, activities=tuple(b.activities[at] for at in b_rest), starts=()),
     )
     return tuple(
         replace(cell, a=tuple(a_rest[at] for at in cell.a), b=tuple(b_rest[at] for at in cell.b)) for cell in cells

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_library, library_family
 from tracekit.comparison.matching.operators import kind_of_operator, short_name, triton_operators
 from tracekit.model.comparison import GroupKind
 from tracekit.model.sequence import Activity
-
-LIBRARY_FAMILIES = ("gemm", "attention", "convolution")
-#: Parts of names of kernels that only help a library kernel.
-HELPERS = ("splitkreduce", "nchwtonhwc", "nhwctonchw")
 
 #: At most so many operators are named.
 MOST_NAMES = 4
 #: Operators that only view or prepare, which nobody needs to read.
 UNTELLING = ("copy", "to", "view", "reshape", "contiguous", "clone", "_to_copy", "expand", "unsqueeze", "permute")
-
-
-def is_library(activity: Activity) -> bool:
-    """Whether the kernel itself multiplies matrices, attends or convolves."""
-    name = activity.name.lower()
-    return activity.family in LIBRARY_FAMILIES and not any(part in name for part in HELPERS)
 
 
 def describe(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity], repeats: float) -> str:
@@ -54,9 +45,9 @@ def _side(activities: Sequence[Activity]) -> str:
         if triton == count:
             return f"{count} Triton"
         return f"{count} {noun}, {triton} of them Triton" if triton else f"{count} {noun}"
-    words = {"gemm": "product", "attention": "attention", "convolution": "convolution"}
+    word = KIND_OF_FAMILY[library_family(library) or library.family]
     products = sum(map(is_library, activities))
-    name = words[library.family] if products == 1 else f"{products} {words[library.family]}s"
+    name = word if products == 1 else f"{products} {word}s"
     return name if count == products else f"{name} and {count - products} more"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tracekit.comparison.describing import is_library
+from tracekit.comparison.inputs import masking_of, same_inputs
+from tracekit.comparison.matching.library import is_library, library_family
+from tracekit.comparison.matching.operators import Dims
 from tracekit.model.comparison import GroupKind
 from tracekit.model.sequence import Activity, Operator
 from tracekit.numbers import duration
@@ -24,24 +26,23 @@ LONGEST_NAME = 48
 
 def find_evidence(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity]) -> tuple[str, ...]:
     """Sentences, for groups with a library kernel that did not stay as it was; none for others."""
-    if kind == "unchanged":
-        return tuple(_slower(a, b))
     if kind in ("unmatched", "eliminated", "added") or not any(map(is_library, (*a, *b))):
         return ()
-    found = (_lost_attention, _single_precision, _lost_epilogue, _copies, _split, _other_kernel)
+    changed = (_lost_attention, _single_precision, _lost_epilogue, _copies, _split, _other_kernel)
+    found = (_other_attention, _slower) if kind == "unchanged" else (*changed, _other_attention, _slower)
     return tuple(sentence for find in found for sentence in find(a, b))
 
 
 def _slower(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
     """The same library kernel takes clearly longer or shorter, in this place."""
     before, after = (max(filter(is_library, side), key=_duration, default=None) for side in (a, b))
-    if before is None or after is None or not before.duration_us:
+    if before is None or after is None or before.name != after.name or not before.duration_us:
         return
     factor = after.duration_us / before.duration_us
     if 1 / CLEARLY < factor < CLEARLY:
         return
     one, other = before.operator, after.operator
-    told = one is not None and other is not None and one.dims and other.dims and one.dims != other.dims
+    told = before.family != "attention" and one is not None and other is not None and not same_inputs(one, other)
     why = f" Its inputs were {_sizes(one)} and are {_sizes(other)}." if told and one and other else ""
     yield f"The same kernel takes {duration(after.duration_us)} a call instead of {duration(before.duration_us)}.{why}"
 
@@ -51,7 +52,45 @@ def _duration(activity: Activity) -> float:
 
 
 def _sizes(operator: Operator) -> str:
-    return ", ".join("x".join(map(str, dims)) for dims in operator.dims if dims)
+    return ", ".join(_size(dims) for dims in operator.dims if dims)
+
+
+def _size(dims: Sequence[int]) -> str:
+    return "x".join(map(str, dims))
+
+
+def _other_attention(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    """One attention kernel on either side, which was asked for something else."""
+    before, after = ([each.operator for each in side if library_family(each) == "attention"] for side in (a, b))
+    if len(before) != 1 or len(after) != 1 or before[0] is None or after[0] is None:
+        return
+    said = "; ".join(_differences(before[0], after[0]))
+    if said:
+        yield f"Attention is asked for otherwise: {said}."
+
+
+def _differences(before: Operator, after: Operator) -> Iterator[str]:
+    """In operator, causal flag, mask, and sizes of query, key and value."""
+    if before.name != after.name:
+        yield f"by {after.name}, before by {before.name}"
+    one, other = masking_of(before), masking_of(after)
+    if one is None or other is None:
+        return
+    if None not in (one.causal, other.causal) and one.causal != other.causal:
+        yield f"is_causal was {one.causal} and is {other.causal}"
+    if one.mask != other.mask:
+        yield _mask_change(one.mask, other.mask)
+    names = ("query", "key", "value")
+    if before.name == after.name:
+        for name, was, now in zip(names, before.dims, after.dims, strict=False):
+            if was != now:
+                yield f"the {name} was {_size(was)} and is {_size(now)}"
+
+
+def _mask_change(before: Dims | None, after: Dims | None) -> str:
+    if before is None or after is None:
+        return f"a mask of {_size(after)} came in" if after else f"the mask of {_size(before or ())} is gone"
+    return f"the mask was {_size(before)} and is {_size(after)}"
 
 
 def _lost_attention(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:

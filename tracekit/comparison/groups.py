@@ -33,21 +33,32 @@ def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tu
 
 
 def measure_coverage(groups: Iterable[KernelGroup]) -> Coverage:
-    """Share of each side's GPU time in groups that were matched; 1 for a side that did nothing."""
+    """How much of each side's GPU time was matched, and how; of a side that did nothing all was."""
     groups = tuple(groups)
-    matched = tuple(group for group in groups if group.kind != "unmatched")
+    matched = [group for group in groups if group.a and group.b and group.kind != "unmatched"]
+    inexact = [group for group in matched if not group.exact]
+    alone = [group for group in groups if group.kind in ("eliminated", "added")]
+    a_us, b_us = _time_a(groups), _time_b(groups)
     return Coverage(
-        a_time_matched=_share(
-            math.fsum(time_of(group.a) for group in matched), math.fsum(time_of(group.a) for group in groups)
-        ),
-        b_time_matched=_share(
-            math.fsum(time_of(group.b) for group in matched), math.fsum(time_of(group.b) for group in groups)
-        ),
+        a_time_matched=_share(_time_a(matched), a_us) if a_us else 1.0,
+        b_time_matched=_share(_time_b(matched), b_us) if b_us else 1.0,
+        a_time_inexact=_share(_time_a(inexact), a_us),
+        b_time_inexact=_share(_time_b(inexact), b_us),
+        a_time_alone=_share(_time_a(alone), a_us),
+        b_time_alone=_share(_time_b(alone), b_us),
     )
 
 
+def _time_a(groups: Iterable[KernelGroup]) -> float:
+    return math.fsum(time_of(group.a) for group in groups)
+
+
+def _time_b(groups: Iterable[KernelGroup]) -> float:
+    return math.fsum(time_of(group.b) for group in groups)
+
+
 def _share(part: float, whole: float) -> float:
-    return min(part / whole, 1.0) if whole else 1.0
+    return min(part / whole, 1.0) if whole else 0.0
 
 
 def _check_partition(groups: Iterable[KernelGroup], a: Side, b: Side) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracekit.comparison.describing import is_library
+from tracekit.comparison.matching.library import is_library
 from tracekit.model.sequence import Activity
 
 #: More inputs than these are left out.

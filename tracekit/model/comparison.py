@@ -281,7 +281,9 @@ class KernelGroup:
     sentences on what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory
     traffic per step, `rates` those of B's longest kernel (of A's where B has none), one call of it; None where no
     operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072, 3072x3072`); empty where
-    they were not recorded, or differ within the group.
+    they were not recorded, or differ within the group. `exact` is False where it was linked by elimination, not kernel
+    by kernel: by provenance that could not tell which of several, as what was left of both sides in one place, or by
+    names alone.
     """
 
     kind: GroupKind
@@ -297,14 +299,24 @@ class KernelGroup:
     traffic: Traffic | None = None
     rates: Rates | None = None
     sizes: str = ""
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Share of GPU time in groups that were matched, 0 to 1."""
+    """Shares of each side's GPU time, 0 to 1.
+
+    `matched` is in groups of both sides' kernels. `inexact` is the part of that which was linked by elimination and not
+    one by one (`KernelGroup.exact`). `alone` is in groups of one side that is known to have no counterpart: eliminated
+    or added. The rest is unmatched.
+    """
 
     a_time_matched: float
     b_time_matched: float
+    a_time_inexact: float = 0.0
+    b_time_inexact: float = 0.0
+    a_time_alone: float = 0.0
+    b_time_alone: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

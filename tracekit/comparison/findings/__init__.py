@@ -19,6 +19,7 @@ from tracekit.comparison.findings.profiler_distortion import find_profiler_disto
 from tracekit.comparison.findings.recompiled_during_timing import find_recompiled_during_timing
 from tracekit.comparison.findings.single_precision import find_single_precision
 from tracekit.comparison.findings.skipped_cuda_graphs import find_skipped_cuda_graphs
+from tracekit.comparison.findings.slower_attention import find_slower_attention
 from tracekit.comparison.findings.synchronising_calls import find_synchronising_calls
 from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
 from tracekit.model.comparison import Comparison, Finding
@@ -29,6 +30,7 @@ FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
     find_eager_fallback,
     find_compile_slower,
     find_lost_attention,
+    find_slower_attention,
     find_more_gpu_time,
     find_launch_bound,
     find_skipped_cuda_graphs,

@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tracekit.comparison.matching.library import is_helper
 from tracekit.comparison.matching.subsequence import common_subsequence
-from tracekit.comparison.matching.units import Unit, is_no_helper
+from tracekit.comparison.matching.units import Unit
 
 #: How many anchors apart the same call may stand on the two sides: compilers reorder within a block of a model.
 NEAR = 48
@@ -24,10 +25,12 @@ Key = tuple[Hashable, ...]
 @dataclass(frozen=True, slots=True)
 class Tie:
     """Library calls that do the same work: positions among the units of either side. Several stand on one side where
-    attention was taken apart, or put together."""
+    attention was taken apart, or put together. Not `exact`: their sizes differ or are not known, and they were
+    paired by kernel and order."""
 
     a: tuple[int, ...]
     b: tuple[int, ...]
+    exact: bool = True
 
 
 def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
@@ -45,9 +48,9 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
     else:
         left = [i for i in range(len(one)) if i not in a_taken], [j for j in range(len(other)) if j not in b_taken]
         pairs = sorted([*pairs, *_moved(a_kinds, b_kinds, pairs, *left)])
-    ties = [Tie((one[i],), (other[j],)) for i, j in pairs]
-    ties += [Tie((one[i],), tuple(other[j] for j in parts)) for i, parts in defused]
-    ties += [Tie(tuple(one[i] for i in parts), (other[j],)) for parts, j in fused]
+    ties = [Tie((one[i],), (other[j],), by_size and a_kinds[i] == b_kinds[j]) for i, j in pairs]
+    ties += [Tie((one[i],), tuple(other[j] for j in parts), by_size) for i, parts in defused]
+    ties += [Tie(tuple(one[i] for i in parts), (other[j],), by_size) for parts, j in fused]
     return tuple(sorted(ties, key=lambda tie: tie.a))
 
 
@@ -55,7 +58,7 @@ def _keys(units: Sequence[Unit], anchors: list[int], by_size: bool) -> list[Key]
     """What is the same on both sides: the sizes, or the library kernel itself where those are not known."""
     if by_size:
         return _kinds(units, anchors, by_size)
-    return [(units[i].kind, tuple(filter(is_no_helper, units[i].signature.names))) for i in anchors]
+    return [(units[i].kind, tuple(name for name in units[i].signature.names if not is_helper(name))) for i in anchors]
 
 
 def _kinds(units: Sequence[Unit], anchors: list[int], by_size: bool) -> list[Key]:

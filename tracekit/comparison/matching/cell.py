@@ -12,13 +12,15 @@ class Cell:
     """The activities of A and of B that do one piece of work: positions in the activities of the two sequences.
 
     Cells of one alignment are a partition: every position of either side is in exactly one. `where` names source lines
-    or module paths, where they are known.
+    or module paths, where they are known. `exact` is False where it was found by elimination, not one by one: what was
+    left of both sides in one place, or what names alone tell.
     """
 
     a: tuple[int, ...]
     b: tuple[int, ...]
     how: MatchedBy
     where: tuple[str, ...] = ()
+    exact: bool = True
 
 
 def check_partition(cells: tuple[Cell, ...], a_count: int, b_count: int) -> None:

@@ -17,6 +17,7 @@ Dims = tuple[int, ...]
 #: Operators that multiply matrices, and which of their inputs are the two factors.
 FACTORS = {
     "linear": (0, 1),
+    "_linear_pointwise": (0, 1),
     "mm": (0, 1),
     "bmm": (0, 1),
     "matmul": (0, 1),
@@ -31,6 +32,8 @@ FACTORS = {
     "_int_mm": (0, 1),
     "_grouped_mm": (0, 1),
 }
+#: Those whose second factor lies transposed.
+WEIGHT_FIRST = ("linear", "_linear_pointwise")
 #: A part of the names of operators that do attention, and of those that convolve.
 ATTENTION = ("attention", "flash_attn", "fmha")
 CONVOLUTION = re.compile(r"conv(?:olution|\dd|_transpose\dd)")
@@ -124,7 +127,7 @@ def size_of(operator: Operator) -> Dims | None:
         if operator.name.startswith("triton_"):
             return _template_size(dims)
         left, right = FACTORS[short_name(operator.name)]
-        transposed = short_name(operator.name) == "linear"
+        transposed = short_name(operator.name) in WEIGHT_FIRST
         return _product_size(dims, left, right, transposed=transposed)
     tensors = [each for each in dims if len(each) >= 3]
     if kind == "attention" and len(tensors) >= 2 and len(tensors[0]) == 4 == len(tensors[1]):

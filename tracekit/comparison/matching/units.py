@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
+from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_helper
 from tracekit.comparison.matching.operators import (
     Kind,
     done_by_kernel,
@@ -18,11 +19,6 @@ from tracekit.comparison.matching.operators import (
     without_number,
 )
 from tracekit.model.sequence import Activity, Sequence
-
-KIND_OF_FAMILY: dict[str, Kind] = {"gemm": "product", "attention": "attention", "convolution": "convolution"}
-
-#: Kernels that help a library kernel and are told by their names, where no operator tells whose they are.
-HELPERS = ("splitkreduce", "splitk_reduce", "nchwtonhwc", "nhwctonchw", "memset")
 
 #: Element-wise work that a library operator does with a kernel of its own, and a fused kernel could do instead.
 OWN_WORK = ("pointwise",)
@@ -91,8 +87,8 @@ def _by_kernel(positions: list[int], activities: tuple[Activity, ...]) -> Iterat
     """A library kernel with the helpers before and behind it; every other kernel alone."""
     held: list[int] = []
     for at in positions:
-        library = any(_is_library(activities[each]) for each in held)
-        if _helps(activities[at]):
+        library = any(_is_main(activities[each]) for each in held)
+        if is_helper(activities[at].name):
             # What sums parts up or lays them out stands behind the library kernel, what clears memory before it.
             if library and activities[at].family == "memset":
                 yield held
@@ -111,18 +107,8 @@ def _by_kernel(positions: list[int], activities: tuple[Activity, ...]) -> Iterat
         yield held
 
 
-def _is_library(activity: Activity) -> bool:
-    return activity.family in KIND_OF_FAMILY and not _helps(activity)
-
-
-def _helps(activity: Activity) -> bool:
-    return not is_no_helper(activity.name)
-
-
-@cache
-def is_no_helper(kernel: str) -> bool:
-    name = kernel.lower()
-    return not any(part in name for part in HELPERS)
+def _is_main(activity: Activity) -> bool:
+    return activity.family in KIND_OF_FAMILY and not is_helper(activity.name)
 
 
 def _without_own_work(call: list[int], activities: tuple[Activity, ...]) -> Iterator[list[int]]:

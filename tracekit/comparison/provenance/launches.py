@@ -6,12 +6,11 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from tracekit.comparison.matching.library import KIND_OF_FAMILY
 from tracekit.comparison.provenance.alignment import equal_pairs
 from tracekit.comparison.provenance.names import plain_name
 from tracekit.model.provenance import CompiledActivity, CompiledSites, LaunchSite
 
-#: Families of which a library call launches one kernel, beside small ones that prepare or finish its work.
-MAIN_FAMILIES = frozenset(("gemm", "attention", "convolution"))
 #: Families of kernels that prepare the next one.
 PREPARING = frozenset(("memset", "memcpy", "copy"))
 
@@ -106,7 +105,7 @@ class _Call:
 
     def _by_family(self, sites: Sequence[int], activities: Sequence[int]) -> Iterator[Placed]:
         """Without operators (a CUDA graph's replay): each library call launches one kernel that does the work."""
-        main = [k for k, i in enumerate(activities) if self.families.get(self._name(i)) in MAIN_FAMILIES]
+        main = [k for k, i in enumerate(activities) if self.families.get(self._name(i)) in KIND_OF_FAMILY]
         if len(sites) <= 1 or len(main) != len(sites):
             yield self._placed(activities, sites, exact=len(sites) <= 1)
             return

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from tracekit.comparison.provenance.alignment import align, equal_pairs
 from tracekit.comparison.provenance.launches import Placed, place
 from tracekit.comparison.provenance.operators import Join, join_operators
+from tracekit.comparison.together import Together
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Activity
 from tracekit.model.sequence import Sequence as GpuSequence
@@ -80,30 +81,6 @@ def _repeats(sequence: GpuSequence) -> int:
 Thing = tuple[Literal["op", "site", "launched"], Any]
 
 
-class _Groups:
-    """Things that belong together, found pair by pair."""
-
-    def __init__(self) -> None:
-        self._parents: dict[Thing, Thing] = {}
-
-    def top(self, thing: Thing) -> Thing:
-        while (parent := self._parents.setdefault(thing, thing)) != thing:
-            self._parents[thing] = self._parents[parent]
-            thing = parent
-        return thing
-
-    def join(self, things: Sequence[Thing]) -> None:
-        for each in things:
-            self._parents[self.top(each)] = self.top(things[0])
-
-    def members(self) -> list[list[Thing]]:
-        """Each group's things, in the order they were first named."""
-        found: dict[Thing, list[Thing]] = {}
-        for thing in self._parents:
-            found.setdefault(self.top(thing), []).append(thing)
-        return list(found.values())
-
-
 @dataclass(frozen=True)
 class _Linking:
     """`in_eager` and `in_compiled` are, for each position, the activity of the run with provenance."""
@@ -128,7 +105,7 @@ class _Linking:
 
     def _through_graphs(self, placed: tuple[Placed, ...], join: Join) -> Iterator[Link]:
         """Operators, sites and activities that hang together."""
-        groups = _Groups()
+        groups: Together[Thing] = Together()
         inexact: set[Thing] = set()
         for number, each in enumerate(placed):
             things: list[Thing] = [("launched", number), *(("site", site) for site in each.sites)]
@@ -140,7 +117,7 @@ class _Linking:
             inexact |= set() if joined.exact else {things[0]}
         of_op = self._positions_of_ops()
         of_activity = _inverted(self.in_compiled)
-        for members in groups.members():
+        for members in groups.groups():
             ops = [key for kind, key in members if kind == "op"]
             launched = [placed[key] for kind, key in members if kind == "launched"]
             a = sorted(i for op in ops for i in of_op.get(op, ()))

@@ -12,8 +12,6 @@ NO_WORK = frozenset(
     unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze view view_as_real view_as_complex _unsafe_view
     view_as""".split()
 )
-#: Operators that Inductor leaves to libraries, under whichever of these names suits it.
-PRODUCTS = frozenset("mm addmm bmm baddbmm convolution linear _linear_pointwise _convolution_pointwise".split())
 
 
 @cache

@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from tracekit.comparison.matching.operators import kind_of_operator
 from tracekit.comparison.provenance.launches import Site, is_generated
-from tracekit.comparison.provenance.names import PRODUCTS, does_no_work, plain_name
+from tracekit.comparison.provenance.names import does_no_work, plain_name
 from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOp, EagerOps, GraphCall, GraphNode
+
+#: What Inductor leaves to libraries, under whichever name suits it.
+MULTIPLYING = ("product", "convolution")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +231,7 @@ def _nodes_of_site(graph: CompiledGraph, site: int) -> tuple[int, ...]:
     if not kernel.startswith(("extern_kernels.", "torch.ops.")):
         return nodes
     named = tuple(i for i in nodes if plain_name(graph.nodes[i].target) == plain_name(kernel))
-    products = tuple(i for i in nodes if plain_name(graph.nodes[i].target) in PRODUCTS)
+    products = tuple(i for i in nodes if kind_of_operator(plain_name(graph.nodes[i].target)) in MULTIPLYING)
     return named or products or nodes
 
 

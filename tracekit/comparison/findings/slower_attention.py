@@ -1,0 +1,68 @@
+"""Does the attention that was kept take longer?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
+from tracekit.numbers import duration
+
+#: Attention that takes so many times as long is not the same work; recordings of the same differ by less.
+CLEARLY = 1.25
+#: Less than this share of B's GPU time is not worth a reader's time.
+MARKED = 0.01
+
+#: Beginnings of names of what only goes with attention: its memory is cleared.
+BESIDE = ("Memset",)
+
+
+def find_slower_attention(comparison: Comparison) -> Finding | None:
+    """Found when groups that attend on both sides take a quarter longer in B, and that is a hundredth of B's GPU time.
+
+    Counted is the group's whole time where A does nothing in it but attend, for what B does beside it prepares it; else
+    the attention kernels' alone. The saving is what they take longer. The evidence is that of the group which lost
+    most.
+    """
+    a_names, b_names = _attention_names(comparison.a), _attention_names(comparison.b)
+    slower: list[tuple[float, KernelGroup]] = []
+    before_us = after_us = 0.0
+    for group in comparison.groups:
+        a_us, b_us = _attention_times(group, a_names, b_names)
+        if a_us and b_us >= CLEARLY * a_us:
+            slower.append((b_us - a_us, group))
+            before_us, after_us = before_us + a_us, after_us + b_us
+    lost_us, busy_us = after_us - before_us, comparison.b.busy_us
+    if not slower or not busy_us or lost_us < MARKED * busy_us:
+        return None
+    _, worst = max(slower, key=lambda each: each[0])
+    return Finding(
+        code="slower_attention",
+        severity="warning",
+        title=f"Attention takes {after_us / before_us:.1f} times as long",
+        evidence=" ".join(
+            (
+                f"It took {duration(before_us)} and takes {duration(after_us)} a step ({worst.label}).",
+                *worst.evidence,
+            )
+        ),
+        saving_us=lost_us,
+        advice=None,
+    )
+
+
+def _attention_names(side: Side) -> frozenset[str]:
+    kernels = side.analysis.kernels
+    return frozenset(each.name for each in kernels.by_name if each.family == "attention") if kernels else frozenset()
+
+
+def _attention_times(group: KernelGroup, a_names: frozenset[str], b_names: frozenset[str]) -> tuple[float, float]:
+    """Microseconds per step of either side; 0 where a side does not attend, or none is known to do the other's work."""
+    a, b = ([each for each in side if each.name in names] for side, names in ((group.a, a_names), (group.b, b_names)))
+    if not a or not b or group.kind == "unmatched":
+        return 0.0, 0.0
+    attends_only = all(each in a or each.name.startswith(BESIDE) for each in group.a)
+    return (_time(group.a), _time(group.b)) if attends_only else (_time(a), _time(b))
+
+
+def _time(members: Iterable[GroupMember]) -> float:
+    return sum(each.total_us for each in members)

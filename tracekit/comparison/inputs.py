@@ -1,0 +1,80 @@
+"""Did an operator call get the same inputs on both sides?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tracekit.comparison.matching.operators import Dims, short_name, size_of, without_number
+from tracekit.model.sequence import Activity, Operator
+
+#: Where operators of attention have the mask, and the flag that says "causal", among their arguments (torch's
+#: native_functions.yaml). None where there is no such argument.
+MASKS: dict[str, tuple[int | None, int | None]] = {
+    "scaled_dot_product_attention": (3, 5),
+    "_scaled_dot_product_flash_attention": (None, 4),
+    "_scaled_dot_product_efficient_attention": (3, 6),
+    "_scaled_dot_product_cudnn_attention": (3, 6),
+    "_scaled_dot_product_fused_attention_overrideable": (3, 5),
+    "_cudnn_attention_forward": (3, 10),
+    "_flash_attention_forward": (None, 8),
+    "_efficient_attention_forward": (3, 9),
+}
+#: How the flag is written where it is on; the last operator's is a number, 0 for no mask.
+ON = ("True", "1", "2")
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """What an attention call was told to leave out: the shape of its mask, None without one; and whether it was to be
+    causal, None where the recording does not say."""
+
+    mask: Dims | None
+    causal: bool | None
+
+
+def masking_of(operator: Operator) -> Masking | None:
+    """None for an operator that is not known, or without recorded shapes."""
+    places = MASKS.get(short_name(operator.name))
+    if places is None or not operator.dims:
+        return None
+    mask, causal = places
+    said = operator.values[causal] if causal is not None and causal < len(operator.values) else ""
+    shape = operator.dims[mask] if mask is not None and mask < len(operator.dims) else ()
+    return Masking(shape or None, said in ON if said else None)
+
+
+def same_kernel(one: Activity, other: Activity) -> bool:
+    """Whether the kernel has the same name, but for Inductor's number, and inputs of the same sizes and types where
+    both recordings tell them."""
+    if without_number(one.name) != without_number(other.name):
+        return False
+    return one.operator is None or other.operator is None or same_inputs(one.operator, other.operator)
+
+
+def same_inputs(one: Operator, other: Operator) -> bool:
+    """Whether both calls got tensors of the same sizes and types, and attention the same mask; True where a side does
+    not say.
+
+    Of two spellings of one product or attention (`mm` and `addmm`) the sizes of the work count. Else numbers of
+    elements do: a view of a tensor is the same input. One tensor more at the end is what the result is written to
+    (`out=`), which Inductor hands over.
+    """
+    if not one.dims or not other.dims:
+        return True
+    sizes = size_of(one), size_of(other)
+    if None not in sizes and sizes[0] != sizes[1]:
+        return False
+    maskings = masking_of(one), masking_of(other)
+    if None not in maskings and maskings[0] != maskings[1]:
+        return False
+    if short_name(without_number(one.name)) == short_name(without_number(other.name)):
+        shorter, longer = sorted((list(_tensors(one)), list(_tensors(other))), key=len)
+        return len(longer) <= len(shorter) + 1 and longer[: len(shorter)] == shorter
+    return None in sizes or {dtype for _, dtype in _tensors(one)} == {dtype for _, dtype in _tensors(other)}
+
+
+def _tensors(operator: Operator) -> Iterator[tuple[int, str]]:
+    dtypes = operator.dtypes or ("",) * len(operator.dims)
+    return ((math.prod(dims), dtype) for dims, dtype in zip(operator.dims, dtypes, strict=False) if dims)
