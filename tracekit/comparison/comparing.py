@@ -11,6 +11,7 @@ from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
 from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
+from tracekit.comparison.noting import note_calls
 from tracekit.comparison.verdict import judge
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Comparison, Side, comparable
@@ -23,7 +24,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
-    a, b, warnings = _alike(*evened(a, b))
+    a, b, warnings = _alike(*evened(note_calls(a), note_calls(b)))
     verdict, timing_warnings = judge(a, b, order)
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
     told = (*amiss, *warnings)

@@ -242,8 +242,8 @@ class KernelGroup:
 
     `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` are
     sentences on what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory
-    traffic per step, `rates` those of B's longest kernel (of A's where B has none), one call of it; None where no
-    operator is known.
+    traffic per step, `rates` those of the operator call of B that takes longest (of A where B has none), one call of
+    it; None where no operator is known.
     """
 
     kind: GroupKind

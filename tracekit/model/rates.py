@@ -8,7 +8,11 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Peak:
     """What the maker publishes for a device: memory bandwidth, and dense arithmetic by type of the inputs. None: the
-    device has no such units."""
+    device has no such units.
+
+    `float32_precision` is torch's setting for products of float32 on it (`highest`: no tf32 units); None where it was
+    not recorded.
+    """
 
     device: str
     gb_per_s: float
@@ -16,18 +20,33 @@ class Peak:
     fp16_tflop_per_s: float | None
     tf32_tflop_per_s: float | None
     fp32_tflop_per_s: float
+    float32_precision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotedCall:
+    """What torch itself said of an operator call while the eager form was tagged; None where that says nothing of the
+    operator that launched the work.
+
+    `bytes` are those read and written, `output` is the size of the (first) result.
+    """
+
+    bytes: int | None
+    flops: int | None
+    output: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """One activity's estimated work and rates; None where it cannot be derived from what was recorded.
+    """One operator call's estimated work and rates, the mean of all calls like it; None where it cannot be derived from
+    what was recorded.
 
     `bytes` is memory traffic if each input is read once and each output written once. The shares are of the device's
     published peak.
     """
 
-    bytes: int | None
-    flops: int | None
+    bytes: float | None
+    flops: float | None
     gb_per_s: float | None
     tflop_per_s: float | None
     bandwidth_share: float | None
@@ -46,11 +65,6 @@ class Traffic:
     compiled_bytes: float | None
     eager_missing: float
     compiled_missing: float
-
-    def times(self, factor: float) -> Traffic:
-        """The traffic of so many times the same work."""
-        eager, compiled = (None if each is None else each * factor for each in (self.eager_bytes, self.compiled_bytes))
-        return Traffic(eager, compiled, self.eager_missing * factor, self.compiled_missing * factor)
 
     @property
     def removed_bytes(self) -> float | None:

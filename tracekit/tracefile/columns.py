@@ -65,6 +65,9 @@ EXACT_US = 2**43
 #: Nanoseconds since any origin must fit 64 bits.
 LONGEST_TS_US = 2**62 / 1e3
 
+#: In the names of operators whose inputs are kept by value too: a convolution's stride and padding give its output.
+VALUED = "conv"
+
 NO_ARGUMENTS = Arguments()
 NO_SHAPES = ShapedArguments()
 
@@ -214,7 +217,7 @@ class Columns:
             return {"thread": self._threads(events)}
         arguments = [event.args or NO_ARGUMENTS for event in events]
         if table == "host":
-            return {"thread": self._threads(events), **self._shapes(arguments)}
+            return {"thread": self._threads(events), **self._shapes(events, arguments)}
         correlation = _positive(identifiers([each.correlation for each in arguments]))
         if table == "activities":
             return {
@@ -225,12 +228,17 @@ class Columns:
             }
         return {"thread": self._threads(events), "correlation": correlation}
 
-    def _shapes(self, arguments: list[Arguments]) -> dict[str, NDArray[np.int32]]:
+    def _shapes(self, events: list[Event], arguments: list[Arguments]) -> dict[str, NDArray[np.int32]]:
         """The numbers in `inputs` of what each operator's inputs are."""
         shaped = [each if isinstance(each, ShapedArguments) else NO_SHAPES for each in arguments]
         return {
             "dims": self.inputs.of(bytes(each.dims) for each in shaped),
             "dtypes": self.inputs.of(bytes(each.dtypes) for each in shaped),
+            # Of few operators: of most they are never asked for, and of many no two are alike.
+            "values": self.inputs.of(
+                bytes(each.values) if VALUED in (event.name or "") else b""
+                for event, each in zip(events, shaped, strict=True)
+            ),
         }
 
     def _threads(self, events: list[Event]) -> NDArray[np.int32]:

@@ -31,6 +31,7 @@ class ShapedArguments(Arguments, gc=False):
 
     dims: msgspec.Raw = msgspec.field(name="Input Dims", default=msgspec.Raw(b""))
     dtypes: msgspec.Raw = msgspec.field(name="Input type", default=msgspec.Raw(b""))
+    values: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=msgspec.Raw(b""))
 
 
 class Event(msgspec.Struct, gc=False):
