@@ -131,7 +131,7 @@ def _traffic(pieces: list[Piece], a_per_step: float, b_per_step: float) -> Traff
         (call for piece in pieces for call in piece.a_calls), (call for piece in pieces for call in piece.b_calls)
     )
     eager, compiled = of_one.eager_bytes, of_one.compiled_bytes
-    if not eager and not compiled:
+    if not (eager or compiled) and (of_one.eager_missing or of_one.compiled_missing):
         return None
     return Traffic(
         None if eager is None else eager * a_per_step,

@@ -12,6 +12,7 @@ from tracekit.comparison.fairness import find_unfairness
 from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.noting import note_calls
+from tracekit.comparison.removed import total_traffic
 from tracekit.comparison.verdict import judge
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Comparison, Side, comparable
@@ -42,6 +43,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         warnings=(*timing_warnings, *find_unfairness(a, b), *find_strangers(coverage), *find_doubts(a, b), *told),
         a_bound=find_bound(a, a.sequence),
         b_bound=find_bound(b, b.sequence),
+        traffic=total_traffic(groups),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

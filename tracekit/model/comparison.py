@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
     from tracekit.model.provenance import CompiledSites, EagerOps
-    from tracekit.model.rates import Rates, Traffic
+    from tracekit.model.rates import Rates, Traffic, TrafficTotal
     from tracekit.model.run import Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
 
@@ -308,3 +308,4 @@ class Comparison:
     warnings: tuple[str, ...]
     a_bound: Bound | None = None
     b_bound: Bound | None = None
+    traffic: TrafficTotal | None = None

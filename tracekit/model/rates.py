@@ -57,8 +57,9 @@ class Rates:
 class Traffic:
     """Estimated memory traffic of eager kernels and of those that took their place.
 
-    A side's bytes are None where those of none of its calls can be derived. `eager_missing` and `compiled_missing`
-    count the calls that could not be: with any, `removed_bytes` is None.
+    An operator call counts where its main kernel is: what else it launched moves nothing of its own. A side's bytes are
+    None where those of none of its calls can be derived. `eager_missing` and `compiled_missing` count the calls that
+    could not be: with any, `removed_bytes` is None.
     """
 
     eager_bytes: float | None
@@ -70,4 +71,22 @@ class Traffic:
     def removed_bytes(self) -> float | None:
         if self.eager_bytes is None or self.compiled_bytes is None or self.eager_missing or self.compiled_missing:
             return None
+        return self.eager_bytes - self.compiled_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficTotal:
+    """Estimated memory traffic per step of the kernel groups in which that of every call of both sides is known.
+
+    `a_time_known` and `b_time_known` are the shares of the sides' GPU time in these groups, 0 to 1.
+    """
+
+    eager_bytes: float
+    compiled_bytes: float
+    a_time_known: float
+    b_time_known: float
+
+    @property
+    def removed_bytes(self) -> float:
+        """Less than 0 where B moves more."""
         return self.eager_bytes - self.compiled_bytes
