@@ -20,7 +20,8 @@ def make_activity(
         tuple(each if each.startswith("triton_") else f"aten::{each}" for each in within.split(">")) if within else ()
     )
     operator = Operator(names[-1], dims, tuple(dtype for _ in dims)) if names else None
-    return Activity(name, family, us, operator, names, call if names else None)
+    number = call if names else None
+    return Activity(name, family, us, operator, names, number, number)
 
 
 def eager(within: str, *dims: tuple[int, ...], call: int, us: float = 10.0) -> Activity:

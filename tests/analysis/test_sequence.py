@@ -134,3 +134,36 @@ def test_it_holds_all_gpu_time_of_a_real_recording(name: str) -> None:
     assert analysis.kernels is not None and analysis.copies is not None
     whole = analysis.kernels.total_us + analysis.copies.total_us
     assert math.fsum(each.duration_us for each in found.activities) * found.per_step == pytest.approx(whole)
+
+
+def test_calls_of_the_innermost_operator_are_told_apart_within_one_of_the_outermost(tmp_path: Path) -> None:
+    events = [
+        make_op(0, 40, name="mine::qkv"),
+        make_op(1, 10, name="aten::mm"),
+        *launched(2, "gemm", 1),
+        *launched(4, "reduce", 2),
+        make_op(11, 20, name="aten::mm"),
+        *launched(12, "gemm", 3),
+    ]
+    first, reduce, second = work(tmp_path, events).activities
+    assert first.call == reduce.call == second.call
+    assert first.operator_call == reduce.operator_call != second.operator_call is not None
+
+
+@pytest.mark.parametrize(
+    ("dims", "written", "values"),
+    [
+        ([[1, 3], []], ["", "[2, 2]"], ("", "[2, 2]")),
+        ([[1, 3], []], ["", 2], ()),
+        ([[1, 3], []], [""], ()),
+        # A list of tensors stands one by one.
+        ([[[1], [2]], []], ["", "1"], ()),
+    ],
+)
+def test_values_stand_beside_the_inputs_they_are_of(
+    tmp_path: Path, dims: list[object], written: list[object], values: tuple[str, ...]
+) -> None:
+    shapes: Json = {"Input Dims": dims, "Input type": ["float", "ScalarList"], "Concrete Inputs": written}
+    (found,) = work(tmp_path, [make_op(0, 9, name="aten::convolution", **shapes), *launched(1, "conv", 1)]).activities
+    assert found.operator is not None
+    assert found.operator.values == values

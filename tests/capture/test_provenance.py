@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import os
 import re
 import subprocess
 import sys
+import time
+import types
+import weakref
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +27,13 @@ from tests.capture import provenance_models as models  # noqa: E402
 
 from tracekit.capture import provenance  # noqa: E402
 from tracekit.capture.compilation import read_counters  # noqa: E402
+from tracekit.capture.forms import Form, switched_on  # noqa: E402
 from tracekit.capture.provenance import missing_provenance  # noqa: E402
+from tracekit.capture.switch import Switch  # noqa: E402
+from tracekit.capture.tagging import trace_calls  # noqa: E402
 from tracekit.capture.whereabouts import ModuleNames  # noqa: E402
 from tracekit.comparison.provenance.operators import Join, join_operators  # noqa: E402
+from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402
 
@@ -335,6 +345,87 @@ def test_nothing_of_it_remains_in_torch() -> None:
     with pytest.raises(KeyboardInterrupt), provenance.collected(ModuleNames([])):
         raise KeyboardInterrupt
     assert state() == before
+
+
+def test_no_graph_is_kept_alive_or_keeps_a_name_for_having_been_watched() -> None:
+    from torch._inductor import config
+
+    model, call = models.mlp()
+    names = ModuleNames([("model", model)])
+    graphs: list[weakref.ref[Any]] = []
+    torch.compiler.reset()
+    with config.patch(force_disable_caches=True), switched_on((Switch(CompileTarget("model", model), {}),)):
+        with provenance.collected(names) as collection:
+            call()
+            graphs += map(weakref.ref, collection.graphs)
+            assert [graph()._fx_graph_cache_key for graph in graphs] == ["tracekit0"]
+        # Recordings still call it so.
+        assert graphs[0]()._fx_graph_cache_key == "tracekit0"
+        assert (collection.graphs, collection.roots) == ([], {})
+        sites = trace_calls(Form("compiled", "cpu", call, nullcontext), collection, models.NOWHERE, Silent())
+        assert graphs[0]()._fx_graph_cache_key is None
+        assert not hasattr(graphs[0](), provenance.KEPT)
+    assert [graph.key for graph in sites.graphs] == ["tracekit0"]
+    assert [call.graph for call in sites.calls] == [0]
+    assert sites.graphs[0].sites
+    torch.compiler.reset()
+    gc.collect()
+    assert graphs[0]() is None
+
+
+def test_a_graph_that_torch_has_thrown_away_is_told_of_but_called_by_nobody() -> None:
+    model, call = models.mlp()
+    torch.compiler.reset()
+    with switched_on((Switch(CompileTarget("model", model), {}),)):
+        with provenance.collected(ModuleNames([("model", model)])) as collection:
+            call()
+        torch.compiler.reset()
+        gc.collect()
+        sites = trace_calls(Form("compiled", "cpu", call, nullcontext), collection, models.NOWHERE, Silent())
+    assert len(sites.graphs) == 1
+    assert [each.graph for each in sites.calls] == [None]
+    assert any("compiled again" in note for note in sites.notes)
+
+
+def test_graphs_that_cannot_be_read_are_said_and_cost_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "_compiled_graph", lambda graph, root: 1 / 0)
+    _eager, compiled = models.asked(*models.mlp())
+    assert compiled.graphs == ()
+    assert any("ZeroDivisionError" in note for note in compiled.notes)
+
+
+def test_graphs_that_several_threads_compile_have_tags_of_their_own_and_leave_none_behind() -> None:
+    from torch._inductor import config
+
+    seen: list[tuple[str, int]] = []
+    inside: list[int] = []
+
+    def compiling(graph_module: Any) -> None:
+        inside.append(1)
+        before = str(torch.compiler.config.cache_key_tag)
+        time.sleep(0.02)
+        # Nobody else has changed it meanwhile, nor is anybody else here.
+        assert torch.compiler.config.cache_key_tag == before
+        assert len(inside) == 1
+        seen.append((before, config.trace.provenance_tracking_level))
+        inside.pop()
+
+    def graph(name: str) -> Any:
+        node = types.SimpleNamespace(name=name, meta={})
+        return types.SimpleNamespace(graph=types.SimpleNamespace(nodes=[node]))
+
+    before = torch.compiler.config.cache_key_tag, config.trace.provenance_tracking_level
+    with provenance.collected(ModuleNames([])) as collection:
+        wrapped = provenance._under_its_own_tag(compiling, collection)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(wrapped, map(graph, "abcdefgh")))
+    assert not collection.problems
+    # Autograd's threads do not know what this one has set: provenance is on and kept apart there too.
+    assert {level for _, level in seen} == {1}
+    assert all(provenance.CACHE_TAG in tag for tag, _ in seen)
+    assert len({tag for tag, _ in seen}) == 8
+    assert len({len(tag) for tag, _ in seen}) == 1
+    assert (torch.compiler.config.cache_key_tag, config.trace.provenance_tracking_level) == before
 
 
 def test_generated_code_differs_by_comments_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,16 @@ def test_floating_point_operations_are_those_torch_counts() -> None:
     assert {op.flops for op in named(ops, "aten.gelu.default")} == {None}
 
 
+def test_an_element_that_stands_for_many_is_one_in_memory() -> None:
+    row, whole = torch.ones(1, 8), torch.ones(4, 8)
+    ops = eager_ops(ModuleNames([]), lambda: row.expand(4, 8).add(whole)).ops
+    assert [op.bytes for op in named(ops, "aten.add.Tensor")] == [4 * (8 + 32 + 32)]
+    nothing = eager_ops(ModuleNames([]), lambda: torch.ones(0, 8).sin()).ops
+    assert [op.bytes for op in named(nothing, "aten.sin.default")] == [0]
+    sparse = torch.eye(4).to_sparse()
+    assert [op.bytes for op in named(eager_ops(ModuleNames([]), sparse.neg).ops, "aten.neg.default")] == [4 * 32]
+
+
 def test_a_method_that_is_called_by_its_name_belongs_to_the_module_it_is_compiled_on() -> None:
     model = Mlp().eval()
     names = ModuleNames([("vae", model)], (CompileTarget("vae", model, "decode"),))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 from pathlib import Path
@@ -255,6 +256,19 @@ def test_the_report_says_what_shows_that_a_library_kernel_was_exchanged(folder: 
     assert "2 matrix products are computed in float32, before in bfloat16" in report
     page = (folder / "reports/vit_eager-vs-vit_default.html").read_text()
     assert "2 matrix products are computed in float32, before in bfloat16" in page
+
+
+def test_a_lender_of_other_sizes_is_refused_with_the_reason(folder: Path) -> None:
+    # The same model over a batch of four: the kernels have the same names.
+    lender = json.loads(gzip.decompress(VIT[1].read_bytes()))
+    for event in lender["traceEvents"]:
+        dims = event.get("args", {}).get("Input Dims", [])
+        event.get("args", {}).update({"Input Dims": [[4 * each[0], *each[1:]] if each else each for each in dims]})
+    path = folder / "batch4.json"
+    path.write_text(json.dumps(lender))
+    result = run(VIT[0], DATA / "vit_reduce-overhead.json.gz", "--ops", path)
+    assert result.exit_code == 1
+    assert "products have other sizes than any of vit_eager's; pass one of the same sizes" in result.stderr
 
 
 def test_a_lender_of_another_model_is_refused() -> None:

@@ -58,7 +58,10 @@ def test_a_gpu_that_waits_for_launches_is_launch_bound() -> None:
     bound = bound_of(side_of(busy_us=300, idle_us=1200, wall_us=1000), run_of(LARGE))
     assert (bound.kind, bound.basis) == ("launch-bound", "unprofiled")
     assert bound.parts_us["launch"] == pytest.approx(700)
-    assert "70% of the unprofiled call" in bound.because
+    assert bound.because == (
+        "in 70 % of the call the GPU had nothing to do because the host had not launched the next work yet; "
+        "in 30 % the GPU ran kernels that are limited by arithmetic (estimate)"
+    )
 
 
 def test_idle_time_that_recording_added_makes_no_form_launch_bound() -> None:
@@ -132,12 +135,15 @@ def test_a_trace_alone_decides_only_what_distortion_could_not_have_made() -> Non
     sure = find_bound(side_of(busy_us=50, idle_us=950, wall_us=None), run_of(LARGE))
     assert sure is not None
     assert (sure.kind, sure.basis) == ("launch-bound", "trace")
-    assert "the same if recording slowed the call 2 times" in sure.because
+    assert sure.because.endswith(
+        ". Even if recording made the call 2 times as long, the most that was ever measured, the answer is the same"
+    )
     # 60 % idle: 20 % then.
     unsure = find_bound(side_of(busy_us=400, idle_us=600, wall_us=None), run_of(LARGE))
     assert unsure is not None
     assert unsure.kind == "mixed"
-    assert "launch-bound, and compute-bound if recording slowed the call 2 times" in unsure.because
+    assert "As recorded it is launch-bound; if recording made the call 2 times as long" in unsure.because
+    assert "it is compute-bound: only times without the profiler can tell" in unsure.because
 
 
 def test_with_python_stacks_a_trace_decides_less() -> None:
@@ -155,7 +161,49 @@ def test_the_queue_is_told_beside_a_launch_bound_form() -> None:
     queue = DeviceQueue(0, 200, 196, 0, 0, None, None, 1000, 200, 300, 0, 0.1, 1, ())
     bound = bound_of(replace(side, analysis=replace(side.analysis, queue=(queue,))), run_of(LARGE))
     assert bound.starved_share == pytest.approx(0.98)
-    assert "98% of the launches found nothing in flight" in bound.because
+    assert bound.because.endswith("At 98 % of the launches, as recorded, the GPU had run out of work")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "gpu", "why"),
+    [
+        (None, "NVIDIA H200", "the sizes of their inputs were not recorded"),
+        (run_of(None), "NVIDIA H200", "the sizes of their inputs were not recorded"),
+        (run_of(Operator("aten::mm", (), ())), "NVIDIA H200", "the sizes of their inputs were not recorded"),
+        (run_of(LARGE), "Imagined Accelerator", "what this device can do at most is not known here"),
+        (run_of(Operator("aten::mm", ((4, 8), (9, 2)), BF16)), "NVIDIA H200", "do not tell it"),
+    ],
+)
+def test_what_is_not_known_of_products_is_summed_and_the_reason_said(
+    sequence: Sequence | None, gpu: str, why: str
+) -> None:
+    # Also where it is neither the first part nor the second.
+    side = side_of(busy_us=100, idle_us=900, wall_us=1000, causes={"op_dispatch": 0.8, "device": 0.2}, gpu_name=gpu)
+    side = replace(side, environment=replace(side.environment, gpu=gpu)) if side.environment else side
+    bound = bound_of(side, sequence)
+    assert bound.kind == "launch-bound"
+    assert bound.parts_us["unknown"] == pytest.approx(100)
+    assert "in 10 % the GPU ran products of unknown limit (" in bound.because
+    assert why in bound.because
+
+
+def test_a_cuda_graph_s_products_need_the_operators_of_another_trace() -> None:
+    side = side_of(busy_us=950, idle_us=60, wall_us=None, graph_launches=1)
+    bound = find_bound(side, run_of(None))
+    assert bound is not None
+    assert bound.kind is None
+    assert bound.because.endswith("--ops lends those of another trace)")
+
+
+def test_a_convolution_whose_result_is_known_has_a_limit() -> None:
+    values = ("", "", "[1, 1]", "[1, 1]", "[1, 1]", "1")
+    types = ("c10::BFloat16",) * 2
+    convolving = Operator(
+        "aten::cudnn_convolution", ((8, 512, 64, 64), (512, 512, 3, 3), (), (), (), ()), types, values
+    )
+    convolving = replace(convolving, dtypes=(*types, *("ScalarList",) * 4))
+    sequence = run_of(convolving, name="sm90_xmma_fprop", family="convolution")
+    assert bound_of(side_of(busy_us=950, idle_us=60, wall_us=1000), sequence).kind == "compute-bound"
 
 
 def test_a_cpu_run_has_no_bound() -> None:

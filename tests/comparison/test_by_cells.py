@@ -10,7 +10,9 @@ from tests.sequences import attention, batched, eager, make_activity, make_seque
 
 from tracekit.comparison.by_cells import group_by_cells
 from tracekit.comparison.matching import Cell, align
+from tracekit.comparison.peaks import peak_of
 from tracekit.model.comparison import KernelGroup
+from tracekit.model.rates import Traffic
 from tracekit.model.sequence import Activity
 
 
@@ -135,3 +137,97 @@ def test_the_groups_of_any_two_sequences_add_up_to_the_change(a: list[Activity],
     change = math.fsum(each.duration_us for each in b) - math.fsum(each.duration_us for each in a)
     assert math.fsum(group.delta_us for group in groups) == pytest.approx(change, abs=1e-6)
     assert sum(group.delta_count for group in groups) == len(b) - len(a)
+
+
+def one_cell_each(count: int) -> tuple[Cell, ...]:
+    return tuple(Cell((at,), (at,), "provenance") for at in range(count))
+
+
+def test_traffic_is_the_sum_of_all_pieces_not_the_first_over_and_over() -> None:
+    sizes = range(10, 20)
+    a = [eager("add", (size, 64), (size, 64), call=size) for size in sizes]
+    b = [triton("_add", (size, 64), (size, 64), (size, 64), call=size) for size in sizes]
+    (group,) = group_by_cells(make_sequence(a), make_sequence(b), one_cell_each(10))
+    assert group.repeats == 10
+    assert group.traffic is not None
+    assert group.traffic.eager_bytes == sum(3 * size * 64 * 2 for size in sizes)
+    assert group.traffic.compiled_bytes == sum(3 * size * 64 * 2 for size in sizes)
+
+
+def test_what_differs_in_size_on_b_alone_stays_apart() -> None:
+    a = [eager("add", (8, 64), (8, 64), call=at) for at in range(3)]
+    b = [triton("_add", (8 * (1 + at), 64), (8, 64), (8, 64), call=at) for at in range(3)]
+    groups = group_by_cells(make_sequence(a), make_sequence(b), one_cell_each(3))
+    compiled = sorted(group.traffic.compiled_bytes or 0 for group in groups if group.traffic)
+    assert compiled == [(8 * (1 + at) + 16) * 64 * 2 for at in range(3)]
+    wide = make_activity(b[0].name, "triton", b[0].name, ((8, 64),) * 3, 1, dtype="float")
+    assert len(group_by_cells(make_sequence(a), make_sequence([b[0], wide, wide]), one_cell_each(3))) == 2
+
+
+def test_each_side_s_traffic_is_per_its_own_steps() -> None:
+    a, b = eager("add", (8, 64), (8, 64), call=0), triton("_add", (8, 64), (8, 64), (8, 64), call=0)
+    bytes_ = 3 * 8 * 64 * 2
+    cells = (Cell((0,), (0,), "provenance"), Cell((), (1,), "anchors"))
+    fused, added = group_by_cells(
+        make_sequence([a], per_step=1.0),
+        make_sequence([b, triton("_mul", (8, 64), (8, 64), (8, 64), call=1)], per_step=0.5),
+        cells,
+    )
+    assert (fused.traffic and fused.traffic.eager_bytes, fused.traffic and fused.traffic.compiled_bytes) == (
+        bytes_,
+        bytes_ / 2,
+    )
+    # A is empty here: B's figures are B's.
+    assert (added.traffic and added.traffic.compiled_bytes) == bytes_ / 2
+    assert (added.traffic and added.traffic.eager_bytes) == 0
+
+
+def test_rates_are_those_of_the_longest_call_and_of_its_mean_time() -> None:
+    a = [eager("add", (8, 64), (8, 64), call=0)]
+    short = triton("_add", (1024, 64), (1024, 64), call=0, us=2.0)
+    b = [short, replace(product(64, 64, 64, call=1), duration_us=30.0)]
+    (group,) = group_by_cells(make_sequence(a), make_sequence(b), (Cell((0,), (0, 1), "provenance"),))
+    assert group.rates is not None
+    assert group.rates.flops == 2 * 64**3
+    assert group.rates.tflop_per_s == pytest.approx(2 * 64**3 / 30 / 1e6)
+    # Times of repeats differ, and sizes where a loop grows: the mean is of all.
+    sizes = range(10, 20)
+    b = [replace(product(size, 64, 64, call=size), duration_us=float(size)) for size in sizes]
+    (group,) = group_by_cells(make_sequence(b), make_sequence(b), one_cell_each(10))
+    assert group.rates is not None
+    assert group.rates.tflop_per_s == pytest.approx(2 * 64 * 64 * sum(sizes) / sum(sizes) / 1e6)
+
+
+def test_shares_are_of_the_peak_of_the_device_that_ran_it() -> None:
+    peaks = peak_of("NVIDIA A100-SXM4-80GB"), peak_of("NVIDIA H200")
+    work = [product(64, 64, 64, call=0), product(32, 64, 64, call=1, kernel="nvjet_other")]
+    a, b = make_sequence(work), make_sequence(work[:1])
+    both, gone = group_by_cells(a, b, (Cell((0,), (0,), "anchors"), Cell((1,), (), "anchors")), peaks)
+    for group, peak in ((both, 989.5), (gone, 312)):
+        assert group.rates is not None
+        assert group.rates.tflop_per_s is not None
+        assert group.rates.arithmetic_share == pytest.approx(group.rates.tflop_per_s / peak)
+
+
+def test_a_call_whose_kernels_stand_in_several_groups_counts_in_that_of_its_main_one() -> None:
+    main = product(64, 64, 64, call=3)
+    parts = [replace(main, name="Memset (Device)", family="memset", duration_us=1.0), main]
+    sequence = make_sequence(parts)
+    groups = group_by_cells(sequence, sequence, one_cell_each(2))
+    told = {group.label: (group.traffic, group.rates) for group in groups}
+    assert told["Memset (Device)"] == (Traffic(0, 0, 0, 0), None)
+    traffic, rates = told[main.name]
+    assert traffic is not None
+    assert traffic.eager_bytes == traffic.compiled_bytes == 2 * (64 + 3 * 64 * 64)
+    assert rates is not None
+    assert rates.tflop_per_s == pytest.approx(2 * 64**3 / 51 / 1e6)
+
+
+def test_what_is_gone_moved_what_it_moved_and_what_is_added_moves_more() -> None:
+    a = make_sequence([eager("add", (8, 64), (8, 64), call=0)])
+    bytes_ = 3 * 8 * 64 * 2
+    (gone,) = group_by_cells(a, make_sequence([]), (Cell((0,), (), "provenance"),))
+    (added,) = group_by_cells(make_sequence([]), a, (Cell((), (0,), "provenance"),))
+    assert gone.traffic is not None
+    assert added.traffic is not None
+    assert (gone.traffic.removed_bytes, added.traffic.removed_bytes) == (bytes_, -bytes_)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from tracekit.comparison import calls
+from tracekit.comparison.calls import Call, find_calls
 from tracekit.comparison.flops import flops_of
 from tracekit.comparison.peaks import peak_of
 from tracekit.comparison.roofline import limit_of, rates_of
-from tracekit.comparison.traffic import bytes_of, traffic_of
+from tracekit.comparison.traffic import bytes_of
+from tracekit.model.rates import NotedCall, Peak, Rates, Traffic
 from tracekit.model.sequence import Activity, Operator
 
 BF16 = "c10::BFloat16"
@@ -18,8 +23,20 @@ def op(name: str, *dims: tuple[int, ...], types: str | tuple[str, ...] = BF16) -
     return Operator(name, dims, dtypes)
 
 
-def run(name: str, family: str, us: float, operator: Operator | None) -> Activity:
-    return Activity(name, family, us, operator)
+def run(name: str, family: str, us: float, operator: Operator | None, call: int | None = None) -> Activity:
+    return Activity(name, family, us, operator, call=call, operator_call=call)
+
+
+def calls_of(activities: list[Activity]) -> tuple[Call, ...]:
+    return tuple(find_calls(activities).values())
+
+
+def traffic_of(eager: list[Activity], compiled: list[Activity]) -> Traffic:
+    return calls.traffic_of(calls_of(eager), calls_of(compiled))
+
+
+def rates_of_one(activity: Activity, peak: Peak | None) -> Rates:
+    return rates_of([Call((activity,))], peak)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +52,9 @@ def run(name: str, family: str, us: float, operator: Operator | None) -> Activit
         (op("aten::_cudnn_attention_forward", *[(1, 24, 1536, 128)] * 3), 4 * 24 * 1536 * 1536 * 128),
         # Sequences of different lengths in one: the sizes do not say where each ends.
         (op("aten::_flash_attention_forward", *[(4096, 24, 128)] * 3), None),
+        (op("aten::linear", (2, 7, 8), (5, 8), (5,)), 2 * 14 * 8 * 5),
+        (op("aten::linear", (2, 7, 8), (5, 9)), None),
+        # Stride and padding were not recorded.
         (op("aten::cudnn_convolution", (1, 3, 224, 224), (768, 3, 16, 16)), None),
         (op("aten::add", (10,), (10,)), None),
     ],
@@ -72,6 +92,7 @@ def test_a_convolution_needs_the_size_of_its_result() -> None:
         (op("aten::embedding", (1000, 8), (5,), types=(BF16, "long int")), 40 + 2 * 5 * 8 * 2),
         (op("aten::mm", (4, 8), (8, 2)), 2 * (32 + 16 + 8)),
         (op("aten::addmm", (2,), (4, 8), (8, 2), (), (), (4, 2)), 2 * (2 + 32 + 16 + 8)),
+        (op("aten::linear", (4, 8), (2, 8), (2,)), 2 * (32 + 16 + 2 + 8)),
         (op("aten::_cudnn_attention_forward", *[(1, 2, 16, 4)] * 3), 4 * 2 * 16 * 4 * 2),
         (
             op("triton_poi_fused_add_0", (4, 8), (4, 8), (4, 8), (), types=(BF16, BF16, "float", "Scalar")),
@@ -114,31 +135,83 @@ def test_what_cannot_be_derived_is_counted_and_nothing_is_said_to_be_removed() -
     assert traffic.removed_bytes is None
 
 
-def test_a_product_in_parts_is_one_call_and_the_same_product_again_is_another() -> None:
-    product = op("aten::mm", (4, 8), (8, 2))
+PRODUCT = op("aten::mm", (4, 8), (8, 2))
+NORM = op("aten::native_group_norm", (2, 8, 16), (8,), (8,))
+
+
+def test_what_one_call_launches_counts_once_and_the_same_call_again_is_another() -> None:
     parts = [
-        run("Memset (Device)", "memset", 1, product),
-        run("nvjet_splitK_TNN", "gemm", 1, product),
-        run("cublasLt::splitKreduce_kernel", "gemm", 1, product),
+        run("Memset (Device)", "memset", 1, PRODUCT, 7),
+        run("nvjet_splitK_TNN", "gemm", 1, PRODUCT, 7),
+        run("cublasLt::splitKreduce_kernel", "gemm", 1, PRODUCT, 7),
     ]
     assert traffic_of(parts, []).eager_bytes == 112
-    assert traffic_of([parts[1], parts[1]], []).eager_bytes == 224
+    assert traffic_of([*parts, *(replace(each, operator_call=8) for each in parts)], []).eager_bytes == 224
+    # Neither a product nor attention: mean and deviation, then the normalization.
+    norm = [run("RowwiseMomentsCUDAKernel", "normalization", 1, NORM, 3), run("vectorized", "pointwise", 1, NORM, 3)]
+    assert traffic_of(norm, []).eager_bytes == 2 * (256 + 8 + 8 + 256)
+    assert traffic_of([], norm).compiled_bytes == 2 * (256 + 8 + 8 + 256)
+    # Of a call that nothing is known of, too, there is one.
+    strange = [replace(each, operator=op("aten::strange", (4,))) for each in norm]
+    assert traffic_of(strange, []).eager_missing == 1
+
+
+def test_activities_of_no_known_call_are_each_their_own() -> None:
+    assert len(calls_of([run("a", "copy", 1, None), run("a", "copy", 1, None)])) == 2
+
+
+def test_a_call_stands_at_its_library_kernel_else_at_its_longest() -> None:
+    parts = [run("Memset (Device)", "memset", 9, PRODUCT, 7), run("nvjet_splitK_TNN", "gemm", 1, PRODUCT, 7)]
+    norm = [run("vectorized", "pointwise", 1, NORM, 3), run("moments", "normalization", 2, NORM, 3)]
+    other = run("add", "pointwise", 1, NORM, 4)
+    # What belongs together does not always follow one another.
+    assert list(find_calls([*parts, norm[0], other, norm[1]])) == [1, 4, 3]
+
+
+def test_a_repeated_step_holds_each_call_again() -> None:
+    step = (run("a", "pointwise", 1, NORM, 1), run("b", "pointwise", 2, NORM, 1), run("c", "pointwise", 1, NORM, 2))
+    assert list(find_calls(step * 2)) == [1, 2, 4, 5]
+
+
+def test_a_call_takes_as_long_as_all_it_launched() -> None:
+    parts = [run("nvjet_splitK", "gemm", 8, PRODUCT, 1), run("splitKreduce_kernel", "gemm", 2, PRODUCT, 1)]
+    rates = rates_of(calls_of(parts), None)
+    assert rates.gb_per_s == pytest.approx(112 / 10 / 1e3)
+    assert rates.tflop_per_s == pytest.approx(2 * 4 * 8 * 2 / 10 / 1e6)
+
+
+def test_rates_are_the_mean_of_calls_alike_and_are_not_known_if_one_is_not() -> None:
+    alike = [Call((run("nvjet", "gemm", us, op("aten::mm", (m, 8), (8, 2))),)) for m, us in ((4, 1), (8, 3))]
+    rates = rates_of(alike, None)
+    assert rates.flops == (128 + 256) / 2
+    assert rates.tflop_per_s == pytest.approx((128 + 256) / 4 / 1e6)
+    assert rates_of([*alike, Call((run("nvjet", "gemm", 1, None),))], None).flops is None
+
+
+def test_what_torch_noted_comes_before_what_sizes_say() -> None:
+    (call,) = calls_of([replace(run("nvjet", "gemm", 1, PRODUCT), noted=NotedCall(1000, 500, (4, 2)))])
+    assert (call.bytes, call.flops) == (1000, 500)
+    (call,) = calls_of([replace(run("nvjet", "gemm", 1, PRODUCT), noted=NotedCall(None, None, (4, 2)))])
+    assert (call.bytes, call.flops) == (112, 128)
+    picked = op("aten::index_select", (100, 8), (), (5,), types=(BF16, "", "long int"))
+    (call,) = calls_of([replace(run("gather", "copy", 1, picked), noted=NotedCall(None, None, (5, 8)))])
+    assert call.bytes == 40 + 2 * 5 * 8 * 2
 
 
 def test_rates_stand_beside_the_published_peak() -> None:
     peak = peak_of("NVIDIA H200")
     operator = op("aten::add", (1024, 3072), (1024, 3072))
-    rates = rates_of(run("vectorized", "pointwise", 6.0, operator), peak)
+    rates = rates_of_one(run("vectorized", "pointwise", 6.0, operator), peak)
     assert rates.bytes == 3 * 1024 * 3072 * 2
     assert rates.gb_per_s == pytest.approx(3145.728)
     assert rates.bandwidth_share == pytest.approx(3145.728 / 4800)
     # More than the memory can do: it was in the cache, or not all of it was touched.
-    assert rates_of(run("vectorized", "pointwise", 3.0, operator), peak).bytes is None
+    assert rates_of_one(run("vectorized", "pointwise", 3.0, operator), peak).bytes is None
     product = run("nvjet", "gemm", 100.0, op("aten::mm", (4096, 4096), (4096, 4096)))
-    assert rates_of(product, peak).tflop_per_s == pytest.approx(2 * 4096**3 / 1e8)
-    assert rates_of(product, peak).arithmetic_share == pytest.approx(2 * 4096**3 / 1e8 / 989.5)
-    assert rates_of(product, None).arithmetic_share is None
-    assert rates_of(run("nvjet", "gemm", 1.0, None), peak).bytes is None
+    assert rates_of_one(product, peak).tflop_per_s == pytest.approx(2 * 4096**3 / 1e8)
+    assert rates_of_one(product, peak).arithmetic_share == pytest.approx(2 * 4096**3 / 1e8 / 989.5)
+    assert rates_of_one(product, None).arithmetic_share is None
+    assert rates_of_one(run("nvjet", "gemm", 1.0, None), peak).bytes is None
 
 
 def test_the_limit_of_a_product_depends_on_its_size() -> None:
@@ -155,13 +228,43 @@ def test_the_limit_of_a_product_depends_on_its_size() -> None:
     assert limit_of(run("Memcpy HtoD", "memcpy", 1, None), None) == "copy"
 
 
-def test_products_in_single_precision_meet_the_peak_of_the_units_they_use() -> None:
-    peak = peak_of("NVIDIA H200")
-    product = op("aten::mm", (4096, 4096), (4096, 4096), types="float")
-    exact, short = (rates_of(run(name, "gemm", 1e4, product), peak) for name in ("sgemm", "xmma_gemm_tf32f32"))
-    assert exact.arithmetic_share is not None
-    assert short.arithmetic_share is not None
-    assert exact.arithmetic_share / short.arithmetic_share == pytest.approx(494.5 / 67)
+SINGLE = op("aten::mm", (4096, 4096), (4096, 4096), types="float")
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "peak_tflop_per_s"),
+    [
+        ("ampere_sgemm_128x64_tn", "high", 67),
+        ("void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)", None, 67),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", None, 494.5),
+        ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4>(T1::Params)", "highest", 494.5),
+        ("nvjet_sss_128x256_32x4_2x1_v_bz_coopB_NNN", None, 494.5),
+        # The name does not tell, the setting does.
+        ("triton_tem_fused_mm_0", "highest", 67),
+        ("triton_tem_fused_mm_0", "high", 494.5),
+        ("triton_tem_fused_mm_0", None, None),
+    ],
+)
+def test_products_in_single_precision_meet_the_peak_of_the_units_they_use(
+    name: str, precision: str | None, peak_tflop_per_s: float | None
+) -> None:
+    found = peak_of("NVIDIA H200")
+    assert found is not None
+    rates = rates_of_one(run(name, "gemm", 1e4, SINGLE), replace(found, float32_precision=precision))
+    assert rates.tflop_per_s is not None
+    share = rates.tflop_per_s / peak_tflop_per_s if peak_tflop_per_s else None
+    assert rates.arithmetic_share == (pytest.approx(share) if share else None)
+
+
+def test_attention_and_convolutions_in_single_precision_have_a_peak_only_where_the_kernel_s_name_tells() -> None:
+    peak = replace(peak_of("NVIDIA H200") or pytest.fail("no peak"), float32_precision="highest")
+    shape = (1, 8, 512, 64)
+    attending = op("aten::_scaled_dot_product_efficient_attention", shape, shape, shape, types="float")
+    assert rates_of_one(run("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention", 9, attending), peak).flops
+    assert (
+        rates_of_one(run("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention", 9, attending), peak).arithmetic_share
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,35 +297,3 @@ def test_devices_are_known_by_the_names_their_drivers_give_them(name: str, gb_pe
 )
 def test_an_unknown_device_has_no_peak(name: str | None) -> None:
     assert peak_of(name) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "shapes"),
-    [
-        ("mm", [(6, 8), (8, 3)]),
-        ("addmm", [(3,), (6, 8), (8, 3)]),
-        ("bmm", [(2, 6, 8), (2, 8, 3)]),
-        ("baddbmm", [(2, 6, 3), (2, 6, 8), (2, 8, 3)]),
-        ("_scaled_dot_product_flash_attention", [(2, 4, 16, 8), (2, 4, 32, 8), (2, 4, 32, 8)]),
-        ("_scaled_dot_product_efficient_attention", [(2, 4, 16, 8), (2, 4, 32, 8), (2, 4, 32, 8)]),
-        ("_scaled_dot_product_flash_attention_backward", [(2, 4, 16, 8)] * 4),
-        ("cudnn_convolution", [(2, 3, 16, 16), (5, 3, 3, 3)]),
-    ],
-)
-def test_operations_are_those_that_torch_counts(name: str, shapes: list[tuple[int, ...]]) -> None:
-    flop_counter = pytest.importorskip("torch.utils.flop_counter")
-    import torch
-
-    formula = flop_counter.flop_registry[getattr(torch.ops.aten, name)]
-    tensors = [torch.empty(shape, device="meta") for shape in shapes]
-    output = None
-    if name == "cudnn_convolution":
-        output = (2, 5, 14, 14)
-        result = torch.empty(output, device="meta")
-        counted = formula(*tensors, None, 1, 0, 1, False, out_val=result)
-    elif name.endswith("_backward"):
-        # grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k
-        counted = formula(*tensors, None, None, None, None, 0, 0)
-    else:
-        counted = formula(*tensors)
-    assert flops_of(op(f"aten::{name}", *shapes), output) == counted

@@ -24,7 +24,7 @@ def test_recorded_steps_that_were_faster_are_not_called_slowed() -> None:
 
 def test_what_cannot_be_calibrated_is_the_trace_s_own_account_and_says_why() -> None:
     bare = make_side("trace.json", make_analysis(WORK, idle_us=600))
-    own = "idle 23 % by the trace's own account, which is not calibrated: "
+    own = "idle 23 % as recorded; recording lengthens idle time, and by how much cannot be told: "
     assert idle_sentence(bare) == f"{own}there are no unprofiled times"
     timed = replace(bare, form=make_form())
     several = replace(timed, analysis=make_analysis(WORK, idle_us=600, devices=2))
@@ -39,9 +39,9 @@ def test_a_side_without_a_gpu_has_no_idle_time() -> None:
 
 
 def test_a_bound_is_a_sentence_with_its_reason() -> None:
-    bound = Bound("launch-bound", "unprofiled", {}, None, "for 59% of the unprofiled call the GPU was idle")
-    assert bound_sentence(bound) == "Launch-bound: for 59% of the unprofiled call the GPU was idle"
-    assert bound_sentence(replace(bound, kind=None)).startswith("What limits it was not recorded: for 59%")
+    bound = Bound("launch-bound", "unprofiled", {}, None, "in 59 % of the call the GPU had nothing to do")
+    assert bound_sentence(bound) == "Launch-bound: in 59 % of the call the GPU had nothing to do"
+    assert bound_sentence(replace(bound, kind=None)).startswith("What limits it cannot be told: in 59 %")
 
 
 def test_both_sides_are_told() -> None:

@@ -25,6 +25,13 @@ def test_without_being_asked_for_there_are_none(tmp_path: Path) -> None:
     assert read_trace(path).host.columns == list(HOST_COLUMNS)
 
 
+def test_what_a_convolution_was_told_is_kept_by_value_and_of_no_other_operator(tmp_path: Path) -> None:
+    told = {"Input Dims": [[2, 3], []], "Concrete Inputs": ["", "[2, 2]"]}
+    events = [make_op(0, 1, name="aten::cudnn_convolution", **told), make_op(2, 3, **told), make_kernel(4, 5)]
+    host = read_trace(write_trace(tmp_path, events), shapes=True).host
+    assert host["values"].to_list() == ['["", "[2, 2]"]', None]
+
+
 @pytest.mark.parametrize("dims", ["text", 7, None, {"a": 1}, True, 1.5])
 def test_what_is_no_list_is_none(tmp_path: Path, dims: object) -> None:
     trace = read_trace(write_trace(tmp_path, [make_op(0, 1, **{"Input Dims": dims})]), shapes=True)

@@ -30,7 +30,16 @@ def read_environment(device: str) -> Environment:
         cuda=torch.version.cuda or torch.version.hip,
         packages=_versions(),
         git_commit=_git_commit(),
+        float32_matmul_precision=_float32_matmul_precision(),
     )
+
+
+def _float32_matmul_precision() -> str | None:
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        # Since 2.9 the same is set in two ways, and after the newer one was used the older cannot be read.
+        return None
 
 
 def _versions() -> dict[str, str]:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import itertools
 import json
 import re
 import sys
 import uuid
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -61,6 +63,7 @@ def missing_provenance() -> str | None:
     if version < OLDEST:
         return f"torch {torch.__version__} is older than 2.9"
     try:
+        from torch._dynamo import convert_frame
         from torch._inductor import compile_fx, config, debug
         from torch._inductor.output_code import CompiledFxGraph
     except ImportError as error:
@@ -70,6 +73,7 @@ def missing_provenance() -> str | None:
         (config.trace, "provenance_tracking_level", "torch._inductor.config.trace"),
         (debug, "_inductor_triton_kernel_to_post_grad_node_info", "torch._inductor.debug"),
         (torch.compiler.config, "cache_key_tag", "torch.compiler.config"),
+        (convert_frame, "compile_lock", "torch._dynamo.convert_frame"),
         (compile_fx, "compile_fx", "torch._inductor.compile_fx"),
         (compile_fx, "_compile_fx_inner", "torch._inductor.compile_fx"),
     )
@@ -88,22 +92,63 @@ def missing_provenance() -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class _Collected:
+    """A graph in words, and the graph itself for as long as torch keeps it."""
+
+    graph: weakref.ref[Any]
+    described: CompiledGraph
+    number: Any
+
+
 @dataclass
 class Collection:
-    """What Inductor compiled while it was watched."""
+    """What Inductor compiled while it was watched. `graphs` and `roots` are empty once watching is over: no graph is
+    kept alive for having been watched."""
 
     names: ModuleNames
     graphs: list[Any] = field(default_factory=list)
     roots: dict[int, str | None] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    _collected: tuple[_Collected, ...] = ()
+    _named: list[weakref.ref[Any]] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def close(self) -> None:
+        """Watching is over: what is to be told of the graphs is kept, the graphs are not."""
+        try:
+            self._collected = tuple(self._describe())
+        except Exception as error:  # noqa: BLE001 (what was measured is not lost for it)
+            self.problems.append(_could_not_read("the compiled graphs", error))
+        for graph in self.graphs:
+            vars(graph).pop(KEPT, None)
+        self.graphs.clear()
+        self.roots.clear()
+
+    def _describe(self) -> Iterator[_Collected]:
+        for graph in self.graphs:
+            described = _compiled_graph(graph, self.roots.get(id(graph)))
+            yield _Collected(weakref.ref(graph), described, _number(graph))
+
+    def name(self, graph: Any) -> None:
+        """Gives a graph a name if it has none: recordings call it by its cache key, and without a cache it has none."""
+        if graph._fx_graph_cache_key is None:
+            graph._fx_graph_cache_key = f"tracekit{next(self._numbers)}"
+            self._named.append(weakref.ref(graph))
+
+    def release(self) -> None:
+        """Takes the given names back, when nothing more is recorded."""
+        for reference in self._named:
+            graph = reference()
+            if graph is not None:
+                graph._fx_graph_cache_key = None
+        self._named.clear()
 
     def sites(self, calls: tuple[GraphCall, ...] = ()) -> CompiledSites:
         """The graphs as they are stored."""
         forward = self._forward_graphs()
-        graphs = tuple(
-            _compiled_graph(graph, self.roots.get(id(self.graphs[forward.get(i, i)])))
-            for i, graph in enumerate(self.graphs)
-        )
+        every = [each.described for each in self._collected]
+        graphs = tuple(replace(graph, root=every[forward.get(i, i)].root) for i, graph in enumerate(every))
         notes = [*self.problems]
         notes += [f"graph {i}: {graph.without}" for i, graph in enumerate(graphs) if graph.without]
         return CompiledSites(
@@ -113,7 +158,8 @@ class Collection:
     def calls(self, made: list[tuple[int, str | None]]) -> tuple[GraphCall, ...]:
         """Calls as `watched_calls` tells them, by the graph's place in this collection. Backward graphs are called by
         autograd, for the modules of their forward graphs, the last first."""
-        position = {id(graph): i for i, graph in enumerate(self.graphs)}
+        alive = ((i, each.graph()) for i, each in enumerate(self._collected))
+        position = {id(graph): i for i, graph in alive if graph is not None}
         calls = [GraphCall(position.get(graph), module) for graph, module in made]
         for backward, forward in self._forward_graphs().items():
             modules = [call.module for call in calls if call.graph == forward]
@@ -127,11 +173,12 @@ class Collection:
         """For each backward graph the forward one it belongs to: that of its number or, from a cache that has no
         numbers, the last one that has no backward graph yet."""
         found: dict[int, int] = {}
-        for i, graph in enumerate(self.graphs):
-            if not _is_backward(graph):
+        every = self._collected
+        for i, graph in enumerate(every):
+            if not graph.described.is_backward:
                 continue
-            free = [j for j in range(i) if not _is_backward(self.graphs[j]) and j not in found.values()]
-            same = [j for j in free if _number(self.graphs[j]) == _number(graph)]
+            free = [j for j in range(i) if not every[j].described.is_backward and j not in found.values()]
+            same = [j for j in free if every[j].number == graph.number]
             if free:
                 found[i] = (same or free)[-1]
         return found
@@ -140,23 +187,24 @@ class Collection:
 @contextmanager
 def collected(names: ModuleNames) -> Iterator[Collection]:
     """Everything compiled inside, read from the cache or not, comes with its provenance. Nothing of it remains in torch
-    when the block ends: generated code is the same but for comments.
+    when the block ends, but names of graphs that have none, until `Collection.release`: generated code is the same but
+    for comments.
 
     Only where `missing_provenance` finds nothing.
     """
-    from torch._inductor import compile_fx, config
+    from torch._inductor import compile_fx
     from torch._inductor.output_code import CompiledFxGraph
 
     collection = Collection(names)
     with ExitStack() as patches:
-        patches.enter_context(config.patch({"trace.provenance_tracking_level": 1}))
-        patches.enter_context(_tag_added(CACHE_TAG))
+        patches.enter_context(_settings(CACHE_TAG))
         for name in ("compile_fx", "_compile_fx_inner"):
             patches.enter_context(_replaced(compile_fx, name, lambda real: _under_its_own_tag(real, collection)))
         patches.enter_context(_replaced(CompiledFxGraph, "__init__", lambda real: _keeping(real, collection)))
         patches.enter_context(_replaced(CompiledFxGraph, "post_compile", lambda real: _noting(real, collection)))
         patches.enter_context(_replaced(CompiledFxGraph, "__call__", lambda real: _first_calls(real, collection)))
         yield collection
+    collection.close()
 
 
 @contextmanager
@@ -188,15 +236,25 @@ def _replaced(owner: Any, name: str, change: Callable[[Callable[..., Any]], Call
 
 
 @contextmanager
-def _tag_added(tag: str) -> Iterator[None]:
-    """Inside, compiled code is cached apart from what has another tag."""
+def _settings(tag: str) -> Iterator[None]:
+    """Inside, provenance is on, and compiled code is cached apart from what has another tag.
+
+    Settings of torch are the thread's own in newer versions and the process's in older ones, so they are changed and
+    changed back while nothing else is being compiled.
+    """
+    from torch._dynamo.convert_frame import compile_lock
+    from torch._inductor import config
+
     settings: Any = torch.compiler.config
-    before = settings.cache_key_tag
-    settings.cache_key_tag = f"{before}/{tag}"
+    patches = ExitStack()
+    with compile_lock:
+        patches.enter_context(config.patch({"trace.provenance_tracking_level": 1}))
+        patches.enter_context(settings.patch(cache_key_tag=f"{settings.cache_key_tag}/{tag}"))
     try:
         yield
     finally:
-        settings.cache_key_tag = before
+        with compile_lock:
+            patches.close()
 
 
 def _could_not_read(what: str, error: Exception) -> str:
@@ -204,6 +262,8 @@ def _could_not_read(what: str, error: Exception) -> str:
 
 
 def _under_its_own_tag(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
+    from torch._dynamo.convert_frame import compile_lock
+
     def compiling(graph_module: Any, *arguments: Any, **options: Any) -> Any:
         try:
             digest = _digest(graph_module, collection.names)
@@ -211,7 +271,8 @@ def _under_its_own_tag(real: Callable[..., Any], collection: Collection) -> Call
             collection.problems.append(_could_not_read("a graph", error))
             # Found in no cache, and of no use in any.
             digest = uuid.uuid4().hex
-        with _tag_added(digest):
+        # Autograd compiles on a thread of its own, which may not know what was set on this one.
+        with compile_lock, _settings(f"{CACHE_TAG}/{digest}"):
             return real(graph_module, *arguments, **options)
 
     return compiling
@@ -262,9 +323,7 @@ def _first_calls(real: Callable[..., Any], collection: Collection) -> Callable[.
     def call(graph: Any, *arguments: Any) -> Any:
         if id(graph) not in collection.roots:
             collection.roots[id(graph)] = collection.names.innermost(sys._getframe(1))
-            if graph._fx_graph_cache_key is None:
-                # Recordings name the graph by it, and without a cache it has none.
-                graph._fx_graph_cache_key = f"tracekit{len(collection.roots)}"
+            collection.name(graph)
         return real(graph, *arguments)
 
     return call

@@ -7,6 +7,7 @@ slows the host several times and never runs where time is taken.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -76,7 +77,7 @@ class OperatorLog(TorchDispatchMode):
             module=module,
             line=line,
             outputs=tuple(_shape(tensor) for tensor in _tensors(out)),
-            bytes=sum(tensor.numel() * tensor.element_size() for tensor in _tensors((args, kwargs, out))),
+            bytes=sum(map(_bytes, _tensors((args, kwargs, out)))),
             flops=_flops(func, args, kwargs, out),
             backward=backward,
         )
@@ -102,6 +103,14 @@ class OperatorLog(TorchDispatchMode):
 
 def _tensors(values: Any) -> list[torch.Tensor]:
     return [each for each in tree_leaves(values) if isinstance(each, torch.Tensor)]
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    """Of its elements in memory: one that is repeated by `expand` is there once."""
+    if tensor.layout is not torch.strided:
+        return tensor.numel() * tensor.element_size()
+    sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
+    return math.prod(sizes) * tensor.element_size() if tensor.numel() else 0
 
 
 def _shape(tensor: torch.Tensor) -> TensorShape:
@@ -131,13 +140,16 @@ def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progres
     """What was collected of the compiled form, with the order in which one call runs its graphs. On a GPU that call is
     recorded into `raw`, where the span `## Call CompiledFxGraph KEY ##` holds what a graph launched."""
     progress.phase("tracing compiled launches")
-    with (
-        form.ready(),
-        _recorded(form.device, raw),
-        watched_calls(collection.names) as made,
-        watch_compilation() as watch,
-    ):
-        form.call()
+    try:
+        with (
+            form.ready(),
+            _recorded(form.device, raw),
+            watched_calls(collection.names) as made,
+            watch_compilation() as watch,
+        ):
+            form.call()
+    finally:
+        collection.release()
     if watch.compilations:
         collection.problems.append("something was compiled again after timing, so the order of graphs may be another")
     return collection.sites(collection.calls(made))

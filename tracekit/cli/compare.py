@@ -154,9 +154,11 @@ def _with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> 
     """Both sides, with the operators of the trace at `place` where they lack their own."""
     from tracekit.cli.sides import borrow_operators, load_side
     from tracekit.comparison.matching import lacks_operators
+    from tracekit.comparison.misfit import find_misfit
     from tracekit.errors import TracekitError
 
-    lender = load_side(place, reading=reading).sequence
+    side = load_side(place, reading=reading)
+    lender = side.sequence
     if lender is None or lender.operators == "none":
         raise TracekitError(f"{place} holds no operators to lend: record it with ProfilerActivity.CPU and shapes")
     borrowed = borrow_operators(one, lender), borrow_operators(other, lender)
@@ -165,6 +167,9 @@ def _with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> 
             raise TracekitError(
                 f"{place} lends operators to few of {side.label}'s kernels: it is of another model, size or compilation"
             )
+    for borrower, beside in ((one, other), (other, one)):
+        if borrower.sequence and lacks_operators(borrower.sequence) and (why := find_misfit(side, borrower, beside)):
+            raise TracekitError(f"{place} lends {borrower.label} no operators: {why}; pass one of the same sizes")
     return borrowed
 
 

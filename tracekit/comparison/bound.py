@@ -33,15 +33,16 @@ KINDS: dict[str, BoundKind] = {
 
 #: What a part of the call is, as a sentence goes on after its share.
 WORDS = {
-    "sync": "the GPU was idle behind a synchronising call",
-    "launch": "the GPU was idle because the host had not launched its next work",
-    "compile": "the GPU was idle while code was compiled",
-    "device": "the GPU was idle between pieces of work that had been launched",
-    "copy": "copies ran",
-    "memory": "kernels ran whose limit is memory (estimate)",
-    "compute": "kernels ran whose limit is arithmetic (estimate)",
-    "unknown": "kernels ran whose sizes were not recorded",
+    "sync": "the GPU had nothing to do because the host had waited for it (synchronising calls)",
+    "launch": "the GPU had nothing to do because the host had not launched the next work yet",
+    "compile": "the GPU had nothing to do while code was compiled",
+    "device": "the GPU paused between pieces of work that had been launched",
+    "copy": "the GPU copied memory",
+    "memory": "the GPU ran kernels that are limited by memory (estimate)",
+    "compute": "the GPU ran kernels that are limited by arithmetic (estimate)",
 }
+#: From this share of the call on a second part, and work of unknown limit, is worth a word.
+SECOND, UNKNOWN = 0.1, 0.02
 HOST = ("sync", "launch", "compile")
 Parts = dict[str, float]
 
@@ -62,7 +63,12 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
     kinds = {_decide(each) for each in cases}
     kind = kinds.pop() if len(kinds) == 1 else "mixed"
     starved = _starved_share(side)
-    return Bound(kind, basis, cases[0], starved, _because(side, kind, basis, cases, starved))
+    sentences = [
+        _shares(cases[0], "call" if basis == "unprofiled" else "recording", _why_unknown(side, sequence)),
+        _starved(starved) if starved is not None and kind == "launch-bound" else "",
+        _if_slowed(side, cases) if basis == "trace" else "",
+    ]
+    return Bound(kind, basis, cases[0], starved, ". ".join(filter(None, sentences)))
 
 
 def _recorded_idle(side: Side) -> Parts | None:
@@ -139,30 +145,46 @@ def _starved_share(side: Side) -> float | None:
     return sum(queue.starved_items for queue in queues) / items if items else None
 
 
-def _because(side: Side, kind: BoundKind | None, basis: Basis, cases: list[Parts], starved: float | None) -> str:
-    text = _shares(cases[0], "unprofiled call" if basis == "unprofiled" else "recorded window")
-    if starved is not None and kind == "launch-bound":
-        text += f"; {starved:.0%} of the launches found nothing in flight, as recorded"
-    return text if basis == "unprofiled" else f"{text}; {_if_slowed(side, cases)}"
+def _why_unknown(side: Side, sequence: Sequence | None) -> str:
+    """What keeps it from being told what limits a product."""
+    if sequence is None or not any(activity.operator and activity.operator.dims for activity in sequence.activities):
+        if side.analysis.launches and side.analysis.launches.graph_launches:
+            return "kernels of CUDA graphs are recorded without sizes; --ops lends those of another trace"
+        return "the sizes of their inputs were not recorded; record_shapes=True records them"
+    if peak_of_side(side) is None:
+        return "what this device can do at most is not known here"
+    return "the recorded sizes and types do not tell it"
 
 
-def _shares(parts: Mapping[str, float], whole_is: str) -> str:
-    """The two largest parts in words, the second if it is a tenth at least."""
+def _shares(parts: Mapping[str, float], whole_is: str, why_unknown: str) -> str:
+    """The two largest parts in words, the second if it is a tenth at least, and what cannot be told."""
     whole = math.fsum(parts.values())
     if not whole:
-        return f"nothing was recorded in the {whole_is}"
+        return f"nothing was seen in the {whole_is}"
     first, second = sorted(parts, key=lambda part: -parts[part])[:2]
-    text = f"for {parts[first] / whole:.0%} of the {whole_is} {WORDS[first]}"
-    return text + (f", for {parts[second] / whole:.0%} {WORDS[second]}" if parts[second] >= 0.1 * whole else "")
+    named = [part for part in (first, second) if part == first or parts[part] >= SECOND * whole]
+    if "unknown" not in named and parts["unknown"] >= UNKNOWN * whole:
+        named.append("unknown")
+    words = WORDS | {"unknown": f"the GPU ran products of unknown limit ({why_unknown})"}
+    each = [f"in {_percent(parts[part] / whole)} {words[part]}" for part in named]
+    each[0] = each[0].replace(" %", f" % of the {whole_is}", 1)
+    return "; ".join(each)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+def _starved(share: float) -> str:
+    return f"At {_percent(share)} of the launches, as recorded, the GPU had run out of work"
 
 
 def _if_slowed(side: Side, cases: list[Parts]) -> str:
     """What the same trace says if recording slowed the call as much as it was ever seen to."""
-    as_recorded, slowed = (_decide(each) or "not known" for each in cases)
-    factor = f"{_most_slowed(side):g} times"
+    if all(_decide(each) is None for each in cases):
+        return ""
+    as_recorded, slowed = (_decide(each) or "of unknown limit" for each in cases)
+    longer = f"recording made the call {_most_slowed(side):g} times as long, the most that was ever measured"
     if as_recorded == slowed:
-        return f"that is the trace's own account, and the same if recording slowed the call {factor}"
-    return (
-        f"by the trace's own account it is {as_recorded}, and {slowed} if recording slowed the call {factor}:"
-        " unprofiled times would tell"
-    )
+        return f"Even if {longer}, the answer is the same"
+    return f"As recorded it is {as_recorded}; if {longer}, it is {slowed}: only times without the profiler can tell"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from tracekit.comparison.calls import Call, find_calls, traffic_of
 from tracekit.comparison.describing import describe
 from tracekit.comparison.evidence import find_evidence
 from tracekit.comparison.kinds import kind_of
@@ -16,10 +18,12 @@ from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.members import largest_first
 from tracekit.comparison.roofline import rates_of
 from tracekit.comparison.sizes import sizes_of
-from tracekit.comparison.traffic import traffic_of
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup
 from tracekit.model.rates import Peak, Rates, Traffic
 from tracekit.model.sequence import Activity, Sequence
+
+#: Of the devices that A and B ran on.
+Peaks = tuple[Peak | None, Peak | None]
 
 #: Work of more different shapes than this is a loop whose lengths grow: it is one group.
 MOST_SHAPES = 4
@@ -29,24 +33,34 @@ NUMBER = re.compile(r"\.\d+(?=\.|$)")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a cell holds: the activities of either side, in order."""
+    """What a cell holds: the activities of either side, in order, and the operator calls whose main activities they
+    are. What else a call launched may stand in other cells."""
 
     cell: Cell
     a: tuple[Activity, ...]
     b: tuple[Activity, ...]
+    a_calls: tuple[Call, ...] = ()
+    b_calls: tuple[Call, ...] = ()
 
 
 def group_by_cells(
-    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peak: Peak | None = None
+    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peaks: Peaks = (None, None)
 ) -> tuple[KernelGroup, ...]:
     """Cells with the same kernels, operators and shapes together, per step. The cells are a partition of both sides,
-    however they were found. `peak` is that of the device, for shares of it."""
+    however they were found. `peaks` are those of the two devices, for shares of them."""
     check_partition(cells, len(a.activities), len(b.activities))
+    a_calls, b_calls = find_calls(a.activities), find_calls(b.activities)
     pieces = [
-        Piece(cell, tuple(a.activities[at] for at in cell.a), tuple(b.activities[at] for at in cell.b))
+        Piece(
+            cell,
+            tuple(a.activities[at] for at in cell.a),
+            tuple(b.activities[at] for at in cell.b),
+            tuple(a_calls[at] for at in cell.a if at in a_calls),
+            tuple(b_calls[at] for at in cell.b if at in b_calls),
+        )
         for cell in cells
     ]
-    return tuple(_group(some, a.per_step, b.per_step, peak) for some in _alike(pieces))
+    return tuple(_group(some, a.per_step, b.per_step, peaks) for some in _alike(pieces))
 
 
 def _alike(pieces: list[Piece]) -> Iterable[list[Piece]]:
@@ -79,10 +93,13 @@ def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
 
 
 def _shapes(piece: Piece) -> Hashable:
-    return tuple(each.operator.dims if each.operator else None for each in piece.a)
+    return tuple(
+        tuple((each.operator.dims, each.operator.dtypes) if each.operator else None for each in side)
+        for side in (piece.a, piece.b)
+    )
 
 
-def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak | None) -> KernelGroup:
+def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Peaks) -> KernelGroup:
     first, typical = pieces[0], _typical(pieces)
     kind = _kind(first)
     a = _members((each for piece in pieces for each in piece.a), a_per_step)
@@ -100,8 +117,8 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak
         repeats=repeats,
         exact=first.cell.exact,
         evidence=find_evidence(kind, typical.a, typical.b),
-        traffic=_traffic(pieces, a_per_step if first.a else b_per_step),
-        rates=_rates(typical, peak),
+        traffic=_traffic(pieces, a_per_step, b_per_step),
+        rates=_rates(pieces, peaks),
         sizes=sizes_of(first.a or first.b) if len({_shapes(piece) for piece in pieces}) == 1 else "",
     )
 
@@ -118,19 +135,32 @@ def _typical(pieces: list[Piece]) -> Piece:
     return Piece(pieces[0].cell, a, b)
 
 
-def _traffic(pieces: list[Piece], per_step: float) -> Traffic | None:
-    """Of all pieces, which are of the same shapes or of many."""
-    if len({_shapes(piece) for piece in pieces}) == 1:
-        found = traffic_of(pieces[0].a, pieces[0].b).times(len(pieces) * per_step)
-    else:
-        a, b = ([each for piece in pieces for each in getattr(piece, side)] for side in ("a", "b"))
-        found = traffic_of(a, b).times(per_step)
-    return None if found.eager_bytes is None and found.compiled_bytes is None else found
+def _traffic(pieces: list[Piece], a_per_step: float, b_per_step: float) -> Traffic | None:
+    """Of all pieces together, each with its own sizes; None where those of no call are known."""
+    of_one = traffic_of(
+        (call for piece in pieces for call in piece.a_calls), (call for piece in pieces for call in piece.b_calls)
+    )
+    eager, compiled = of_one.eager_bytes, of_one.compiled_bytes
+    if not (eager or compiled) and (of_one.eager_missing or of_one.compiled_missing):
+        return None
+    return Traffic(
+        None if eager is None else eager * a_per_step,
+        None if compiled is None else compiled * b_per_step,
+        of_one.eager_missing * a_per_step,
+        of_one.compiled_missing * b_per_step,
+    )
 
 
-def _rates(piece: Piece, peak: Peak | None) -> Rates | None:
-    """Those of the longest kernel, if anything is known of it."""
-    found = rates_of(max(piece.b or piece.a, key=lambda activity: activity.duration_us), peak)
+def _rates(pieces: list[Piece], peaks: Peaks) -> Rates | None:
+    """Those of the call that takes longest, over all pieces, if anything is known of it: one of B's, of A's where B has
+    none."""
+    on_b = bool(pieces[0].b)
+    calls = [piece.b_calls if on_b else piece.a_calls for piece in pieces]
+    if not calls[0] or len({len(some) for some in calls}) > 1:
+        return None
+    alike = zip(*calls, strict=True)
+    longest = max(alike, key=lambda some: math.fsum(call.duration_us for call in some))
+    found = rates_of(longest, peaks[on_b])
     return None if found.bytes is None and found.flops is None else found
 
 

@@ -12,6 +12,8 @@ from tracekit.comparison.fairness import find_unfairness
 from tracekit.comparison.fallbacks import find_fallbacks
 from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
+from tracekit.comparison.noting import note_calls
+from tracekit.comparison.removed import total_traffic
 from tracekit.comparison.verdict import judge
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Comparison, Side, comparable
@@ -24,7 +26,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
-    a, b, warnings = _alike(*evened(a, b))
+    a, b, warnings = _alike(*evened(note_calls(a), note_calls(b)))
     verdict, timing_warnings = judge(a, b, order)
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
     told = (*amiss, *warnings)
@@ -49,6 +51,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         ),
         a_bound=find_bound(a, a.sequence),
         b_bound=find_bound(b, b.sequence),
+        traffic=total_traffic(groups),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

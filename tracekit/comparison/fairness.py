@@ -22,6 +22,8 @@ WORK = {
 }
 
 MACHINE = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA version", "cpu": "CPU", "python": "Python"}
+#: Settings of torch that choose other kernels. Runs from before they were recorded differ in nothing that is known.
+CHOOSING = {"float32_matmul_precision": "precision of float32 products"}
 
 CPU_RUN = (
     "This is a CPU run. It shows operators, Inductor's C++ kernels and wall times; it cannot show GPU kernels, "
@@ -67,6 +69,11 @@ def _differences(a: Settings | Environment, b: Settings | Environment, fields: d
             yield f"The sides differ in {word}: A has {_shown(one)}, B has {_shown(other)}."
 
 
+def _known(a: Environment, b: Environment, fields: dict[str, str]) -> dict[str, str]:
+    """Those of the fields that both sides hold."""
+    return {field: word for field, word in fields.items() if None not in (getattr(a, field), getattr(b, field))}
+
+
 def _shown(value: object) -> str:
     return "none recorded" if value is None else str(value)
 
@@ -86,6 +93,7 @@ def _other_work(a: Side, b: Side) -> Iterator[str]:
 def _other_machine(a: Side, b: Side) -> Iterator[str]:
     if a.environment and b.environment:
         yield from _differences(a.environment, b.environment, MACHINE)
+        yield from _differences(a.environment, b.environment, _known(a.environment, b.environment, CHOOSING))
         yield from _other_packages(a.environment.packages, b.environment.packages)
         return
     names = [sorted({device.name for device in side.analysis.devices if device.name}) for side in (a, b)]

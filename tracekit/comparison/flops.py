@@ -1,13 +1,15 @@
 """How many arithmetic operations does an operator call do? Estimated from the sizes of its inputs.
 
 The formulas are those of `torch.utils.flop_counter`: a multiplication and an addition count as two. Causal masks are
-not taken into account, nor is anything but products, attention and convolutions.
+not taken into account, nor is anything but products, attention and convolutions. Of a convolution's backward in groups
+torch's formula counts the gradient of the weights once for each group; here it is counted once.
 """
 
 from __future__ import annotations
 
 from math import prod
 
+from tracekit.comparison.convolutions import ARGUMENTS, BACKWARD, find_convolution
 from tracekit.model.sequence import Operator
 
 Shape = tuple[int, ...]
@@ -44,36 +46,27 @@ ATTENTION_BY_LENGTH = {
     "aten::_efficient_attention_backward": 1,
 }
 
-CONVOLUTIONS = (
-    "aten::cudnn_convolution",
-    "aten::cudnn_convolution_relu",
-    "aten::miopen_convolution",
-    "aten::_slow_conv2d_forward",
-    "aten::thnn_conv2d",
-    "aten::slow_conv3d_forward",
-    "aten::_conv_depthwise2d",
-    "aten::conv_depthwise3d",
-)
-TRANSPOSED = ("aten::cudnn_convolution_transpose", "aten::miopen_convolution_transpose")
+#: Its inputs are (..., k) and (n, k), and perhaps a bias.
+LINEAR = "aten::linear"
 
 
 def flops_of(operator: Operator, output: Shape | None = None) -> int | None:
     """Estimated operations of one call; None where the recorded sizes do not say.
 
-    A convolution's output depends on its stride and padding, which `Operator` does not hold: where it is known from
-    elsewhere, `output` is its size.
+    A convolution's result follows from its recorded stride and padding; `output` is its size where it is known from
+    elsewhere.
     """
-    if operator.name in PRODUCTS:
+    if operator.name in PRODUCTS or operator.name == LINEAR:
         return _of_product(operator)
     if operator.name in ATTENTION or operator.name in ATTENTION_BY_LENGTH:
         return _of_attention(operator)
-    if operator.name in CONVOLUTIONS or operator.name in TRANSPOSED:
-        return _of_convolution(operator, output)
-    return None
+    return _of_backward(operator) if operator.name == BACKWARD else _of_convolution(operator, output)
 
 
 def factors_of(operator: Operator) -> tuple[Shape, Shape] | None:
     """The sizes of a product's two factors, (batch, m, k) and (batch, k, n); None for anything else."""
+    if operator.name == LINEAR:
+        return _factors_of_linear(operator)
     first = PRODUCTS.get(operator.name)
     if first is None or len(operator.dims) < first + 2:
         return None
@@ -81,6 +74,13 @@ def factors_of(operator: Operator) -> tuple[Shape, Shape] | None:
     if len(left) != len(right) or len(left) not in (2, 3) or left[-1] != right[-2] or left[:-2] != right[:-2]:
         return None
     return ((1, *left), (1, *right)) if len(left) == 2 else (left, right)
+
+
+def _factors_of_linear(operator: Operator) -> tuple[Shape, Shape] | None:
+    if len(operator.dims) < 2 or not operator.dims[0] or len(operator.dims[1]) != 2:
+        return None
+    data, (n, k) = operator.dims[:2]
+    return ((1, prod(data[:-1]), k), (1, k, n)) if data[-1] == k else None
 
 
 def _of_product(operator: Operator) -> int | None:
@@ -121,15 +121,30 @@ def _of_attention(operator: Operator) -> int | None:
 
 
 def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
-    if len(operator.dims) < 2 or len(operator.dims[0]) < 3 or len(operator.dims[0]) != len(operator.dims[1]):
+    found = find_convolution(operator, output)
+    if found is None or found.positions is None:
         return None
-    data, weight = operator.dims[:2]
-    positions = data if operator.name in TRANSPOSED else output
-    if positions is None or len(positions) != len(data):
+    return 2 * found.data[0] * prod(found.positions) * prod(found.weight)
+
+
+def gradients_of(operator: Operator) -> tuple[bool, bool] | None:
+    """Whether a convolution's backward computes the gradients of its data and of its weights; None if not recorded."""
+    asked = operator.values[10].strip("[]").replace(" ", "").split(",") if len(operator.values) > 10 else []
+    return (asked[0] == "True", asked[1] == "True") if len(asked) == 3 else None
+
+
+def _of_backward(operator: Operator) -> int | None:
+    """Each gradient takes as many operations as the convolution itself."""
+    asked, transposed = gradients_of(operator), operator.values[7:8]
+    if asked is None or len(operator.dims) < 3 or any(len(size) < 3 for size in operator.dims[:3]):
         return None
-    return 2 * data[0] * prod(positions[2:]) * prod(weight)
+    gradient, data, weight = operator.dims[:3]
+    positions = data if transposed == ("True",) else gradient
+    return sum(asked) * 2 * data[0] * prod(positions[2:]) * prod(weight)
 
 
 def is_counted(name: str) -> bool:
     """Whether the operator is one of those whose operations are counted."""
-    return any(name in names for names in (PRODUCTS, ATTENTION, ATTENTION_BY_LENGTH, CONVOLUTIONS, TRANSPOSED))
+    return name in (LINEAR, BACKWARD) or any(
+        name in names for names in (PRODUCTS, ATTENTION, ATTENTION_BY_LENGTH, ARGUMENTS)
+    )

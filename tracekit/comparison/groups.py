@@ -27,7 +27,7 @@ def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tu
     if a.sequence is None or b.sequence is None or cells is None:
         groups = group_by_names(a, b)
     else:
-        groups = group_by_cells(a.sequence, b.sequence, cells, peak_of_side(b))
+        groups = group_by_cells(a.sequence, b.sequence, cells, (peak_of_side(a), peak_of_side(b)))
     _check_partition(groups, a, b)
     return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), group.label)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracekit.model.comparison import Side
 from tracekit.model.rates import Peak
@@ -67,6 +67,9 @@ def peak_of(device: str | None) -> Peak | None:
 
 
 def peak_of_side(side: Side) -> Peak | None:
-    """The peak of the device a side ran on; None where that is not known."""
-    names = [side.environment.gpu if side.environment else None, *(device.name for device in side.analysis.devices)]
-    return next((peak for name in names if (peak := peak_of(name))), None)
+    """The peak of the device a side ran on, and how it was told to multiply float32; None for a device that is not
+    known."""
+    environment = side.environment
+    names = [environment.gpu if environment else None, *(device.name for device in side.analysis.devices)]
+    peak = next((peak for name in names if (peak := peak_of(name))), None)
+    return replace(peak, float32_precision=environment.float32_matmul_precision) if peak and environment else peak

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Literal
 
-from tracekit.comparison.flops import PRODUCTS, flops_of
-from tracekit.comparison.traffic import bytes_of, computes
+from tracekit.comparison.calls import Call
+from tracekit.comparison.flops import PRODUCTS
 from tracekit.model.rates import Peak, Rates
 from tracekit.model.sequence import Activity, Operator
 
@@ -19,26 +21,35 @@ COPYING = ("memcpy",)
 #: Triton kernels that Inductor made from a template of a product, an attention or a convolution.
 TEMPLATES = ("triton_tem_", "triton_mm", "triton_bmm", "triton_convolution", "triton_flex", "triton_flash")
 
+#: Parts of names of kernels that multiply float32 in matrix units, rounded to tf32: cuBLAS and cuDNN name the type or
+#: the instruction (s1688, s16816), CUTLASS the units; nvjet kernels have no others.
+IN_MATRIX_UNITS = ("tf32", "tensorop", "s1688", "s16816", "nvjet", "hmma", "wgmma")
+#: The same of kernels that keep to the vector units.
+IN_VECTOR_UNITS = ("simt", "sgemm", "ffma", "gemv", "gemmsn", "dot_kernel")
 
-def rates_of(activity: Activity, peak: Peak | None, output: tuple[int, ...] | None = None) -> Rates:
-    """What one activity's call did and how fast, by estimate. `output` is the size of a convolution's result, if known.
 
-    For a call of several kernels this is of the one that computes, so it errs on the fast side; the others have none.
-    """
-    operator, us = activity.operator if computes(activity) else None, activity.duration_us
-    size = _believable(bytes_of(operator) if operator else None, us, peak)
-    flops = flops_of(operator, output) if operator else None
+def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
+    """What calls of one operator did and how fast, the mean of them, by estimate. A call takes as long as all it
+    launched. None for what is not known of each of them."""
+    us = math.fsum(call.duration_us for call in calls)
+    size = _believable(_sum([call.bytes for call in calls]), us, peak)
+    flops = _sum([call.flops for call in calls])
     bandwidth = size / us / 1e3 if size is not None and us else None
     arithmetic = flops / us / 1e6 if flops is not None and us else None
-    top = _arithmetic_peak(activity, peak)
+    top = _arithmetic_peak(calls[0], peak) if calls else None
     return Rates(
-        bytes=size,
-        flops=flops,
+        bytes=None if size is None else size / len(calls),
+        flops=None if flops is None else flops / len(calls),
         gb_per_s=bandwidth,
         tflop_per_s=arithmetic,
         bandwidth_share=bandwidth / peak.gb_per_s if bandwidth is not None and peak else None,
         arithmetic_share=arithmetic / top if arithmetic is not None and top else None,
     )
+
+
+def _sum(figures: Sequence[int | None]) -> int | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if known and len(known) == len(figures) else None
 
 
 def _believable(size: int | None, us: float, peak: Peak | None) -> int | None:
@@ -56,23 +67,34 @@ def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:
         return "copy"
     if activity.family in MOVING or (activity.family == "triton" and not activity.name.startswith(TEMPLATES)):
         return "memory"
-    top = _arithmetic_peak(activity, peak)
-    if activity.operator is None or peak is None or top is None:
-        return None
-    flops, size = flops_of(activity.operator), bytes_of(activity.operator)
-    if flops is None or size is None:
+    call = Call((activity,))
+    top = _arithmetic_peak(call, peak)
+    flops, size = call.flops, call.bytes
+    if peak is None or top is None or flops is None or size is None:
         return None
     return "compute" if flops / top / 1e6 > size / peak.gb_per_s / 1e3 else "memory"
 
 
-def _arithmetic_peak(activity: Activity, peak: Peak | None) -> float | None:
-    """TFLOP/s for the type of the inputs; fp32 goes through tf32 units where the kernel's name says so."""
-    if peak is None or activity.operator is None:
+def _arithmetic_peak(call: Call, peak: Peak | None) -> float | None:
+    """TFLOP/s for the type of the inputs; None where it is not known which units they go through."""
+    if peak is None or call.operator is None:
         return None
-    kind = _input_type(activity.operator)
+    kind = _input_type(call.operator)
     if kind == "float":
-        return peak.tf32_tflop_per_s if "tf32" in activity.name.lower() else peak.fp32_tflop_per_s
+        return _float32_peak(call, peak)
     return {"c10::BFloat16": peak.bf16_tflop_per_s, "c10::Half": peak.fp16_tflop_per_s}.get(kind)
+
+
+def _float32_peak(call: Call, peak: Peak) -> float | None:
+    """By the kernels' names; where these do not tell, by torch's setting, which is of products alone."""
+    names = [each.name.lower() for each in call.activities]
+    if any(part in name for name in names for part in IN_MATRIX_UNITS):
+        return peak.tf32_tflop_per_s
+    if any(part in name for name in names for part in IN_VECTOR_UNITS):
+        return peak.fp32_tflop_per_s
+    if peak.float32_precision is None or call.operator is None or call.operator.name not in PRODUCTS:
+        return None
+    return peak.fp32_tflop_per_s if peak.float32_precision == "highest" else peak.tf32_tflop_per_s
 
 
 def _input_type(operator: Operator) -> str:

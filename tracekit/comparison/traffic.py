@@ -3,18 +3,18 @@
 Each input is read once and each output written once: what a kernel reads twice, or finds in a cache, is not known. A
 kernel that Triton made takes its outputs as arguments, so all its arguments count once (an argument that is updated in
 place is counted once, though it is read and written). Outputs of operators are not recorded: those of element-wise
-operators follow from broadcasting, those of products and attention from their sizes.
+operators follow from broadcasting, those of products, attention and convolutions from their sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby, zip_longest
+from collections.abc import Sequence
+from itertools import zip_longest
 from math import prod
 
-from tracekit.comparison.flops import PRODUCTS, attention_sizes, factors_of, is_counted
-from tracekit.model.rates import Traffic
-from tracekit.model.sequence import Activity, Operator
+from tracekit.comparison.convolutions import BACKWARD, find_convolution
+from tracekit.comparison.flops import PRODUCTS, attention_sizes, factors_of, gradients_of, is_counted
+from tracekit.model.sequence import Operator
 
 Shape = tuple[int, ...]
 
@@ -76,17 +76,17 @@ REDUCING = tuple(
 TRITON = "triton_"
 #: Operators that read some rows of an input: how many, its size does not say.
 PICKING = ("embedding", "gather", "index", "scatter")
-COMPUTING = ("gemm", "attention", "convolution", "triton")
 
 
-def bytes_of(operator: Operator) -> int | None:
-    """Estimated memory traffic of one call; None where the recorded sizes do not say."""
+def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
+    """Estimated memory traffic of one call; None where the recorded sizes do not say. `output` is the size of its
+    result, where it is known from elsewhere."""
     if len(operator.dims) != len(operator.dtypes) or not any(operator.dims):
         return None
     if operator.name.startswith(TRITON):
         return None if any(word in operator.name for word in PICKING) else _of_triton(operator)
     if is_counted(operator.name):
-        return _of_product(operator) or _of_attention(operator)
+        return _of_product(operator) or _of_attention(operator) or _of_convolution(operator, output)
     if operator.name in FILLING:
         return _size(operator, 0)
     if operator.name == "aten::copy_":
@@ -96,7 +96,7 @@ def bytes_of(operator: Operator) -> int | None:
     if operator.name in REDUCING:
         return _size(operator, 0)
     if operator.name in ("aten::embedding", "aten::index_select", "aten::gather"):
-        return _of_lookup(operator)
+        return _of_lookup(operator, output)
     return _of_element_wise(operator)
 
 
@@ -131,9 +131,11 @@ def _of_product(operator: Operator) -> int | None:
     if factors is None:
         return None
     (batch, m, _), (_, _, n) = factors
-    first = PRODUCTS[operator.name]
+    first = PRODUCTS.get(operator.name, 0)
     width = BYTES.get(operator.dtypes[first])
-    return None if width is None else _plus(_sum_of(operator, range(first + 2)), batch * m * n * width)
+    # Of `linear` the bias stands behind, of the others the result may.
+    read = range(first + 2) if operator.name in PRODUCTS else range(len(operator.dims))
+    return None if width is None else _plus(_sum_of(operator, read), batch * m * n * width)
 
 
 def _of_attention(operator: Operator) -> int | None:
@@ -150,7 +152,20 @@ def _of_attention(operator: Operator) -> int | None:
     return 2 * (query + key + value) + 2 * result if backward else query + key + value + result
 
 
-def _of_lookup(operator: Operator) -> int | None:
+def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
+    """Data, weights, what is added, and the result; backward reads three and writes the gradients it is asked for."""
+    if operator.name == BACKWARD:
+        asked = gradients_of(operator)
+        written = [position for position, wanted in zip((1, 2), asked or (), strict=False) if wanted]
+        return _plus(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
+    found = find_convolution(operator, output)
+    width = BYTES.get(operator.dtypes[0]) if operator.dtypes else None
+    if found is None or found.result is None or width is None:
+        return None
+    return _plus(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
+
+
+def _of_lookup(operator: Operator, output: Shape | None) -> int | None:
     """The places to look at, and the rows that are read and written."""
     table, places = operator.dims[0], 2 if operator.name != "aten::embedding" else 1
     width = BYTES.get(operator.dtypes[0])
@@ -158,10 +173,11 @@ def _of_lookup(operator: Operator) -> int | None:
         return None
     rows = prod(operator.dims[places])
     each = 1 if operator.name == "aten::gather" else prod(table[1:])
-    if operator.name == "aten::index_select" and len(table) > 1:
+    if operator.name == "aten::index_select" and len(table) > 1 and output is None:
         # Along which dimension is not recorded.
         return None
-    return _plus(_size(operator, places), 2 * rows * each * width)
+    written = rows * each if output is None else prod(output)
+    return _plus(_size(operator, places), 2 * written * width)
 
 
 def _of_element_wise(operator: Operator) -> int | None:
@@ -198,35 +214,3 @@ def _width_of_result(operator: Operator, read: Sequence[int]) -> int | None:
     if {"c10::BFloat16", "c10::Half"} <= types:
         return max(4, *(BYTES[each] for each in types if each in FLOATING))
     return max(BYTES[each] for each in ([each for each in types if each in FLOATING] or types))
-
-
-def traffic_of(eager: Sequence[Activity], compiled: Sequence[Activity]) -> Traffic:
-    """Estimated traffic of the eager kernels, each call with its own inputs and outputs, and of the compiled ones."""
-    before, after = (
-        [bytes_of(operator) if operator else None for operator in _calls(each)] for each in (eager, compiled)
-    )
-    return Traffic(_known_sum(before), _known_sum(after), before.count(None), after.count(None))
-
-
-def _known_sum(sizes: Sequence[int | None]) -> int | None:
-    known = [size for size in sizes if size is not None]
-    return sum(known) if known else None
-
-
-def _calls(activities: Sequence[Activity]) -> Iterator[Operator | None]:
-    """The operator of each call. A library may start several kernels in one: of those that follow one another with the
-    same operator, only those that compute are calls of their own, not what clears memory or adds up parts."""
-    for operator, some in groupby(activities, key=lambda activity: activity.operator):
-        kernels = tuple(some)
-        computing = len(kernels)
-        if operator is not None and is_counted(operator.name):
-            computing = max(sum(map(computes, kernels)), 1)
-        yield from (operator for _ in range(computing))
-
-
-def computes(activity: Activity) -> bool:
-    """Whether the kernel does what its operator is there for; what a library runs beside that is no call of its own."""
-    if activity.operator is None or not is_counted(activity.operator.name):
-        return activity.operator is not None
-    name = activity.name.lower()
-    return activity.family in COMPUTING and not ("splitk" in name and "reduce" in name)

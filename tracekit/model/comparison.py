@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tracekit.model.compilation import Diagnostics
     from tracekit.model.gate import Gate
     from tracekit.model.provenance import CompiledSites, EagerOps
-    from tracekit.model.rates import Rates, Traffic
+    from tracekit.model.rates import Rates, Traffic, TrafficTotal
     from tracekit.model.run import Component, Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
 
@@ -279,11 +279,11 @@ class KernelGroup:
 
     `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` are
     sentences on what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory
-    traffic per step, `rates` those of B's longest kernel (of A's where B has none), one call of it; None where no
-    operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072, 3072x3072`); empty where
-    they were not recorded, or differ within the group. `exact` is False where it was linked by elimination, not kernel
-    by kernel: by provenance that could not tell which of several, as what was left of both sides in one place, or by
-    names alone.
+    traffic per step, `rates` those of the operator call of B that takes longest (of A where B has none), one call of
+    it; None where no operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072,
+    3072x3072`); empty where they were not recorded, or differ within the group. `exact` is False where it was linked by
+    elimination, not kernel by kernel: by provenance that could not tell which of several, as what was left of both
+    sides in one place, or by names alone.
     """
 
     kind: GroupKind
@@ -377,3 +377,4 @@ class Comparison:
     a_bound: Bound | None = None
     b_bound: Bound | None = None
     gate: Gate | None = None
+    traffic: TrafficTotal | None = None

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Peak:
     """What the maker publishes for a device: memory bandwidth, and dense arithmetic by type of the inputs. None: the
-    device has no such units."""
+    device has no such units.
+
+    `float32_precision` is torch's setting for products of float32 on it (`highest`: no tf32 units); None where it was
+    not recorded.
+    """
 
     device: str
     gb_per_s: float
@@ -16,18 +20,33 @@ class Peak:
     fp16_tflop_per_s: float | None
     tf32_tflop_per_s: float | None
     fp32_tflop_per_s: float
+    float32_precision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotedCall:
+    """What torch itself said of an operator call while the eager form was tagged; None where that says nothing of the
+    operator that launched the work.
+
+    `bytes` are those read and written, `output` is the size of the (first) result.
+    """
+
+    bytes: int | None
+    flops: int | None
+    output: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """One activity's estimated work and rates; None where it cannot be derived from what was recorded.
+    """One operator call's estimated work and rates, the mean of all calls like it; None where it cannot be derived from
+    what was recorded.
 
     `bytes` is memory traffic if each input is read once and each output written once. The shares are of the device's
     published peak.
     """
 
-    bytes: int | None
-    flops: int | None
+    bytes: float | None
+    flops: float | None
     gb_per_s: float | None
     tflop_per_s: float | None
     bandwidth_share: float | None
@@ -38,8 +57,9 @@ class Rates:
 class Traffic:
     """Estimated memory traffic of eager kernels and of those that took their place.
 
-    A side's bytes are None where those of none of its calls can be derived. `eager_missing` and `compiled_missing`
-    count the calls that could not be: with any, `removed_bytes` is None.
+    An operator call counts where its main kernel is: what else it launched moves nothing of its own. A side's bytes are
+    None where those of none of its calls can be derived. `eager_missing` and `compiled_missing` count the calls that
+    could not be: with any, `removed_bytes` is None.
     """
 
     eager_bytes: float | None
@@ -47,13 +67,26 @@ class Traffic:
     eager_missing: float
     compiled_missing: float
 
-    def times(self, factor: float) -> Traffic:
-        """The traffic of so many times the same work."""
-        eager, compiled = (None if each is None else each * factor for each in (self.eager_bytes, self.compiled_bytes))
-        return Traffic(eager, compiled, self.eager_missing * factor, self.compiled_missing * factor)
-
     @property
     def removed_bytes(self) -> float | None:
         if self.eager_bytes is None or self.compiled_bytes is None or self.eager_missing or self.compiled_missing:
             return None
+        return self.eager_bytes - self.compiled_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficTotal:
+    """Estimated memory traffic per step of the kernel groups in which that of every call of both sides is known.
+
+    `a_time_known` and `b_time_known` are the shares of the sides' GPU time in these groups, 0 to 1.
+    """
+
+    eager_bytes: float
+    compiled_bytes: float
+    a_time_known: float
+    b_time_known: float
+
+    @property
+    def removed_bytes(self) -> float:
+        """Less than 0 where B moves more."""
         return self.eager_bytes - self.compiled_bytes

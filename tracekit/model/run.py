@@ -35,7 +35,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine and the software. None: not there, or could not be read."""
+    """The machine and the software. None: not there, or could not be read.
+
+    `float32_matmul_precision` is torch's setting for products of float32: `highest`, or `high` and `medium`, which let
+    matrix units round them to tf32.
+    """
 
     python: str
     platform: str
@@ -47,6 +51,7 @@ class Environment:
     cuda: str | None
     packages: dict[str, str]
     git_commit: str | None
+    float32_matmul_precision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tracekit.model.rates import NotedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +15,9 @@ class Operator:
 
     `dims[i]` is the shape of input i, empty for what is no tensor; `dtypes[i]` its type as the profiler writes it
     (`c10::BFloat16`). The tensors of a list stand one by one, each of the type `TensorList`. Both are empty where
-    shapes were not recorded. `values[i]` is argument i in words (`True`, `0.5`), empty for tensors and for what was
-    left out; kept of attention alone, and not compared: two calls may differ in a seed.
+    shapes were not recorded. `values[i]` is input i as the profiler writes it where it is no tensor (`[2, 2]`, `True`),
+    known of convolutions and attention alone: empty for other operators. It is not compared: two calls may differ in a
+    seed.
     """
 
     name: str
@@ -29,7 +33,9 @@ class Activity:
     `duration_us` is the mean over the steps that ran the same sequence. `operator` is the innermost operator around the
     launch; None where the recording holds none (CUDA activity only, replays of CUDA graphs). `within` are the names of
     the operators around the launch, the outermost first, `operator`'s the last. Activities that follow one another with
-    the same `call` were launched by one call of the outermost one; it is None where no operator is known.
+    the same `call` were launched by one call of the outermost one, and those with the same `operator_call` by one call
+    of `operator`; both are None where no operator is known. `noted` is what torch itself said of the call, where it was
+    asked.
     """
 
     name: str
@@ -38,6 +44,8 @@ class Activity:
     operator: Operator | None
     within: tuple[str, ...] = ()
     call: int | None = None
+    operator_call: int | None = None
+    noted: NotedCall | None = None
 
 
 #: Where the operators come from: the recording itself, the rich recording of the same form, another trace of the same

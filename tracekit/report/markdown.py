@@ -21,6 +21,7 @@ from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
+from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Cell, Name, Table
 from tracekit.report.words import subjects, verdict_evidence, verdict_sentence
@@ -79,6 +80,7 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield group_table(comparison, limit=12)
     yield evidence_table(comparison)
     yield origin_table(comparison)
+    yield product_table(comparison)
     yield cause_table(comparison)
     yield queue_table(comparison)
     yield from compilation_tables(comparison)

@@ -38,11 +38,22 @@ IDLE_RECORDED = (
 )
 
 BOUND = (
-    "The call is divided into idle time behind synchronising calls, idle time before launches, copies, and kernels by "
-    "the limit they meet first, memory or arithmetic, by estimate from the sizes of their inputs and the device's "
-    "published peak. The largest part decides if it is 40 % of the call and 1.25 times the next; else the form is "
-    "mixed. Idle time is the unprofiled call's, divided as recorded. A trace without unprofiled times decides only "
-    "what holds too if recording slowed the call as much as it was ever seen to."
+    "The call is divided into the time in which the GPU waited (for a host that itself had waited for the GPU, or that "
+    "had not launched the next work yet), copied memory, or ran kernels. A kernel is limited by memory if moving its "
+    "inputs and results takes longer than its arithmetic, both at the speed that the device's maker publishes; this is "
+    "estimated from the sizes of its inputs. The largest part names the limit if it is 40 % of the call and 1.25 times "
+    "the next part; else the form is mixed. Products whose sizes are not known are a part of their own, which may be "
+    "the largest: then the limit cannot be told. How long the GPU waited comes from calls without the profiler. A "
+    "trace alone has none; what is said of it holds as recorded, and also if recording made the call as long as was "
+    "ever measured (2 times, 4.25 times with Python stacks)."
+)
+
+TRAFFIC = (
+    "Bytes that operators read and write, if each reads its inputs once and writes its results once: what a cache "
+    "serves or a kernel reads twice is not seen. Each operator call counts once, however many kernels it launched. "
+    "Eager calls of a run of tracekit's are counted from their tensors, others from the recorded sizes of their "
+    "inputs. A Triton kernel's arguments are its inputs and results. A group whose calls are not all known has no "
+    "figure, and is left out of the sum."
 )
 
 KERNELS = (
@@ -97,6 +108,8 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
         yield "Idle time", IDLE_UNPROFILED if unprofiled else IDLE_RECORDED
         if comparison.a_bound or comparison.b_bound:
             yield "What a form is bound by", BOUND
+        if comparison.traffic:
+            yield "Memory traffic", TRAFFIC
         yield "Kernels and launches", KERNELS
         yield "Kernel groups", _groups({group.how for group in comparison.groups})
     yield "Step", STEP

@@ -33,6 +33,7 @@ from tracekit.report.sections.overview import overview_table, shared_basis
 from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
+from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Name, Table
 from tracekit.report.words import RESULTS, shared_scope, subjects, verdict_evidence, verdict_sentence
@@ -123,6 +124,7 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
         "families": family_table(comparison),
         "evidence": evidence_table(comparison),
         "origins": origin_table(comparison),
+        "products": product_table(comparison),
         "top": _those(top_kernels_table(*side) for side in sides),
         "causes": cause_table(comparison),
         "queue": queue_table(comparison),

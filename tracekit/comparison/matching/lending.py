@@ -43,5 +43,7 @@ def _pairs(one: tuple[Activity, ...], other: tuple[Activity, ...]) -> Iterable[t
 
 def _lent(activity: Activity, lender: Activity, *, round_: int) -> Activity:
     """Calls of the lender are numbered apart from one's own."""
-    call = None if lender.call is None else -1 - lender.call - round_ * (1 << 32)
-    return replace(activity, operator=lender.operator, within=lender.within, call=call)
+    call, operator_call = (
+        None if number is None else -1 - number - round_ * (1 << 32) for number in (lender.call, lender.operator_call)
+    )
+    return replace(activity, operator=lender.operator, within=lender.within, call=call, operator_call=operator_call)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.rates import Rates
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import MISSING, count, duration, duration_change, percent, size
 from tracekit.report.places import clipped_before, distinct_places
@@ -102,38 +103,46 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
 
 
 def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
-    """Where the groups with the largest change come from in the model, and how much memory traffic they save; None
-    where nothing of that is known."""
+    """Where the groups with the largest change come from in the model; None where nothing of that is known."""
     known = (group for group in comparison.groups if group.kind != "unchanged" and (group.where or group.traffic))
     told = tuple(islice(known, limit))
     if not told:
         return None
     texts = (Column("Kernels", numeric=False), Column("Modules and lines", numeric=False))
-    columns = map(Column, ("Traffic A", "Traffic B", "Bandwidth B", "of the peak"))
+    columns = map(Column, ("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B"))
     return Table(
-        caption=f"Where they come from, and the memory they move, {shared_scope(comparison)}",
+        caption=f"Where they come from, and the memory they move (estimate), {shared_scope(comparison)}",
         columns=(*texts, *columns),
         rows=tuple(_origin(group) for group in told),
         note=(
-            "Traffic and bandwidth are estimates from the sizes of operators' inputs: each is read once, each result "
-            "written once. Bandwidth is that of B's longest kernel, beside the device's published peak. * stands for "
-            "the number of each block. — means: sizes were not recorded for all of it."
+            "Traffic and bandwidth are estimates: each operator call reads its inputs once and writes its results "
+            "once, by the sizes that were recorded or that torch noted. Bandwidth is that of B's longest call, in "
+            "brackets its share of the device's published peak. * stands for the number of each block. "
+            f"{MISSING} means: not known for all of it."
         ),
     )
 
 
 def _origin(group: KernelGroup) -> tuple[str, ...]:
-    traffic, rates = group.traffic, group.rates
+    traffic = group.traffic
     a = traffic.eager_bytes if traffic and not traffic.eager_missing else None
     b = traffic.compiled_bytes if traffic and not traffic.compiled_missing else None
     return (
         group_label(group),
         ", ".join(clipped_within(printable(place), 60) for place in group.where[:MOST_PLACES]) or MISSING,
-        size(round(a)) if a is not None else MISSING,
-        size(round(b)) if b is not None else MISSING,
-        f"{rates.gb_per_s:,.0f} GB/s" if rates and rates.gb_per_s is not None else MISSING,
-        percent(rates.bandwidth_share) if rates and rates.bandwidth_share is not None else MISSING,
+        size(a),
+        size(b),
+        size(a - b) if a is not None and b is not None else MISSING,
+        bandwidth(group.rates) if group.b else MISSING,
     )
+
+
+def bandwidth(rates: Rates | None) -> str:
+    """`3,146 GB/s (65.5 %)`, the share of the device's peak."""
+    if rates is None or rates.gb_per_s is None:
+        return MISSING
+    share = f" ({percent(rates.bandwidth_share)})" if rates.bandwidth_share is not None else ""
+    return f"{rates.gb_per_s:,.0f} GB/s{share}"
 
 
 def _row(group: KernelGroup, place: str) -> tuple[str | Name, ...]:

@@ -23,7 +23,10 @@ def idle_sentence(side: Side) -> str | None:
     if recorded is None:
         return None
     if side.idle_share is None or side.slowdown is None:
-        return f"idle {percent(recorded, 0)} by the trace's own account, which is not calibrated: {_why_not(side)}"
+        return (
+            f"idle {percent(recorded, 0)} as recorded; recording lengthens idle time, and by how much cannot be told: "
+            f"{_why_not(side)}"
+        )
     slowed = f"recording slowed this form {times(side.slowdown)}"
     if side.slowdown < 1:
         slowed = f"recorded steps took {times(side.slowdown)} the time of timed calls"
@@ -39,6 +42,6 @@ def _why_not(side: Side) -> str:
 
 
 def bound_sentence(bound: Bound) -> str:
-    """`Launch-bound: for 59 % of ...`."""
-    said = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "What limits it was not recorded"
+    """`Launch-bound: in 59 % of the call ...`."""
+    said = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "What limits it cannot be told"
     return f"{said}: {bound.because}"

@@ -17,6 +17,7 @@ from tracekit.report.numbers import (
     size,
     size_change,
 )
+from tracekit.report.sections.traffic import traffic_note, traffic_row
 from tracekit.report.table import Column, Table
 from tracekit.report.words import shared_scope
 
@@ -34,7 +35,7 @@ def overview_table(comparison: Comparison) -> Table:
         caption=f"Figures, {shared_scope(comparison)}",
         columns=(Column("Figure", numeric=False), Column(f"A: {a.label}"), Column(f"B: {b.label}"), Column("Change")),
         rows=rows,
-        note=_note(comparison),
+        note=" ".join(filter(None, (_note(comparison), traffic_note(comparison)))),
     )
 
 
@@ -85,6 +86,9 @@ def _gpu_rows(comparison: Comparison) -> Iterator[Row]:
     for label, figure in COUNTS.items():
         yield _row(label, _per_step(a, figure), _per_step(b, figure), count, count_change)
     yield _durations("Copies and sets, GPU time", _copy_us(a), _copy_us(b))
+    moved = traffic_row(comparison)
+    if moved:
+        yield moved
 
 
 def _cpu_rows(a: Side, b: Side) -> Iterator[Row]:

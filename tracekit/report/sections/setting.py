@@ -60,6 +60,7 @@ def _environment(side: Side) -> dict[str, str]:
         "Python": environment.python,
         **environment.packages,
         "git commit": environment.git_commit,
+        "float32 products": environment.float32_matmul_precision,
     }
     return {name: _shown(value) for name, value in named.items() if value is not None}
 

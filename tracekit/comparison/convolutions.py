@@ -1,0 +1,100 @@
+"""How large is a convolution's result? It follows from stride, padding and dilation, which are recorded by value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tracekit.model.sequence import Operator
+
+Shape = tuple[int, ...]
+
+BACKWARD = "aten::convolution_backward"
+
+#: Where the arguments stand among an operator's inputs, as torch declares it; an operator without one has its default.
+ARGUMENTS: dict[str, dict[str, int]] = {
+    "aten::convolution": {
+        "stride": 3, "padding": 4, "dilation": 5, "transposed": 6, "output_padding": 7, "groups": 8
+    },
+    "aten::_convolution": {
+        "stride": 3, "padding": 4, "dilation": 5, "transposed": 6, "output_padding": 7, "groups": 8
+    },
+    "aten::convolution_overrideable": {
+        "stride": 3, "padding": 4, "dilation": 5, "transposed": 6, "output_padding": 7, "groups": 8
+    },
+    "aten::cudnn_convolution": {"padding": 2, "stride": 3, "dilation": 4, "groups": 5},
+    "aten::cudnn_convolution_relu": {"stride": 3, "padding": 4, "dilation": 5, "groups": 6},
+    "aten::cudnn_convolution_add_relu": {"stride": 5, "padding": 6, "dilation": 7, "groups": 8},
+    "aten::miopen_convolution": {"padding": 3, "stride": 4, "dilation": 5, "groups": 6},
+    "aten::mkldnn_convolution": {"padding": 3, "stride": 4, "dilation": 5, "groups": 6},
+    "aten::_slow_conv2d_forward": {"stride": 4, "padding": 5},
+    "aten::thnn_conv2d": {"stride": 4, "padding": 5},
+    "aten::slow_conv3d_forward": {"stride": 4, "padding": 5},
+    "aten::_conv_depthwise2d": {"stride": 4, "padding": 5, "dilation": 6},
+    "aten::conv_depthwise3d": {"stride": 4, "padding": 5, "dilation": 6},
+    "aten::cudnn_convolution_transpose": {"padding": 2, "output_padding": 3, "stride": 4, "dilation": 5, "groups": 6},
+    "aten::miopen_convolution_transpose": {"padding": 3, "output_padding": 4, "stride": 5, "dilation": 6, "groups": 7},
+}  # fmt: skip
+ALWAYS_TRANSPOSED = ("aten::cudnn_convolution_transpose", "aten::miopen_convolution_transpose")
+NUMBER = re.compile(r"-?\d+")
+DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0, "groups": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """Sizes of what is convolved and of the weights; `positions` are those that the weights are laid at (of the result,
+    transposed of the data), None where stride and padding were not recorded."""
+
+    data: Shape
+    weight: Shape
+    result: Shape | None
+    positions: Shape | None
+
+
+def find_convolution(operator: Operator, output: Shape | None = None) -> Convolution | None:
+    """The convolution that the operator computes; None for any other. `output` is the size of its result, if known."""
+    if operator.name not in ARGUMENTS or len(operator.dims) < 2:
+        return None
+    data, weight = operator.dims[:2]
+    if len(data) < 3 or len(data) != len(weight):
+        return None
+    result = output if output is not None and len(output) == len(data) else _result(operator, data, weight)
+    transposed = _is_transposed(operator)
+    if transposed is None:
+        return Convolution(data, weight, result, None)
+    positions = data if transposed else result
+    return Convolution(data, weight, result, positions[2:] if positions else None)
+
+
+def _is_transposed(operator: Operator) -> bool | None:
+    """None where it was not recorded."""
+    at = ARGUMENTS[operator.name].get("transposed")
+    if at is None:
+        return operator.name in ALWAYS_TRANSPOSED
+    return {"True": True, "False": False}.get(operator.values[at]) if len(operator.values) > at else None
+
+
+def _result(operator: Operator, data: Shape, weight: Shape) -> Shape | None:
+    """By the formulas in the documentation of torch.nn.Conv2d and ConvTranspose2d."""
+    transposed, lengths = _is_transposed(operator), len(data) - 2
+    found = {name: _numbers(operator, name, lengths) for name in DEFAULTS if name != "groups"}
+    groups = _numbers(operator, "groups", 1)
+    stride, padding, dilation, more = (found[name] for name in ("stride", "padding", "dilation", "output_padding"))
+    if transposed is None or not (groups and stride and padding and dilation and more) or 0 in stride:
+        return None
+    reach = [each * (size - 1) for each, size in zip(dilation, weight[2:], strict=True)]
+    ends = zip(data[2:], stride, padding, reach, more, strict=True)
+    if transposed:
+        return (data[0], weight[1] * groups[0], *((n - 1) * s - 2 * p + far + add + 1 for n, s, p, far, add in ends))
+    return (data[0], weight[0], *((n + 2 * p - far - 1) // s + 1 for n, s, p, far, _ in ends))
+
+
+def _numbers(operator: Operator, name: str, count: int) -> Shape | None:
+    """An argument's numbers, one for each dimension; None where they were not recorded or do not fit."""
+    at = ARGUMENTS[operator.name].get(name)
+    if at is None:
+        return (DEFAULTS[name],) * count
+    if len(operator.values) <= at:
+        return None
+    numbers = tuple(map(int, NUMBER.findall(operator.values[at])))
+    return numbers * count if len(numbers) == 1 else numbers if len(numbers) == count else None

@@ -1,0 +1,88 @@
+"""How much memory the kernels move, and how near their calls come to what the device can do. All of it is estimated."""
+
+from __future__ import annotations
+
+from tracekit.model.comparison import Comparison, KernelGroup
+from tracekit.model.rates import Rates
+from tracekit.report.numbers import MISSING, duration, percent, size, size_change
+from tracekit.report.sections.groups import bandwidth, group_label
+from tracekit.report.table import Column, Table
+from tracekit.report.words import shared_scope
+
+#: From this share of a side's GPU time on, what is not known is not worth a word.
+NEARLY_ALL = 0.995
+
+
+def traffic_row(comparison: Comparison) -> tuple[str, str, str, str] | None:
+    """Both sides' memory traffic and what B saves of it; None where it is not known."""
+    total = comparison.traffic
+    if total is None:
+        return None
+    share = -total.removed_bytes / total.eager_bytes if total.eager_bytes else None
+    change = size_change(-total.removed_bytes)
+    if share is not None and change != "0":
+        sign = "+" if share > 0 else "\N{MINUS SIGN}"
+        change = f"{change} ({sign}{abs(share) * 100:.0f} %)"
+    return "Memory traffic, estimate", size(total.eager_bytes), size(total.compiled_bytes), change
+
+
+def traffic_note(comparison: Comparison) -> str:
+    """What the estimate is of; empty where there is none."""
+    total = comparison.traffic
+    if total is None:
+        return ""
+    text = "Memory traffic is estimated: each operator reads its inputs once and writes its results once."
+    if min(total.a_time_known, total.b_time_known) >= NEARLY_ALL:
+        return text
+    known = f"{percent(total.a_time_known, 0)} of A's GPU time and {percent(total.b_time_known, 0)} of B's"
+    return f"{text} It is of the kernel groups whose sizes are known, {known}."
+
+
+def product_table(comparison: Comparison, limit: int = 8) -> Table | None:
+    """How fast the products, attention and convolutions that take longest compute; None where no sizes are known."""
+    told = [group for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
+    if not told:
+        return None
+    told.sort(key=lambda group: -_time(group))
+    columns = (*(Column(label, numeric=False) for label in ("Kernels", "What became of them")), Column("GPU time"))
+    rates = map(Column, ("Operations", "Arithmetic", "Bandwidth"))
+    return Table(
+        caption=f"How near products, attention and convolutions come to the device's peak, {shared_scope(comparison)}",
+        columns=(*columns, *rates),
+        rows=tuple(_product(group) for group in told[:limit]),
+        note=(
+            "Estimates for the operator call of each group that takes longest, B's where there is one: operations by "
+            "torch's formulas, a multiplication and an addition count as two; in brackets the share of the peak that "
+            "the device's maker publishes. — means: not known, or a cache served more than the memory could."
+            + (f" {len(told) - limit:,} smaller groups are not listed." if len(told) > limit else "")
+        ),
+    )
+
+
+def _product(group: KernelGroup) -> tuple[str, ...]:
+    rates = group.rates
+    assert rates is not None
+    return (
+        group_label(group),
+        group.kind,
+        duration(_time(group)),
+        _operations(rates.flops),
+        _arithmetic(rates),
+        bandwidth(rates),
+    )
+
+
+def _operations(flops: float | None) -> str:
+    if flops is None:
+        return MISSING
+    return f"{flops / 1e9:,.1f} GFLOP" if flops >= 1e9 else f"{flops / 1e6:,.1f} MFLOP"
+
+
+def _arithmetic(rates: Rates) -> str:
+    share = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
+    return f"{rates.tflop_per_s:,.1f} TFLOP/s{share}"
+
+
+def _time(group: KernelGroup) -> float:
+    """GPU time of the side that the rates are of."""
+    return sum(member.total_us for member in (group.b or group.a))
