@@ -95,6 +95,8 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peak: Peak
         traffic=_traffic(pieces, a_per_step if first.a else b_per_step),
         rates=_rates(typical, peak),
         sizes=sizes_of(first.a or first.b) if len({_shapes(piece) for piece in pieces}) == 1 else "",
+        a_at=tuple(at for piece in pieces for at in piece.cell.a),
+        b_at=tuple(at for piece in pieces for at in piece.cell.b),
     )
 
 

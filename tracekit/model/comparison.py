@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tracekit.model.rates import Rates, Traffic
     from tracekit.model.run import Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
+    from tracekit.model.timeline import StepTimeline
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
@@ -38,7 +39,7 @@ class Side:
     so is `rich`, the analysis of the run's rich recording: it tells operators and shapes, but its times are distorted.
     `sequence` is what the GPU did activity by activity, with the light recording's times; None where it was not asked
     for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
-    where it was not.
+    where it was not. `timeline` is one step of the recording moment by moment, to be drawn; None where `sequence` is.
     """
 
     label: str
@@ -50,6 +51,7 @@ class Side:
     rich: Analysis | None = None
     sequence: Sequence | None = None
     provenance: EagerOps | CompiledSites | None = None
+    timeline: StepTimeline | None = None
 
     @property
     def steps(self) -> int:
@@ -244,7 +246,8 @@ class KernelGroup:
     sentences on what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory
     traffic per step, `rates` those of B's longest kernel (of A's where B has none), one call of it; None where no
     operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072, 3072x3072`); empty where
-    they were not recorded, or differ within the group.
+    they were not recorded, or differ within the group. `a_at` and `b_at` are the positions of its activities in the
+    sides' sequences; empty where kernels were told by names alone.
     """
 
     kind: GroupKind
@@ -260,6 +263,8 @@ class KernelGroup:
     traffic: Traffic | None = None
     rates: Rates | None = None
     sizes: str = ""
+    a_at: tuple[int, ...] = ()
+    b_at: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
