@@ -9,6 +9,7 @@ from tests.traces import DATA
 
 from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
+from tracekit.analysis.step_timeline import draw_step
 from tracekit.comparison import compare
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Comparison, Side
@@ -70,7 +71,18 @@ def matched_comparison() -> Comparison:
         window = r"tracekit\.iteration#\d+"
         analysis = analyze(trace, window=window)
         analysis = replace(analysis, trace=replace(analysis.trace, path=f"{name}.json.gz"))
-        sides.append(Side(name, f"{name}.json.gz", analysis, None, None, None, sequence=list_work(trace, window)))
+        sides.append(
+            Side(
+                name,
+                f"{name}.json.gz",
+                analysis,
+                None,
+                None,
+                None,
+                sequence=list_work(trace, window),
+                timeline=draw_step(trace, window),
+            )
+        )
     return compare(*sides)
 
 

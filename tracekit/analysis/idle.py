@@ -62,6 +62,15 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     )
 
 
+def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
+    """For each gap the cause that most of it is due to."""
+    launching = launching_calls(scope.linked, scope.calls)
+    threads = {int(thread) for column in (gaps.thread, gaps.other) for thread in np.unique(column)}
+    timelines = {thread: lay_flat(trace, thread, launching) for thread in sorted(threads) if thread >= 0}
+    parts = _divide(gaps, timelines, _unrecorded_cause(trace))
+    return [IDLE_CAUSES[code] for code in parts.argmax(axis=1).tolist()]
+
+
 def _unrecorded_cause(trace: Trace) -> str:
     """What time without any event stands for: Python, if operators were recorded at all; else nobody can tell."""
     return "python" if (trace.host["kind"] == "op").any() else "unattributed"

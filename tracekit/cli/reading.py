@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from tracekit.model.sequence import Sequence
+    from tracekit.model.timeline import StepTimeline
 
 #: Nobody needs a bar for less.
 PATIENCE_SECONDS = 1.0
@@ -58,6 +59,14 @@ class Reading:
         from tracekit.analysis.sequence import list_work
 
         return list_work(trace, self.window, self.steps)
+
+    def draw_step(self, trace: Trace) -> StepTimeline | None:
+        """One step moment by moment; None where `list_work` gives none."""
+        if not self.shapes or not 0 < trace.activities.height <= MOST_ACTIVITIES:
+            return None
+        from tracekit.analysis.step_timeline import draw_step
+
+        return draw_step(trace, self.window, self.steps)
 
 
 def parse_steps(text: str | None) -> tuple[int, int] | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.run import FormName, FormResult, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
+    from tracekit.model.timeline import StepTimeline
 
 #: All that a command without options reads.
 WHOLE_READING = Reading()
@@ -37,10 +38,11 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             raise TracekitError(f"{place} is a trace file: it has no forms to choose from; leave --form out")
         trace = reading.read(place)
         analysis, sequence = reading.analyze(trace), reading.list_work(trace)
-        return Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence)
+        timeline = reading.draw_step(trace)
+        return Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
     run = store.load(path)
     chosen = choose_form(run, path, form)
-    kind, analysis, rich, sequence = _analyze_recordings(path, chosen, reading)
+    kind, analysis, rich, sequence, timeline = _analyze_recordings(path, chosen, reading)
     return with_break_costs(
         Side(
             label=chosen.name,
@@ -53,6 +55,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             sequence=sequence,
             provenance=_load_provenance(path, run, chosen) if reading.shapes else None,
             components=run.components,
+            timeline=timeline,
         )
     )
 
@@ -120,9 +123,9 @@ def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
 
 def _analyze_recordings(
     folder: Path, form: FormResult, reading: Reading
-) -> tuple[RecordingKind, Analysis, Analysis | None, Sequence | None]:
-    """Which recording the figures are of, its analysis, the rich one's beside it, and what was done step by step, with
-    the operators of the rich one.
+) -> tuple[RecordingKind, Analysis, Analysis | None, Sequence | None, StepTimeline | None]:
+    """Which recording the figures are of, its analysis, the rich one's beside it, what was done step by step, with the
+    operators of the rich one, and one step to draw.
 
     The figures are the light one's, unless it holds no span of the window's name: a light recording of a GPU holds
     those of its steps alone. They are the rich one's then.
@@ -130,16 +133,16 @@ def _analyze_recordings(
     light = reading.read(store.recording_path(folder, form, "light"))
     rich = reading.read(store.recording_path(folder, form, "rich")) if _has_recording(form, "rich") else None
     if rich is None:
-        return "light", reading.analyze(light), None, reading.list_work(light)
+        return "light", reading.analyze(light), None, reading.list_work(light), reading.draw_step(light)
     if not holds_window(light, reading.window):
-        return "rich", reading.analyze(rich), None, reading.list_work(rich)
+        return "rich", reading.analyze(rich), None, reading.list_work(rich), reading.draw_step(rich)
     # What is asked for by number or name the rich recording may not have: it has fewer steps, each like the others.
     window = reading.window if holds_window(rich, reading.window) else "auto"
     beside = replace(reading, steps=None, window=window)
     sequence, lender = reading.list_work(light), beside.list_work(rich)
     if sequence and lender:
         sequence = _lent(sequence, lender, "rich")
-    return "light", reading.analyze(light), beside.analyze(rich), sequence
+    return "light", reading.analyze(light), beside.analyze(rich), sequence, reading.draw_step(light)
 
 
 def file_label(path: Path) -> str:

@@ -120,6 +120,8 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Pea
         traffic=_traffic(pieces, a_per_step, b_per_step),
         rates=_rates(pieces, peaks),
         sizes=sizes_of(first.a or first.b) if len({_shapes(piece) for piece in pieces}) == 1 else "",
+        a_at=tuple(at for piece in pieces for at in piece.cell.a),
+        b_at=tuple(at for piece in pieces for at in piece.cell.b),
     )
 
 

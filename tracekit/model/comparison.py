@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tracekit.model.rates import Rates, Traffic, TrafficTotal
     from tracekit.model.run import Component, Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
+    from tracekit.model.timeline import StepTimeline
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
@@ -42,7 +43,8 @@ class Side:
     so is `rich`, the analysis of the run's rich recording: it tells operators and shapes, but its times are distorted.
     `sequence` is what the GPU did activity by activity, with the light recording's times; None where it was not asked
     for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
-    where it was not. `components` are the workload's parts, empty for a bare trace.
+    where it was not. `components` are the workload's parts, empty for a bare trace. `timeline` is one step of the
+    recording moment by moment, to be drawn; None where `sequence` is.
     """
 
     label: str
@@ -55,6 +57,7 @@ class Side:
     sequence: Sequence | None = None
     provenance: EagerOps | CompiledSites | None = None
     components: tuple[Component, ...] = ()
+    timeline: StepTimeline | None = None
 
     @property
     def steps(self) -> int:
@@ -283,7 +286,8 @@ class KernelGroup:
     it; None where no operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072,
     3072x3072`); empty where they were not recorded, or differ within the group. `exact` is False where it was linked by
     elimination, not kernel by kernel: by provenance that could not tell which of several, as what was left of both
-    sides in one place, or by names alone.
+    sides in one place, or by names alone. `a_at` and `b_at` are the positions of its activities in the sides'
+    sequences; empty where kernels were told by names alone.
     """
 
     kind: GroupKind
@@ -300,6 +304,8 @@ class KernelGroup:
     rates: Rates | None = None
     sizes: str = ""
     exact: bool = True
+    a_at: tuple[int, ...] = ()
+    b_at: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

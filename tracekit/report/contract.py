@@ -25,6 +25,9 @@ def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
     fields = msgspec.to_builtins(comparison)
     if comparison.gate is not None:
         fields["gate"] = {"outcome": comparison.gate.outcome, **fields["gate"]}
+    for group in fields["groups"]:
+        # Positions in sequences that are not written.
+        del group["a_at"], group["b_at"]
     bounds = fields.pop("a_bound"), fields.pop("b_bound")
     fields["a"], fields["b"] = (
         {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)
@@ -33,9 +36,9 @@ def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
 
 
 def _side(side: Side, top: int) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(replace(side, sequence=None, provenance=None))
+    fields: dict[str, Any] = msgspec.to_builtins(replace(side, sequence=None, provenance=None, timeline=None))
     # Every activity one by one is the trace over again; where their operators come from says how far to trust groups.
-    del fields["sequence"], fields["provenance"]
+    del fields["sequence"], fields["provenance"], fields["timeline"]
     fields["operators"] = side.sequence.operators if side.sequence else None
     return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
 

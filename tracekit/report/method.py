@@ -87,6 +87,12 @@ OPERATORS = (
     "the compiled form a little slower than without."
 )
 
+TIMELINES = (
+    "The recorded step of median length of each side, from the recording that distorts least, each from its own "
+    "start: the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by what "
+    "it was innermost in. A kernel lights up its kernel group, all the places in which the same work is done."
+)
+
 STEP = "One measured call of the model, or the whole recording where no steps are marked. All figures are per step."
 
 
@@ -112,6 +118,8 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
             yield "Memory traffic", TRAFFIC
         yield "Kernels and launches", KERNELS
         yield "Kernel groups", _groups({group.how for group in comparison.groups})
+        if comparison.a.timeline and comparison.b.timeline:
+            yield "Moment by moment", TIMELINES
     yield "Step", STEP
 
 

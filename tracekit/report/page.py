@@ -36,12 +36,13 @@ from tracekit.report.sections.setting import component_table, environment_table,
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Name, Table
+from tracekit.report.timelines import timelines
 from tracekit.report.words import RESULTS, shared_scope, subjects, verdict_evidence, verdict_sentence
 
 PLOTLY = "plotly-finance.min.js.gz"
 
 #: What the page runs, in this order, as one script.
-SCRIPTS = ("page.js", "tables.js")
+SCRIPTS = ("page.js", "tables.js", "timelines.js")
 
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
@@ -56,8 +57,8 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
 
     The page forbids itself all network access and every script but its own.
     """
-    charts = comparison_charts(comparison)
-    script, data = "".join(map(_asset, SCRIPTS)), _script_safe(charts)
+    charts, drawn = comparison_charts(comparison), timelines(comparison)
+    script, data = "".join(map(_asset, SCRIPTS)), _script_safe([asdict(chart) for chart in charts.values()])
     template = _environment().get_template("page.html.j2")
     page = template.render(
         comparison=comparison,
@@ -68,6 +69,8 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         style=Markup(_asset("page.css")),
         script=Markup(script),
         chart_data=Markup(data),
+        timelines=drawn,
+        timelines_data=Markup(_script_safe(drawn.data)) if drawn else "",
         plotly=Markup(_plotly_packed()) if charts else None,
         verdict=verdict_sentence(comparison),
         evidence=verdict_evidence(comparison),
@@ -214,7 +217,7 @@ def _hash(script: bytes) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
 
 
-def _script_safe(charts: dict[str, Chart]) -> str:
+def _script_safe(data: object) -> str:
     """JSON that can stand in a script element: no text in it can end the element."""
-    text = json.dumps([asdict(chart) for chart in charts.values()], allow_nan=False, separators=(",", ":"))
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

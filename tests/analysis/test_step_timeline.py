@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.traces import DATA, Json, make_call, make_copy, make_kernel, make_op, make_span, make_trace
+
+from tracekit.analysis import analyze, step_timeline
+from tracekit.analysis.sequence import list_work
+from tracekit.analysis.step_timeline import draw_step
+from tracekit.model.timeline import Bars, StepTimeline
+from tracekit.tracefile import read_trace
+
+
+def drawn(folder: Path, events: list[Json], window: str = "auto") -> StepTimeline:
+    found = draw_step(make_trace(folder, events), window)
+    assert found is not None
+    return found
+
+
+def told(timeline: StepTimeline, bars: Bars) -> list[tuple[str, str, float, float]]:
+    labels = [timeline.labels[at] for at in bars.labels]
+    return [
+        (label.name, label.kind, start, us)
+        for label, start, us in zip(labels, bars.starts_us, bars.durations_us, strict=True)
+    ]
+
+
+def test_a_step_is_told_from_its_own_start(tmp_path: Path) -> None:
+    events = [
+        make_span(100, 200),
+        make_call(110, 112, correlation=1),
+        make_kernel(120, 140, name="nvjet_gemm", correlation=1),
+        make_call(150, 155, correlation=2),
+        make_copy(160, 170, correlation=2),
+    ]
+    found = drawn(tmp_path, events)
+    assert (found.step, found.length_us, found.device, found.other_devices) == (0, 100, 0, 0)
+    assert told(found, found.work) == [("nvjet_gemm", "gemm", 20, 20), ("Memcpy HtoD", "memcpy", 60, 10)]
+    assert told(found, found.host) == [
+        ("cudaLaunchKernel", "launch_call", 10, 2),
+        ("cudaLaunchKernel", "launch_call", 50, 5),
+    ]
+    gaps = told(found, found.gaps)
+    assert [(start, us) for _, _, start, us in gaps] == [(0, 20), (40, 20), (70, 30)]
+    assert {name for name, *_ in gaps} == {"idle"}
+
+
+def test_a_gap_has_the_cause_of_its_larger_part(tmp_path: Path) -> None:
+    events = [
+        make_span(0, 100),
+        make_call(0, 1, correlation=1),
+        make_kernel(1, 10, correlation=1),
+        make_op(10, 60, name="aten::add"),
+        make_call(50, 58, correlation=2),
+        make_kernel(62, 100, correlation=2),
+    ]
+    found = drawn(tmp_path, events)
+    assert ("idle", "op_dispatch", 10, 52) in told(found, found.gaps)
+
+
+def test_streams_are_lanes_and_positions_follow_the_order_of_launches(tmp_path: Path) -> None:
+    events = [
+        make_span(0, 100),
+        make_call(1, 2, correlation=1),
+        make_call(3, 4, correlation=2),
+        make_kernel(50, 60, name="late", stream=7, correlation=1),
+        make_kernel(5, 20, name="early", stream=9, correlation=2),
+    ]
+    trace = make_trace(tmp_path, events)
+    found = draw_step(trace)
+    assert found is not None
+    assert found.streams == (9, 7)
+    assert found.work.lanes == (0, 1)
+    names = [each.name for each in list_work(trace).activities]
+    assert [names[at] for at in found.positions] == ["early", "late"]
+
+
+def test_the_step_of_median_length_is_told_with_positions_of_one_step(tmp_path: Path) -> None:
+    events: list[Json] = []
+    for number, (start, end) in enumerate(((0, 100), (200, 500), (600, 720))):
+        events += [
+            make_span(start, end, name=f"tracekit.step#{number}"),
+            make_call(start, start + 1, correlation=number),
+        ]
+        events.append(make_kernel(start + 5, start + 10, correlation=number))
+    found = drawn(tmp_path, events)
+    assert (found.step, found.length_us, found.positions) == (2, 120, (0,))
+
+
+def test_beyond_what_is_kept_the_shortest_are_left_out_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_timeline, "MOST_BARS", 2)
+    events = [make_kernel(at * 10, at * 10 + at + 1, name=f"k{at}") for at in range(4)]
+    found = drawn(tmp_path, events)
+    assert [name for name, *_ in told(found, found.work)] == ["k2", "k3"]
+    assert found.work.left_out == 2
+    assert found.positions == (2, 3)
+
+
+def test_a_recording_without_steps_is_told_whole_and_one_of_a_cpu_not(tmp_path: Path) -> None:
+    found = drawn(tmp_path, [make_kernel(5, 10), make_kernel(20, 25, device=1)])
+    assert (found.step, found.other_devices, found.work.starts_us) == (None, 1, (0,))
+    assert found.host == Bars((), (), (), (), 0)
+    assert draw_step(make_trace(tmp_path, [make_op(0, 10)])) is None
+
+
+@pytest.mark.parametrize("name", ["vit_eager", "vit_default", "vit_reduce-overhead"])
+def test_work_and_gaps_of_a_real_step_fill_it_as_the_analysis_says(name: str) -> None:
+    trace, window = read_trace(DATA / f"{name}.json.gz"), r"tracekit\.iteration#\d+"
+    found, steps = draw_step(trace, window), analyze(trace, window=window).steps
+    assert found is not None
+    step = next(each for each in steps if each.index == found.step)
+    assert sum(found.gaps.durations_us) == pytest.approx(step.idle_us)
+    assert found.length_us == pytest.approx(sum(found.gaps.durations_us) + step.busy_us)
+    sequence = list_work(trace, window)
+    assert [sequence.activities[at].name for at in found.positions] == [
+        found.labels[at].name for at in found.work.labels
+    ]

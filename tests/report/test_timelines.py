@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tracekit.model.comparison import Comparison
+from tracekit.model.timeline import Bars, Label, StepTimeline
+from tracekit.report.contract import comparison_json
+from tracekit.report.page import comparison_page
+from tracekit.report.timelines import NO_GROUP, timelines
+
+from ..browser import opened
+from .conftest import HOSTILE_NAMES, matched_comparison, timed_comparison
+
+
+def hostile_timelines() -> Comparison:
+    """Kernels with hostile names, a microsecond each."""
+    count = len(HOSTILE_NAMES)
+    work = Bars(tuple(map(float, range(count))), (0.5,) * count, tuple(range(count)), (0,) * count, 3)
+    none = Bars((), (), (), (), 0)
+    labels = tuple(Label(name, "pointwise") for name in HOSTILE_NAMES)
+    timeline = StepTimeline(0, float(count), 0, 0, (7,), labels, work, tuple(range(count)), none, none)
+    comparison = timed_comparison()
+    a, b = (replace(side, timeline=timeline, label=HOSTILE_NAMES[1]) for side in (comparison.a, comparison.b))
+    return replace(comparison, a=a, b=b)
+
+
+def test_what_is_packed_is_what_was_recorded():
+    comparison = matched_comparison()
+    told = timelines(comparison)
+    assert told is not None
+    packed = gzip.decompress(base64.b64decode(told.data["packed"]))
+    counts = [side["counts"] for side in told.data["sides"]]
+    assert len(packed) == sum(10 * sum(each) + 3 * each[0] for each in counts)
+    recorded, count = comparison.a.timeline, counts[0][0]
+    assert recorded is not None
+    assert count == len(recorded.positions)
+    starts = np.cumsum(np.frombuffer(packed, "<u4", count)) / 100
+    durations = np.frombuffer(packed, "<u4", count, 4 * count) / 100
+    assert starts == pytest.approx(recorded.work.starts_us, abs=0.011)
+    assert durations == pytest.approx(recorded.work.durations_us, abs=0.006)
+    groups = np.frombuffer(packed, "<u2", count, 10 * count)
+    at = int(np.flatnonzero(groups == 0)[0])
+    largest = {member.name for member in comparison.groups[0].a}
+    assert recorded.labels[recorded.work.labels[at]].name in largest
+    assert (groups != NO_GROUP).all()
+    assert told.data["groups"][0][2:] == [24, 84]
+
+
+def test_what_is_not_drawn_is_said():
+    told = timelines(hostile_timelines())
+    assert told is not None
+    assert "6 events, the shortest, are not drawn." in told.notes
+    assert "Kernels were told by names alone, so nothing lights up." in told.notes
+    whole = timelines(matched_comparison())
+    assert whole is not None
+    assert "No event is left out." in whole.notes
+
+
+def test_without_recordings_of_both_sides_there_is_nothing_to_draw():
+    comparison = matched_comparison()
+    assert timelines(timed_comparison()) is None
+    assert timelines(replace(comparison, b=replace(comparison.b, timeline=None))) is None
+    assert 'id="timelines"' not in comparison_page(timed_comparison())
+
+
+def test_the_json_holds_no_timeline_and_no_positions():
+    told = json.loads(comparison_json(matched_comparison()))
+    assert not {"timeline", "sequence"} & told["a"].keys()
+    assert not {"a_at", "b_at"} & told["groups"][0].keys()
+
+
+@pytest.mark.browser
+def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_path):
+    comparison = matched_comparison()
+    (tmp_path / "page.html").write_text(comparison_page(comparison), encoding="utf-8")
+    timeline, group = comparison.b.timeline, comparison.groups[1]
+    assert timeline is not None
+    assert group.kind == "fused"
+    fused = next(at for at, position in enumerate(timeline.positions) if position in group.b_at)
+    with opened(tmp_path / "page.html") as visited:
+        page = visited.page
+        page.wait_for_selector("html[data-timelines=drawn]")
+        canvas = page.locator(".timelines canvas")
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        longest = max(each.length_us for each in (comparison.a.timeline, timeline) if each)
+        middle = timeline.work.starts_us[fused] + timeline.work.durations_us[fused] / 2
+        x = 6 + middle / longest * (box["width"] - 12)
+        # Zooming where the pointer is leaves what is under it there.
+        y = lane_of_b(page, box)
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        page.keyboard.down("Control")
+        for _ in range(12):
+            page.mouse.wheel(0, -400)
+            page.wait_for_timeout(30)
+        page.keyboard.up("Control")
+        page.mouse.move(box["x"] + x + 0.2, box["y"] + y)
+        page.wait_for_timeout(100)
+        said = page.inner_text(".readout")
+        assert "B: vit_default" in said
+        assert "(triton)" in said
+        assert f"{len(group.a_at)} of A, {len(group.b_at)} of B light up" in said
+        page.click("[data-do=all]")
+        canvas.focus()
+        page.keyboard.press("n")
+        page.wait_for_timeout(100)
+        assert int(canvas.get_attribute("data-lit")) > 0
+        assert visited.complaints == visited.requests == []
+
+
+def lane_of_b(page, box) -> float:
+    """The height of the middle of B's first lane: an axis, a title and three lanes of A, a title."""
+    return 22 + 20 + (24 + 4) + (12 + 4) + (14 + 4) + 20 + 12
+
+
+@pytest.mark.browser
+def test_the_timelines_are_zoomed_and_moved_by_buttons_keys_and_dragging(tmp_path):
+    (tmp_path / "page.html").write_text(comparison_page(matched_comparison()), encoding="utf-8")
+    with opened(tmp_path / "page.html") as visited:
+        page = visited.page
+        page.wait_for_selector("html[data-timelines=drawn]")
+        canvas = page.locator(".timelines canvas")
+
+        def view() -> tuple[float, float]:
+            page.wait_for_timeout(80)
+            return float(canvas.get_attribute("data-from")), float(canvas.get_attribute("data-to"))
+
+        whole = view()
+        assert whole[0] == 0
+        page.click("[data-do=in]")
+        start, end = view()
+        assert end - start == pytest.approx((whole[1] - whole[0]) / 2)
+        canvas.focus()
+        page.keyboard.press("ArrowRight")
+        moved = view()
+        assert moved[0] == pytest.approx(start + (end - start) / 4)
+        box = canvas.bounding_box()
+        page.mouse.move(box["x"] + 400, box["y"] + 60)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 300, box["y"] + 60)
+        page.mouse.up()
+        assert view()[0] > moved[0]
+        page.keyboard.press("0")
+        assert view() == whole
+        for _ in range(40):
+            page.keyboard.press("+")
+        start, end = view()
+        assert end - start == pytest.approx(0.5)
+        assert visited.complaints == visited.requests == []
+
+
+@pytest.mark.browser
+def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_names_as_text(tmp_path):
+    (tmp_path / "page.html").write_text(comparison_page(hostile_timelines()), encoding="utf-8")
+    with opened(tmp_path / "page.html", width=400, dark=True) as visited:
+        page = visited.page
+        page.wait_for_selector("html[data-timelines=drawn]")
+        page.focus(".timelines canvas")
+        page.keyboard.press("n")
+        page.wait_for_timeout(100)
+        assert "<script>alert(1)</script>" in page.inner_text(".readout")
+        page.keyboard.press("n")
+        page.keyboard.press("n")
+        page.wait_for_timeout(100)
+        assert page.title() != "taken"
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert visited.complaints == visited.requests == []
