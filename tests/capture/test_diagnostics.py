@@ -252,10 +252,10 @@ def test_a_log_that_cannot_be_read_is_a_note_and_no_error(block: Block, monkeypa
     form, log = form_of(block, lambda: torch.ones(4, 8))
     call(form)
 
-    def unreadable(_log: object) -> Diagnostics:
+    def unreadable(*_said: object) -> Diagnostics:
         raise KeyError("fail_type")
 
-    monkeypatch.setattr(diagnostics, "_diagnosed", unreadable)
+    monkeypatch.setattr(diagnostics, "diagnosed", unreadable)
     found = log.diagnose({})
     assert found.notes == ("torch's compile log could not be read (KeyError: 'fail_type')",)
     assert len(found.calls) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from tracekit import store  # noqa: E402
 from tracekit.capture import provenance, recording, tagging  # noqa: E402
 from tracekit.cli import profiling  # noqa: E402
 from tracekit.cli.profiling import Plan, profile_workload  # noqa: E402
+from tracekit.cli.sides import load_side  # noqa: E402
+from tracekit.errors import TracekitError  # noqa: E402
+from tracekit.model.run import Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.workloads.flux_info import FLUX  # noqa: E402
 
@@ -64,6 +68,102 @@ def test_a_whole_run_holds_every_recording_and_nothing_hidden(tmp_path: Path) ->
     run = store.load(tmp_path / "run")
     assert [[each.kind for each in form.recordings] for form in run.forms] == [["light", "rich"]] * 2
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
+
+
+def test_a_run_tells_what_was_compiled_when_and_that_no_timed_call_did(tmp_path: Path) -> None:
+    profile_workload(plan(tmp_path / "run"))
+    eager, compiled = store.load(tmp_path / "run").forms
+    assert eager.compilation is None
+    assert compiled.compilation is not None
+    found = compiled.compilation.diagnostics
+    assert found is not None
+    assert [(frame.id, frame.phase, frame.call) for frame in found.frames] == [("0/0", "warm-up", 1)]
+    assert [(call.phase, call.call, call.wall_us) for call in found.calls] == [("warm-up", 1, compiled.warmup_us[0])]
+    assert (found.warmed_up_at, found.notes) == (None, ())
+
+
+def batched(request: Request, _size: str, _device: str, _progress: Any) -> BuiltWorkload:
+    """The layer again, which takes batches of any size."""
+    block = Block().eval()
+
+    def call_at(other: Request) -> Callable[[], object]:
+        x = torch.randn(other.batch_size, 8)
+        return lambda: block(x)
+
+    settings = make_settings(batch_size=request.batch_size, dynamic=request.dynamic)
+    targets = (CompileTarget("block", block),)
+    return BuiltWorkload(FLUX, settings, call_at(request), targets, (), (), call_at=call_at)
+
+
+def audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, dynamic: bool | None = None) -> Run:
+    monkeypatch.setattr(profiling, "load_builder", lambda _info: batched)
+    asked = plan(tmp_path / "run")
+    request = replace(asked.request, batch_size=4, dynamic=dynamic)
+    profile_workload(replace(asked, request=request, warmup={"batch_size": 2}))
+    return store.load(tmp_path / "run")
+
+
+def test_warming_up_at_another_size_is_found_in_the_timed_call_it_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = audited(tmp_path, monkeypatch)
+    facts = run.forms[1].compilation
+    assert facts is not None and facts.diagnostics is not None
+    assert facts.during_timing == 1
+    (call,) = facts.diagnostics.timed_calls()
+    assert (call.call, call.wall_us) == (1, run.forms[1].wall_us[0])
+    (frame,) = facts.diagnostics.frames_of(call)
+    assert [guard.words for guard in frame.because] == ["size 0 of x is 4, and was 2 when it was compiled"]
+    assert facts.diagnostics.warmed_up_at == {"batch_size": 2}
+    told = (tmp_path / "reports" / "run.md").read_text()
+    assert "Call 1 compiled again" in told
+    assert "timed call 1" in told
+
+
+def test_code_for_any_size_is_not_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = audited(tmp_path, monkeypatch, dynamic=True)
+    facts = run.forms[1].compilation
+    assert facts is not None and facts.diagnostics is not None
+    assert facts.during_timing == 0
+    assert facts.diagnostics.recompiles == ()
+
+
+class Broken(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Block()
+
+    def forward(self, x: Any) -> Any:
+        y = self.inner(x)
+        return y * y.max().item()
+
+
+def broken(_request: Request, _size: str, _device: str, _progress: Any) -> BuiltWorkload:
+    module, x = Broken().eval(), torch.randn(4, 8)
+    targets = (CompileTarget("broken", module),)
+    return BuiltWorkload(FLUX, make_settings(fullgraph=False), lambda: module(x), targets, (), ())
+
+
+def test_a_break_is_reported_with_its_line_and_what_the_recording_says_it_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiling, "load_builder", lambda _info: broken)
+    profile_workload(plan(tmp_path / "run"))
+    side = load_side(tmp_path / "run", form="compiled")
+    assert side.diagnostics is not None
+    (found,) = side.diagnostics.breaks
+    assert found.where is not None and "test_profiling.py:" in found.where
+    assert found.frames == ("0/0",)
+    assert side.entering is not None and side.entering.regions is not None
+    regions = {region.id: region for region in side.entering.regions.regions}
+    assert set(regions) == {"0/0", "1/0"}
+    assert found.per_step_us == pytest.approx(regions["0/0"].outside_us / side.entering.window.steps)
+    assert found.where in (tmp_path / "reports" / "run.md").read_text().replace("\\", "")
+
+
+def test_a_workload_that_cannot_be_called_at_other_sizes_says_so(tmp_path: Path) -> None:
+    with pytest.raises(TracekitError, match="cannot be called at other sizes: leave --warmup out"):
+        profile_workload(replace(plan(tmp_path / "run"), warmup={"batch_size": 2}))
 
 
 def test_a_run_tells_where_the_work_of_both_forms_came_from(tmp_path: Path) -> None:

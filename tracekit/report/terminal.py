@@ -54,6 +54,7 @@ def analysis_summary(side: Side, *, top: int = 10) -> RenderableType:
     """One trace at a glance, with what its run folder adds. `top` is how many kernels or operators are listed."""
     analysis = side.analysis
     parts: list[RenderableType] = [*_health(side.health), _figures(side)]
+    parts += [Text(printable(each)) for each in compilation_sentences(side)]
     if analysis.kernels is not None and analysis.kernels.by_name:
         parts += [Text(), _kernels(side, top)]
     if analysis.idle is not None and analysis.idle.causes:

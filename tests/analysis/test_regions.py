@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span, make_trace
+
+from tracekit.analysis import analyze
+from tracekit.model.regions import CompiledRegions
+from tracekit.tracefile import read_trace
+
+LOOKUP, PREGRAPH = "TorchDynamo Cache Lookup", "Pregraph bytecode"
+PROLOGUE = "AOTDispatcher Runtime Wrapper Prologue"
+
+
+def regions_of(folder: Path, events: list[Json], **options: str) -> CompiledRegions:
+    found = analyze(make_trace(folder, events), **options).regions  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def launched(at_us: float, lasting_us: float, correlation: int, *, thread: int = 1) -> list[Json]:
+    """A launch at this moment, and its kernel."""
+    kernel = make_kernel(at_us + 2, at_us + 2 + lasting_us, correlation=correlation)
+    return [make_call(at_us, at_us + 1, correlation=correlation, thread=thread), kernel]
+
+
+def graph(start_us: float, end_us: float, key: str = "fabc", *, thread: int = 1) -> Json:
+    return make_span(start_us, end_us, name=f"## Call CompiledFxGraph {key} ##", thread=thread)
+
+
+def broken_step() -> list[Json]:
+    """A frame that breaks at 40 and goes on in another one from 60; between them an eager kernel is launched."""
+    return [
+        make_span(0, 120),
+        make_op(1, 5, name=LOOKUP),
+        make_op(5, 100, name="Torch-Compiled Region: 0/0"),
+        make_op(6, 8, name=PREGRAPH),
+        make_op(8, 9, name=PROLOGUE),
+        graph(10, 40),
+        *launched(20, 30, 1),
+        *launched(50, 10, 2),
+        make_op(60, 63, name=LOOKUP),
+        make_op(63, 95, name="Torch-Compiled Region: 1/0"),
+        graph(65, 90, "fdef"),
+        *launched(70, 20, 3),
+    ]
+
+
+def test_gpu_time_is_compiled_where_its_launch_was_in_a_graph_not_just_in_a_region(tmp_path: Path) -> None:
+    found = regions_of(tmp_path, broken_step())
+    assert (found.gpu_us, found.all_gpu_us) == (50, 60)
+    assert found.gpu_share == pytest.approx(5 / 6)
+    assert (found.activities, found.all_activities) == (2, 3)
+    assert found.unlinked_us == 0
+
+
+def test_what_is_between_graphs_is_told_without_graphs_lookups_and_entry(tmp_path: Path) -> None:
+    found = regions_of(tmp_path, broken_step())
+    outer, inner = found.regions
+    assert (outer.id, outer.count, outer.host_us) == ("0/0", 1, 95)
+    # 95 less the graph's 30, pregraph and prologue 3, the resumed lookup 3 and region 32.
+    assert outer.outside_us == pytest.approx(95 - 30 - 3 - 3 - 32)
+    assert (inner.id, inner.outside_us) == ("1/0", 32 - 25)
+    assert found.outside_of(("0/0",)) == outer.outside_us
+    assert found.outside_of(("7/0",)) is None
+
+
+def test_lookups_and_entry_are_added_up(tmp_path: Path) -> None:
+    found = regions_of(tmp_path, broken_step())
+    assert (found.lookups, found.guards_us, found.entry_us) == (2, 7, 3)
+    assert (found.count, found.graphs) == (2, 2)
+
+
+def test_only_what_began_in_the_window_counts(tmp_path: Path) -> None:
+    later = [make_op(200, 230, name=LOOKUP), make_op(230, 260, name="Torch-Compiled Region: 9/9"), graph(240, 250)]
+    found = regions_of(tmp_path, [*broken_step(), *later])
+    assert [region.id for region in found.regions] == ["0/0", "1/0"]
+    whole = regions_of(tmp_path, [*broken_step(), *later], window="whole")
+    assert [region.id for region in whole.regions] == ["0/0", "1/0", "9/9"]
+
+
+def test_a_launch_on_another_thread_is_not_in_the_graph_of_this_one(tmp_path: Path) -> None:
+    events = [make_span(0, 100), make_op(0, 90, name="Torch-Compiled Region: 0/0"), graph(10, 80)]
+    found = regions_of(tmp_path, [*events, *launched(20, 10, 1), *launched(30, 10, 2, thread=2)])
+    assert found.gpu_share == 0.5
+
+
+def test_autograds_thread_runs_graphs_without_a_region(tmp_path: Path) -> None:
+    found = regions_of(
+        tmp_path, [make_span(0, 100), make_op(0, 1), graph(10, 80, thread=2), *launched(20, 9, 1, thread=2)]
+    )
+    assert found.regions == ()
+    assert (found.graphs, found.gpu_share) == (1, 1.0)
+
+
+def test_without_graphs_of_inductors_a_region_is_compiled_code(tmp_path: Path) -> None:
+    events = [make_span(0, 100), make_op(0, 40, name="Torch-Compiled Region: 0/0")]
+    assert regions_of(tmp_path, [*events, *launched(20, 10, 1), *launched(50, 10, 2)]).gpu_share == 0.5
+
+
+def test_a_kernel_whose_launch_is_not_recorded_is_told_apart(tmp_path: Path) -> None:
+    events = [make_span(0, 100), make_op(0, 40, name="Torch-Compiled Region: 0/0"), graph(1, 39)]
+    found = regions_of(tmp_path, [*events, *launched(20, 10, 1), make_kernel(60, 90)], window="whole")
+    assert (found.gpu_us, found.all_gpu_us, found.unlinked_us) == (10, 40, 30)
+
+
+def test_a_recording_without_operators_shows_no_regions(tmp_path: Path) -> None:
+    assert analyze(make_trace(tmp_path, [make_span(0, 100), *launched(20, 10, 1)])).regions is None
+
+
+def test_an_eager_recording_shows_that_nothing_was_compiled(tmp_path: Path) -> None:
+    found = regions_of(tmp_path, [make_span(0, 100), make_op(10, 40), *launched(20, 10, 1)])
+    assert (found.count, found.graphs, found.gpu_share) == (0, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "regions", "share"),
+    [("vit_default", 1, 1.0), ("vit_eager", 0, 0.0), ("vit_reduce-overhead", 1, 1.0), ("flux_default", 2, 0.778)],
+)
+def test_real_recordings_of_one_compiled_model(name: str, regions: int, share: float) -> None:
+    analysis = analyze(read_trace(DATA / f"{name}.json.gz"), window=r"tracekit\.iteration#\d+")
+    assert analysis.regions is not None
+    assert analysis.regions.count / analysis.window.steps == regions
+    assert analysis.regions.gpu_share == pytest.approx(share, abs=0.01)
+    assert (analysis.regions.guards_us > 0) is (regions > 0)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from tracekit.cli.warming import parse_warmup, warmup_request
+from tracekit.errors import TracekitError
+from tracekit.model.workload import Request
+from tracekit.workloads.flux_info import FLUX
+from tracekit.workloads.mlp_info import MLP
+
+
+def test_sizes_are_named_as_users_say_them() -> None:
+    assert parse_warmup("batch=1, height=256") == {"batch_size": 1, "height": 256}
+    assert parse_warmup("batch-size=2") == {"batch_size": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hight=256", "knows no size 'hight': did you mean height?"),
+        ("dtype=3", "knows no size 'dtype': it takes batch_size, height, width, steps"),
+        ("batch", "write a size as batch=N"),
+        ("batch=0", "a whole number from 1"),
+        ("batch=two", "a whole number from 1"),
+        ("batch=1,batch_size=2", "names batch_size twice"),
+        ("", "knows no size ''"),
+    ],
+)
+def test_what_is_no_size_is_said_in_a_line(text: str, message: str) -> None:
+    with pytest.raises(TracekitError, match=message.replace("(", r"\(")):
+        parse_warmup(text)
+
+
+def test_other_sizes_leave_the_rest_of_the_request_as_it_is() -> None:
+    request = Request("flux", batch_size=4, height=512, steps=3)
+    assert warmup_request(FLUX, request, {"batch_size": 1, "height": 256}) == Request(
+        "flux", batch_size=1, height=256, steps=3
+    )
+
+
+def test_a_size_the_workload_has_not_is_met_with_those_it_has() -> None:
+    with pytest.raises(TracekitError, match="mlp has no height to warm up at: --warmup takes batch_size"):
+        warmup_request(MLP, Request("mlp"), {"height": 256})
+
+
+def test_a_size_the_workload_cannot_make_is_refused() -> None:
+    with pytest.raises(TracekitError, match="multiples of 16"):
+        warmup_request(FLUX, Request("flux"), {"height": 100})

@@ -1,0 +1,229 @@
+"""What is found in what torch.compile said, and that a healthy run asks for nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.comparison.compiling_calls import find_compiling_costs
+from tracekit.comparison.fallbacks import ran_eager
+from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.compilation import (
+    CompilingCall,
+    CudaGraphSkip,
+    Diagnostics,
+    EagerFallback,
+    FailedGuard,
+    FrameCompilation,
+    GraphBreak,
+)
+from tracekit.model.regions import CompiledRegions, RegionTime
+from tracekit.model.run import FormName
+
+from ..sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
+
+ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
+SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
+FRAME = FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40)
+ITEM = GraphBreak("model.py:20", "forward", "Unsupported Tensor.item()", None, "Keep it a tensor.", "gb0124", ("0/0",))
+LIMIT = EagerFallback("recompile_limit", "forward", "model.py:12", "Dynamo recompile limit exceeded")
+
+
+def make_regions(count: int = 2, share: float = 1.0) -> CompiledRegions:
+    """Of two steps."""
+    regions = (RegionTime("0/0", count, 500.0, 80.0),) if count else ()
+    return CompiledRegions(regions, count, count, 20.0, 10.0, 1418 * share if count else 0.0, 1418.0, 0.0, 46, 46)
+
+
+def sides(
+    found: Diagnostics | None = None,
+    *,
+    regions: CompiledRegions | None = None,
+    wall_us: tuple[float, ...] = scaled(0.9),
+    during_timing: int = 0,
+    **settings: Any,
+) -> tuple[Side, Side]:
+    a = make_side("eager", make_analysis(EAGER), make_form("eager", STEADY))
+    form = make_form("compiled", wall_us, during_timing=during_timing)
+    assert form.compilation is not None
+    form = replace(form, compilation=replace(form.compilation, diagnostics=found))
+    analysis = replace(make_analysis(COMPILED, idle_us=300.0), regions=regions or make_regions())
+    return a, replace(make_side("compiled", analysis, form), settings=make_settings(**settings))
+
+
+def compared(found: Diagnostics | None = None, **options: Any) -> Comparison:
+    return compare(*sides(found, **options), ORDER)
+
+
+def findings(found: Diagnostics | None = None, **options: Any) -> dict[str, Finding]:
+    return {each.code: each for each in compared(found, **options).findings}
+
+
+def test_a_healthy_compilation_asks_for_nothing():
+    comparison = compared(Diagnostics(frames=(FRAME,)))
+    assert {finding.severity for finding in comparison.findings} <= {"info"}
+    codes = {finding.code for finding in comparison.findings}
+    assert not codes & {"broken_graphs", "eager_fallback", "recompile_limit", "skipped_cuda_graphs", "compiled_again"}
+    assert comparison.warnings == ()
+
+
+def test_a_run_of_before_is_compared_without_any_of_this():
+    assert compared(None).warnings == ()
+
+
+def test_one_cheap_break_is_information_with_its_line_and_what_helps():
+    finding = findings(Diagnostics(frames=(FRAME,), breaks=(replace(ITEM, per_step_us=9.0),)))["broken_graphs"]
+    assert finding.severity == "info"
+    assert "model.py:20: Unsupported Tensor.item() (0.009 ms a step" in finding.evidence
+    assert finding.evidence.endswith("Keep it a tensor.")
+    assert finding.saving_us == 9.0
+    assert finding.advice is not None and finding.advice.endswith("--fullgraph")
+
+
+def test_a_break_that_takes_a_share_of_the_call_is_a_warning():
+    finding = findings(Diagnostics(breaks=(replace(ITEM, per_step_us=40.0),)))["broken_graphs"]
+    assert finding.severity == "warning"
+
+
+def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
+    many = tuple(replace(ITEM, where=f"model.py:{n}", per_step_us=float(n)) for n in range(1, 6))
+    finding = findings(Diagnostics(breaks=many))["broken_graphs"]
+    assert finding.title == "5 graph breaks in compiled"
+    assert finding.evidence.startswith("model.py:5: ")
+    assert "model.py:2:" not in finding.evidence
+    assert "and 2 more" in finding.evidence
+    assert finding.saving_us == 15.0
+
+
+def test_a_break_whose_cost_is_not_recorded_has_no_saving():
+    assert findings(Diagnostics(breaks=(ITEM,)))["broken_graphs"].saving_us is None
+
+
+def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the_verdict():
+    comparison = compared(Diagnostics(frames=(FRAME,), fallbacks=(LIMIT,)), regions=make_regions(share=0.25))
+    finding = {each.code: each for each in comparison.findings}["recompile_limit"]
+    assert finding.title == "forward (model.py:12) was compiled so often that torch gave up: it runs eager"
+    assert "75% of GPU time was launched outside of compiled code" in finding.evidence
+    assert finding.advice is not None and finding.advice.endswith("--dynamic")
+    assert comparison.warnings == (
+        "Part of the compiled form ran eager: forward (model.py:12): Dynamo recompile limit exceeded.",
+    )
+
+
+def test_a_compiled_form_without_any_compiled_step_ran_eager():
+    comparison = compared(Diagnostics(fallbacks=(LIMIT,)), regions=make_regions(0))
+    (warning,) = comparison.warnings
+    assert warning == (
+        "The compiled form ran eager: no recorded step entered compiled code (Dynamo recompile limit exceeded)."
+        " The verdict is not of it."
+    )
+    assert "No recorded step entered compiled code." in comparison.findings[0].evidence
+
+
+def test_that_a_form_ran_eager_is_told_of_a_run_of_before_too():
+    comparison = compared(None, regions=make_regions(0))
+    assert comparison.findings[0].code == "eager_fallback"
+    assert comparison.warnings[0].startswith("The compiled form ran eager")
+
+
+def test_a_window_that_is_only_a_part_of_the_call_does_not_show_that_a_form_ran_eager():
+    _, b = sides(None, regions=make_regions(0))
+    assert ran_eager(b)
+    part = replace(b.analysis, window=replace(b.analysis.window, kind="span"))
+    assert not ran_eager(replace(b, analysis=part))
+
+
+def test_compiled_code_that_does_little_of_the_work_is_told():
+    finding = findings(None, regions=make_regions(share=0.2))["little_compiled"]
+    assert finding.title == "Compiled code does 20% of the GPU's work in compiled"
+    assert "80% of GPU time of 0.709 ms a step" in finding.evidence
+    assert "The scope was transformer." in finding.evidence
+
+
+@pytest.mark.parametrize("share", [0.5, 0.78, 1.0])
+def test_compiled_code_that_does_half_of_the_work_or_more_is_fine(share: float):
+    assert "little_compiled" not in findings(None, regions=make_regions(share=share))
+
+
+def test_skipped_cuda_graphs_are_told_with_the_reason_where_they_were_asked_for():
+    skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("mutated inputs (2 instances)", 3),))
+    finding = findings(skipped, mode="reduce-overhead")["skipped_cuda_graphs"]
+    assert "mutated inputs (2 instances) (3 times)" in finding.evidence
+    assert "0% of the kernels were started by CUDA graphs" in finding.evidence
+    assert finding.advice is not None and "--mode default" in finding.advice
+    assert "skipped_cuda_graphs" not in findings(skipped)
+    assert "skipped_cuda_graphs" not in findings(skipped, mode="reduce-overhead", device="cpu")
+
+
+def test_graphs_that_any_size_hinders_are_tried_with_fixed_ones():
+    skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("graph with symbolic shapes inputs", 1),))
+    advice = findings(skipped, mode="max-autotune")["skipped_cuda_graphs"].advice
+    assert advice is not None and "--mode max-autotune" in advice and advice.endswith("--no-dynamic")
+
+
+def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
+    again = replace(FRAME, id="0/1", because=(SIZE,), seconds=3.0)
+    finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
+    assert "forward (model.py:12): size 0 of x is 4, and was 1 when it was compiled." in finding.evidence
+    assert "3.0 s" in finding.evidence
+    assert finding.severity == "info"
+    assert finding.advice is not None and finding.advice.endswith("--dynamic")
+
+
+def audited() -> Diagnostics:
+    """Warmed up at batch 1; the first timed call compiled again."""
+    again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
+    return Diagnostics(
+        frames=(FRAME, again),
+        calls=(
+            CompilingCall("warm-up", 1, 1, 0, 9e6),
+            CompilingCall("timed", 1, 1, 0, 12.3e6),
+        ),
+        warmed_up_at={"batch_size": 1},
+    )
+
+
+WALLS = (12.3e6, *scaled(0.5)[1:])
+
+
+def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
+    comparison = compared(audited(), wall_us=WALLS, during_timing=1, batch_size=4)
+    finding = comparison.findings[0]
+    assert finding.code == "recompiled_during_timing"
+    assert finding.evidence.startswith(
+        "Call 1 compiled again: 12.30 s: size 0 of x is 4, and was 1 when it was compiled."
+        " This cost 12.30 s over 1 call."
+    )
+    assert "The warm-up calls had other sizes (batch_size 1)" in finding.evidence
+    assert finding.advice is not None and "--batch-size 4" in finding.advice and "--warmup" not in finding.advice
+
+
+def test_the_verdict_is_withheld_and_its_figures_are_of_the_calls_that_did_not_compile():
+    verdict = compared(audited(), wall_us=WALLS, during_timing=1).verdict
+    assert verdict.result == "inconclusive"
+    assert verdict.speedup == pytest.approx(2.0, rel=0.01)
+    assert verdict.noise_floor is not None and verdict.noise_floor < 0.05
+
+
+def test_what_a_compiling_call_cost_is_what_it_took_beyond_the_usual_call():
+    _, side = sides(audited(), wall_us=WALLS, during_timing=1)
+    (cost,) = find_compiling_costs(side)
+    assert cost.extra_us == pytest.approx(12.3e6 - 500, abs=2)
+    assert [frame.id for frame in cost.frames] == ["0/1"]
+
+
+def test_without_a_call_that_did_not_compile_nobody_knows_the_cost():
+    found = replace(audited(), calls=tuple(CompilingCall("timed", n, 1, 0, 9e6) for n in (1, 2)))
+    _, side = sides(found, wall_us=(9e6, 9e6), during_timing=2)
+    assert [cost.extra_us for cost in find_compiling_costs(side)] == [None, None]
+
+
+def test_without_the_audit_recompiling_in_timed_calls_is_met_with_dynamic():
+    found = replace(audited(), warmed_up_at=None)
+    finding = findings(found, wall_us=WALLS, during_timing=1)["recompiled_during_timing"]
+    assert finding.advice is not None and finding.advice.endswith("--dynamic")
+    dynamic = findings(found, wall_us=WALLS, during_timing=1, dynamic=True)["recompiled_during_timing"]
+    assert dynamic.advice is not None and "--dynamic" not in dynamic.advice

@@ -1,0 +1,88 @@
+"""What torch.compile says and recordings show of compiled code on a real GPU."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tracekit import store
+from tracekit.capture.diagnostics import DiagnosticLog, watched
+from tracekit.cli.main import main
+from tracekit.cli.sides import load_side
+from tracekit.model.comparison import Side
+
+
+def profiled(tmp_path: Path, *options: str) -> Side:
+    """The compiled side of `tracekit profile mlp --compiled`."""
+    folder = tmp_path / "run"
+    command = ["profile", "mlp", "--compiled", "--size", "tiny", "--iterations", "6", "--out", str(folder), *options]
+    with contextlib.chdir(tmp_path):
+        found = CliRunner().invoke(main, command, catch_exceptions=False)
+        assert found.exit_code == 0, found.output
+    return load_side(folder, form="compiled")
+
+
+def test_all_of_a_compiled_models_gpu_time_is_launched_from_compiled_code(tmp_path: Path) -> None:
+    side = profiled(tmp_path)
+    assert side.entering is side.rich, "the light recording of a GPU holds no operators"
+    assert side.rich is not None and side.rich.regions is not None
+    assert side.rich.regions.gpu_share == pytest.approx(1.0, abs=0.05)
+    assert side.rich.regions.graphs == 1
+    assert side.rich.regions.guards_us > 0
+    assert side.diagnostics is not None
+    phases = {each.phase for each in side.diagnostics.phases}
+    assert {"dynamo", "aot_autograd", "inductor"} <= phases
+    assert side.diagnostics.timed_calls() == ()
+    assert side.diagnostics.notes == ()
+
+
+def test_recorded_cuda_graphs_are_counted_and_none_in_timed_calls(tmp_path: Path) -> None:
+    side = profiled(tmp_path, "--mode", "reduce-overhead")
+    assert side.diagnostics is not None
+    assert side.diagnostics.cuda_graphs_recorded >= 1
+    assert side.diagnostics.cuda_graph_skips == ()
+    assert side.diagnostics.timed_calls() == ()
+    assert side.analysis.launches is not None and side.analysis.launches.kernels_in_graphs > 0
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_a_warm_up_of_another_batch_compiles_in_a_timed_call(tmp_path: Path, mode: str) -> None:
+    side = profiled(tmp_path, "--batch-size", "4", "--warmup", "batch=2", "--mode", mode)
+    assert side.form is not None and side.form.compilation is not None and side.diagnostics is not None
+    assert side.form.compilation.during_timing >= 1
+    first = side.diagnostics.timed_calls()[0]
+    assert first.call == 1
+    (frame,) = side.diagnostics.frames_of(first)
+    assert frame.because[0].words == "size 0 of x is 4, and was 2 when it was compiled"
+    assert "compiled again" in (tmp_path / "reports" / "run.md").read_text()
+    assert store.load(tmp_path / "run").status == "complete"
+
+
+def test_a_cuda_graph_that_is_skipped_comes_with_torchs_reason() -> None:
+    torch: Any = pytest.importorskip("torch")
+    from tests.capture.conftest import make_workload
+
+    from tracekit.capture.forms import compiled_form
+    from tracekit.model.workload import CompileTarget
+
+    class OnBoth(torch.nn.Module):  # type: ignore[misc, name-defined]
+        """Takes a tensor on the host, which no CUDA graph can hold."""
+
+        def forward(self, x: Any, y: Any) -> Any:
+            return x * 2, y.sin() + 1
+
+    module, x, y = OnBoth(), torch.ones(64, device="cuda"), torch.ones(64)
+    log = DiagnosticLog()
+    settings = {"device": "cuda", "mode": "reduce-overhead"}
+    workload = make_workload(lambda: module(x, y), (CompileTarget("both", module),), **settings)
+    form = watched(compiled_form(workload), log)
+    # Partitions would leave the host's part out, and record the rest.
+    with torch._inductor.config.patch(graph_partition=False), form.ready():
+        form.call()
+    skips = log.diagnose({}).cuda_graph_skips
+    assert sum(skip.count for skip in skips) >= 1
+    assert any(skip.reason and "cpu" in skip.reason for skip in skips), skips

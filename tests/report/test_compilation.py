@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracekit.comparison import compare
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.compilation import (
+    CacheUse,
+    CompilingCall,
+    CudaGraphSkip,
+    Diagnostics,
+    EagerFallback,
+    FailedGuard,
+    FrameCompilation,
+    GraphBreak,
+    PhaseTime,
+)
+from tracekit.model.regions import CompiledRegions, RegionTime
+from tracekit.report.charts import comparison_charts
+from tracekit.report.markdown import comparison_markdown
+from tracekit.report.page import comparison_page
+from tracekit.report.sections.compilation import (
+    break_table,
+    compilation_sentences,
+    compilation_table,
+    compilation_tables,
+    recompile_table,
+)
+from tracekit.report.table import Table
+
+from ..sides import COMPILED, STEADY, make_analysis, make_form, make_side
+from .conftest import HOSTILE_NAMES
+
+REGIONS = CompiledRegions((RegionTime("0/0", 4, 500.0, 80.0),), 6, 4, 20.0, 10.0, 1063.5, 1418.0, 0.0, 40, 46)
+TOLD = Diagnostics(
+    frames=(
+        FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40),
+        FrameCompilation(
+            *("0/1", "forward", "model.py:12", "timed", 3, 1.5, 44),
+            because=(
+                FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4"),
+                FailedGuard("0/9", "older"),
+            ),
+        ),
+    ),
+    breaks=(GraphBreak("model.py:20", "forward", "Unsupported Tensor.item()", "Why.", None, "gb0124", ("0/0",), 40.0),),
+    fallbacks=(EagerFallback("skipped", "generate", "model.py:90", "a break in a loop"),),
+    phases=(PhaseTime("triton", 3.0), PhaseTime("dynamo", 1.0)),
+    caches=(CacheUse("fx_graph", 1, 2, 3),),
+    calls=(CompilingCall("timed", 3, 1, 0, 1.6e6),),
+    cuda_graph_skips=(CudaGraphSkip(None, 2),),
+    warmed_up_at={"batch_size": 1},
+)
+
+
+def told_side(found: Diagnostics | None = TOLD, regions: CompiledRegions | None = REGIONS) -> Side:
+    form = make_form("compiled", STEADY)
+    assert form.compilation is not None
+    form = replace(form, compilation=replace(form.compilation, diagnostics=found))
+    return make_side("compiled", replace(make_analysis(COMPILED), regions=regions), form)
+
+
+def told_comparison() -> Comparison:
+    return compare(make_side("eager", form=make_form("eager", STEADY)), told_side(), ("eager", "compiled") * 10)
+
+
+def rows(table: Table | None) -> dict[str, tuple[object, ...]]:
+    assert table is not None
+    return {str(row[0]): row[1:] for row in table.rows}
+
+
+def test_what_compiled_code_does_is_told_per_step():
+    told = {label: values[0] for label, values in rows(compilation_table(told_side(), "B")).items()}
+    assert told["Compiled regions entered, per step"] == "2"
+    assert told["Compiled graphs called, per step"] == "3"
+    assert told["GPU time launched from compiled code"] == "75.0 %"
+    assert told["Finding compiled code that fits (guards), per step"] == "10.0 µs"
+    assert told["Entering it, per step"] == "5.00 µs"
+    assert told["Checks that guard compiled code"] == "84"
+    assert told["Inductor's graph cache"] == "1 found, 2 not, 3 passed by"
+    assert told["CUDA graphs skipped"] == "2: reason not told"
+    assert told["Sizes of the warm-up calls"] == "batch_size 1"
+    assert "GPU time whose launch is not known" not in told
+
+
+def test_an_eager_side_has_no_table():
+    eager = make_side("eager", form=make_form("eager"))
+    assert compilation_table(eager, "A") is None
+    nothing = replace(REGIONS, regions=(), graphs=0)
+    assert compilation_table(replace(eager, analysis=replace(eager.analysis, regions=nothing)), "A") is None
+
+
+def test_a_bare_trace_tells_what_its_recording_shows():
+    bare = replace(told_side(), form=None)
+    assert "Graphs compiled" not in rows(compilation_table(bare, "B"))
+    assert "GPU time launched from compiled code" in rows(compilation_table(bare, "B"))
+    assert break_table(bare, "B") is None
+
+
+def test_a_recompilation_names_its_call_its_check_and_both_times():
+    told = rows(recompile_table(told_side(), "B"))
+    assert told["timed call 3"] == (
+        "forward (model.py:12)",
+        "size 0 of x is 4, and was 1 when it was compiled; 1 older version did not fit either",
+        "1.50 s",
+        "1.60 s",
+    )
+
+
+def test_a_break_without_a_hint_is_told_with_torchs_explanation_and_its_cost():
+    assert rows(break_table(told_side(), "B"))["model.py:20"] == (
+        "Unsupported Tensor.item() (gb0124)",
+        "Why.",
+        "40.0 µs",
+    )
+
+
+def test_all_of_it_is_on_the_page_and_in_markdown():
+    comparison = told_comparison()
+    page, markdown = comparison_page(comparison), comparison_markdown(comparison)
+    assert 'id="compilation"' in page
+    for table in compilation_tables(comparison):
+        assert table.caption in page
+        assert table.caption in markdown
+    assert len(compilation_tables(comparison)) == 5
+
+
+def test_phases_are_drawn_in_seconds_on_the_side_that_was_compiled():
+    chart = comparison_charts(told_comparison())["compile-phases"]
+    a, b = chart.data
+    assert a["x"] == [0.0, 0.0]
+    assert sorted(b["x"]) == [1.0, 3.0]
+    assert "compile-phases" not in comparison_charts(
+        compare(make_side("eager", form=make_form("eager")), told_side(None), ("eager", "compiled") * 10)
+    )
+
+
+def test_the_terminal_has_one_sentence():
+    (sentence,) = compilation_sentences(told_side())
+    assert sentence == (
+        "compiled: compiled code launched 75 % of GPU time, and ran in 3 graph calls per step; finding it (guards) "
+        "took 10.0 µs and entering it 5.00 µs, as recorded."
+    )
+    assert compilation_sentences(told_side(None, None)) == ()
+
+
+def test_hostile_words_from_models_do_no_harm():
+    breaks = tuple(GraphBreak(name, name, name, name, name, None, ()) for name in HOSTILE_NAMES)
+    fallbacks = tuple(EagerFallback("error", name, name, name) for name in HOSTILE_NAMES)
+    side = told_side(replace(TOLD, breaks=breaks, fallbacks=fallbacks))
+    comparison = compare(make_side("eager", form=make_form("eager", STEADY)), side, ("eager", "compiled") * 10)
+    page = comparison_page(comparison)
+    assert "<script>alert" not in page
+    assert 'onerror="document' not in page
+    lines = [line for line in comparison_markdown(comparison).splitlines() if line.startswith("|")]
+    assert all(line.endswith("|") for line in lines)

@@ -1,0 +1,249 @@
+"""What torch's compile log says, as nouns. Its fields are private to torch; those used here are of 2.9 to 2.15, and
+what a version has not is None."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tracekit.capture.break_text import function_name, place, read_break
+from tracekit.capture.whereabouts import portable
+from tracekit.model.compilation import (
+    CacheName,
+    CacheUse,
+    CallPhase,
+    CudaGraphSkip,
+    Diagnostics,
+    EagerFallback,
+    FailedGuard,
+    FallbackKind,
+    FrameCompilation,
+    GraphBreak,
+    PhaseName,
+    PhaseTime,
+)
+
+BREAK, RECOMPILE = "dynamo_graph_break_reason", "recompile_reasons"
+#: `compilation_metrics`, with `bwd_` before it for backward graphs and `_runtime` behind for what runs later.
+METRICS = "compilation_metrics"
+CACHE = re.compile(r"^(fx_graph|aotautograd|autograd)_cache_(hit|miss|bypass)$")
+CACHES: dict[str, CacheName] = {
+    "fx_graph": "fx_graph",
+    "aotautograd": "aot_autograd",
+    "autograd": "aot_autograd",
+}
+CUDA_GRAPH_SKIP = re.compile(r"^skipping cudagraphs?(?: due to)?:?\s*", re.IGNORECASE)
+#: Counters of Inductor's by what is told of them.
+SKIPS, AUTOTUNED = "cudagraph_skips", "select_algorithm_autotune"
+TEMPLATE_HITS, TEMPLATE_MISSES = "generated_module_cache_hit", "generated_module_cache_miss"
+COUNTERS = (SKIPS, AUTOTUNED, TEMPLATE_HITS, TEMPLATE_MISSES)
+
+#: How torch begins what it says of a frame that was compiled too often, in 2.9 to 2.15 and before.
+LIMIT = re.compile(r"(recompile|cache)[_ ](size[_ ])?limit", re.IGNORECASE)
+#: A frame without tensors: nothing is lost by running it as it is.
+NOTHING_TO_COMPILE = "SkipFrame"
+VERSION = re.compile(r"^(\d+/\d+):\s*")
+#: Dynamo's name of an argument as a graph's input.
+ARGUMENT = re.compile(r"^l_(?P<name>.+?)_$", re.IGNORECASE)
+PARAMETER = re.compile(r"parameters_|buffers_|_modules_", re.IGNORECASE)
+
+
+@dataclass
+class Heard:
+    """One thing that torch said, and during which of the form's calls."""
+
+    kind: str
+    id: str | None
+    content: Any
+    phase: CallPhase
+    call: int
+
+
+def diagnosed(heard: list[Heard], counted: Counter[str]) -> Diagnostics:
+    """What was said, as far as the log alone tells. `counted` is how much Inductor's counters have grown."""
+    metrics = [each for each in heard if each.kind == METRICS]
+    failed = {each.id for each in metrics if _failure(each.content)}
+    return Diagnostics(
+        frames=_frames(heard, failed),
+        breaks=_breaks(heard, failed),
+        fallbacks=_fallbacks(metrics),
+        phases=_phases(metrics),
+        caches=_caches(heard, counted),
+        cuda_graph_skips=_skips(heard, counted[SKIPS]),
+        autotuned=counted[AUTOTUNED],
+    )
+
+
+def _failure(metrics: dict[str, Any]) -> str | None:
+    """What kept a frame from being compiled; None for those that were, and for those without anything to compile."""
+    kind = metrics.get("fail_type")
+    return None if not kind or kind.endswith(NOTHING_TO_COMPILE) else str(metrics.get("fail_reason") or kind)
+
+
+def _frames(heard: list[Heard], failed: set[str | None]) -> tuple[FrameCompilation, ...]:
+    because = {each.id: _guards(each.content) for each in heard if each.kind == RECOMPILE}
+    return tuple(
+        FrameCompilation(
+            id=each.id,
+            function=function_name(each.content.get("co_name")),
+            where=place(each.content.get("co_filename"), each.content.get("co_firstlineno")),
+            phase=each.phase,
+            call=each.call,
+            seconds=_seconds(each.content, "duration_us"),
+            guards=each.content.get("guard_count"),
+            because=because.get(each.id, ()),
+            inputs=_inputs(each.content),
+        )
+        for each in heard
+        if each.kind == METRICS and each.id is not None and each.id not in failed and _is_frame(each.content)
+    )
+
+
+def _is_frame(metrics: dict[str, Any]) -> bool:
+    """Not a backward graph, nor something that ran later: those belong to a frame that is told already."""
+    return metrics.get("is_forward") is not False and not metrics.get("is_runtime")
+
+
+def _guards(payload: Any) -> tuple[FailedGuard, ...]:
+    """The payload is one reason, a JSON list of them, or lines."""
+    texts = payload
+    if isinstance(payload, str):
+        try:
+            texts = json.loads(payload)
+        except ValueError:
+            texts = payload
+    lines = texts if isinstance(texts, list) else [texts]
+    return tuple(_guard(str(line).strip()) for line in lines if str(line).strip())
+
+
+def _guard(line: str) -> FailedGuard:
+    version = VERSION.match(line)
+    text = VERSION.sub("", line)
+    return FailedGuard(version[1] if version else "", STACK_PATH.sub(lambda found: portable(found[0]), text))
+
+
+#: A path within a guard's own comment, `# model.py:12 in forward`.
+STACK_PATH = re.compile(r"/[^\s:'\"]+\.py")
+
+
+def _inputs(metrics: dict[str, Any]) -> dict[str, str] | None:
+    shapes, count = metrics.get("graph_node_shapes"), metrics.get("graph_input_count")
+    if not isinstance(shapes, str) or count is None:
+        return None
+    named = re.findall(r"'(l_[^']*)': (\[[^\]]*\])", shapes, re.IGNORECASE)
+    arguments = ((ARGUMENT.match(name), sizes) for name, sizes in named if not PARAMETER.search(name))
+    return {
+        found["name"]: " × ".join(re.findall(r"\w+", sizes)) or "scalar" for found, sizes in arguments if found
+    } or None
+
+
+def _seconds(metrics: dict[str, Any], name: str) -> float | None:
+    us = metrics.get(name)
+    return None if us is None else us / 1e6
+
+
+def _breaks(heard: list[Heard], failed: set[str | None]) -> tuple[GraphBreak, ...]:
+    """One a place and reason, in the order they were met. A frame that was given up for a break is no break: all of it
+    runs eager."""
+    found: dict[tuple[str | None, str], GraphBreak] = {}
+    for each in heard:
+        if each.kind != BREAK or each.id in failed:
+            continue
+        one = read_break(str(each.content), each.id)
+        known = found.setdefault((one.where, one.reason), one)
+        if one.frames[:1] and one.frames[0] not in known.frames:
+            found[one.where, one.reason] = replace(known, frames=(*known.frames, *one.frames))
+    return tuple(found.values())
+
+
+def _fallbacks(metrics: list[Heard]) -> tuple[EagerFallback, ...]:
+    """Each once. What was compiled too often is told without its name, which the frame's first compilation has."""
+    named = {_frame_number(each.id): each.content for each in metrics if each.content.get("co_name")}
+    found: dict[EagerFallback, None] = {}
+    for each in metrics:
+        failure = _failure(each.content)
+        if failure is None:
+            continue
+        known = each.content if each.content.get("co_name") else named.get(_frame_number(each.id), {})
+        fallback = EagerFallback(
+            kind=_fallback_kind(each.content, failure),
+            function=function_name(known.get("co_name")),
+            where=place(
+                each.content.get("fail_user_frame_filename") or known.get("co_filename"),
+                each.content.get("fail_user_frame_lineno") or known.get("co_firstlineno"),
+            ),
+            reason=first_line(failure),
+        )
+        found[fallback] = None
+    return tuple(found)
+
+
+def _frame_number(id_: str | None) -> str:
+    return (id_ or "").partition("/")[0]
+
+
+def _fallback_kind(metrics: dict[str, Any], failure: str) -> FallbackKind:
+    if LIMIT.search(first_line(failure)):
+        return "recompile_limit"
+    return "skipped" if str(metrics.get("fail_type")).endswith("Unsupported") else "error"
+
+
+def first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), text)
+
+
+def _phases(metrics: list[Heard]) -> tuple[PhaseTime, ...]:
+    """torch tells each phase with those inside of it: Dynamo holds AOTAutograd, that Inductor, and that Triton and
+    autotuning."""
+    totals: Counter[PhaseName] = Counter()
+    for each in metrics:
+        times = {name: each.content.get(f"{name}_us") or 0 for name in NESTED}
+        dynamo, aot, inductor, triton, autotune = times.values()
+        backward = each.content.get("backward_cumulative_compile_time_us") or 0
+        totals["dynamo"] += max(dynamo - aot, 0)
+        totals["aot_autograd"] += max(aot - inductor, 0)
+        totals["inductor"] += max(max(inductor, 0 if dynamo else backward) - triton - autotune, 0)
+        totals["triton"] += triton
+        totals["autotune"] += autotune + (each.content.get("runtime_triton_autotune_time_us") or 0)
+        totals["cuda_graphs"] += each.content.get("runtime_cudagraphify_time_us") or 0
+    return tuple(PhaseTime(name, us / 1e6) for name, us in totals.most_common() if us)
+
+
+NESTED = (
+    "dynamo_cumulative_compile_time",
+    "aot_autograd_cumulative_compile_time",
+    "inductor_cumulative_compile_time",
+    "triton_compile_time",
+    "compile_time_autotune_time",
+)
+
+
+def _caches(heard: list[Heard], counted: Counter[str]) -> tuple[CacheUse, ...]:
+    uses: Counter[tuple[CacheName, str]] = Counter()
+    for each in heard:
+        found = CACHE.match(each.content) if each.kind == "cache" else None
+        if found:
+            uses[CACHES[found[1]], found[2]] += 1
+    uses["templates", "hit"] = counted[TEMPLATE_HITS]
+    uses["templates", "miss"] = counted[TEMPLATE_MISSES]
+    every = (CacheUse(name, *(uses[name, what] for what in ("hit", "miss", "bypass"))) for name in CACHE_ORDER)
+    return tuple(use for use in every if use.hits or use.misses or use.bypasses)
+
+
+CACHE_ORDER: tuple[CacheName, ...] = ("aot_autograd", "fx_graph", "templates")
+
+
+def _skips(heard: list[Heard], counted: int) -> tuple[CudaGraphSkip, ...]:
+    reasons = Counter(each.content for each in heard if each.kind == "skip")
+    # Told in the metrics alone where the logger was silenced.
+    told = Counter(each.content.get("cudagraph_skip_reason") for each in heard if each.kind == METRICS)
+    for reason, count in told.items():
+        short = CUDA_GRAPH_SKIP.sub("", reason).partition("\n")[0] if reason else None
+        if short and short not in reasons:
+            reasons[short] = count
+    skips = tuple(CudaGraphSkip(reason, count) for reason, count in reasons.most_common())
+    unsaid = counted - sum(reasons.values())
+    return (*skips, CudaGraphSkip(None, unsaid)) if unsaid > 0 else skips
