@@ -83,8 +83,10 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
         "evidence",
         "traffic",
         "rates",
+        "exact",
     ]
-    assert list(told["coverage"]) == ["a_time_matched", "b_time_matched"]
+    shares = ("matched", "inexact", "alone")
+    assert list(told["coverage"]) == [f"{side}_time_{share}" for share in shares for side in "ab"]
     assert list(told["findings"][0]) == ["code", "severity", "title", "evidence", "saving_us", "advice"]
     assert told["a"]["label"] == "eager"
     assert told["a"]["settings"]["workload"] == "flux"

@@ -22,7 +22,16 @@ from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.waterfall import part_label, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
-from tracekit.report.words import cause_words, extent, scope, shared_scope, subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words import (
+    became,
+    cause_words,
+    extent,
+    scope,
+    shared_scope,
+    subjects,
+    verdict_evidence,
+    verdict_sentence,
+)
 
 if TYPE_CHECKING:
     from tracekit.model.run import Run
@@ -224,7 +233,9 @@ def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
     for group in comparison.groups[:limit]:
         numbers = [count(sum(member.count for member in members)) for members in (group.a, group.b)]
         label = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
-        drawn.add_row(Text(label), Text(group.kind), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
+        drawn.add_row(
+            Text(label), Text(became(group)), Text(" → ".join(numbers)), Text(duration_change(group.delta_us))
+        )
     note = "\n".join(
         f"{group_label(group)}: {printable(' '.join(group.evidence))}"
         for group in comparison.groups[:limit]

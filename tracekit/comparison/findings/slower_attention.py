@@ -38,12 +38,7 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
         code="slower_attention",
         severity="warning",
         title=f"Attention takes {after_us / before_us:.1f} times as long",
-        evidence=" ".join(
-            (
-                f"It took {before_us / 1e3:.3f} ms and takes {after_us / 1e3:.3f} ms a step ({worst.label}).",
-                *worst.evidence,
-            )
-        ),
+        evidence=" ".join((f"It took {before_us / 1e3:.3f} ms and takes {after_us / 1e3:.3f} ms.", *worst.evidence)),
         saving_us=lost_us,
         advice=None,
     )
