@@ -35,6 +35,8 @@ BMM = batched(8, 16, 16, 32, call=0)
         ([GELU], [replace(GELU, name="vectorized_gelu")], "substituted"),
         ([GELU], [FUSED_GELU, FUSED_GELU], "defused"),
         ([GEMM], [FUSED_GELU], "fused"),
+        ([GEMM], [FUSED_GELU, FUSED_GELU], "defused"),
+        ([GELU], [TEMPLATE], "substituted"),
         # A library kernel became another one, or a template.
         ([GEMM], [OTHER_GEMM], "substituted"),
         ([GEMM, GELU], [OTHER_GEMM], "substituted"),

@@ -155,3 +155,8 @@ def test_kernels_that_inductor_wrote_one_for_one_are_no_substitution() -> None:
     kinds = {group.label: group.kind for group in compare(side_of("vit_eager"), side_of("vit_default")).groups}
     assert kinds["x24: 1 kernel -> 1 Triton (gelu)"] == "fused"
     assert "substituted" not in kinds.values()
+
+
+def test_rates_are_shares_of_the_peak_of_the_gpu_that_the_trace_names() -> None:
+    rates = [group.rates for group in compare(side_of("vit_eager"), side_of("vit_default")).groups if group.rates]
+    assert any(each.bandwidth_share for each in rates)
