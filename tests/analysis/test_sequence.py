@@ -167,3 +167,46 @@ def test_values_stand_beside_the_inputs_they_are_of(
     (found,) = work(tmp_path, [make_op(0, 9, name="aten::convolution", **shapes), *launched(1, "conv", 1)]).activities
     assert found.operator is not None
     assert found.operator.values == values
+
+
+def replayed(start: float, correlation: int, names: str) -> list[Json]:
+    """A step that launches one CUDA graph, whose kernels start in this order; the longest are called `a`."""
+    kernels = [
+        make_kernel(start + 10 * at, start + 10 * at + (8 if name == "a" else 4), name=name, correlation=correlation)
+        for at, name in enumerate(names, start=1)
+    ]
+    call = make_call(start + 1, start + 2, name="cudaGraphLaunch", correlation=correlation)
+    return [make_span(start, start + 90, name=f"tracekit.step#{correlation}"), call, *kernels]
+
+
+def test_branches_of_a_cuda_graph_that_start_in_another_order_are_the_same_step(tmp_path: Path) -> None:
+    found = work(tmp_path, [*replayed(0, 1, "abc"), *replayed(100, 2, "bac"), *replayed(200, 3, "cba")])
+    assert [(each.name, each.duration_us) for each in found.activities] == [("a", 8), ("b", 4), ("c", 4)]
+    assert (found.per_step, found.starts) == (1, ())
+
+
+def test_a_cuda_graph_with_other_kernels_is_another_step_and_each_says_where_it_begins(tmp_path: Path) -> None:
+    found = work(tmp_path, [*replayed(0, 1, "abc"), *replayed(100, 2, "bad"), *replayed(200, 3, "ab")])
+    assert [each.name for each in found.activities] == list("abcbadab")
+    assert (found.per_step, found.starts) == (1 / 3, (0, 3, 6))
+
+
+def test_kernels_launched_one_by_one_in_another_order_are_another_step(tmp_path: Path) -> None:
+    def step(start: float, names: str, index: int) -> list[Json]:
+        launches = [each for at, name in enumerate(names) for each in launched(start + 2 * at, name, 10 * index + at)]
+        return [make_span(start, start + 90, name=f"tracekit.step#{index}"), *launches]
+
+    assert work(tmp_path, [*step(0, "ab", 1), *step(100, "ba", 2)]).starts == (0, 2)
+
+
+def test_attention_has_the_values_of_its_arguments_and_other_operators_have_not(tmp_path: Path) -> None:
+    inputs: Json = {"Input Dims": [[8], []], "Input type": ["float", "Scalar"], "Concrete Inputs": ["", "True"]}
+    events = [
+        make_op(0, 10, name="aten::_flash_attention_forward", **inputs),
+        *launched(1, "flash", 1),
+        make_op(20, 30, name="aten::dropout", **inputs),
+        *launched(21, "dropout", 2),
+    ]
+    flash, dropout = (each.operator for each in work(tmp_path, events).activities)
+    assert flash is not None and dropout is not None
+    assert (flash.values, dropout.values) == (("", "True"), ())

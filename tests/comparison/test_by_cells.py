@@ -13,7 +13,7 @@ from tracekit.comparison.matching import Cell, align
 from tracekit.comparison.peaks import peak_of
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.rates import Traffic
-from tracekit.model.sequence import Activity
+from tracekit.model.sequence import Activity, Operator
 
 
 def grouped(a: list[Activity], b: list[Activity], **changes: float) -> tuple[KernelGroup, ...]:
@@ -27,16 +27,109 @@ def only(a: list[Activity], b: list[Activity]) -> KernelGroup:
     return group
 
 
-def block(call: int) -> list[Activity]:
-    operators = ("rms_norm", "mul", "add")
+OPERATORS = ("rms_norm", "mul", "add", "gelu", "tanh", "exp")
+
+
+def block(call: int, count: int = 3) -> list[Activity]:
+    """A product and behind it so many operators."""
     return [
         product(64, 64, 64, call=call),
-        *(eager(each, (64, 64), call=call + 1 + at) for at, each in enumerate(operators)),
+        *(eager(each, (64, 64), call=call + 1 + at) for at, each in enumerate(OPERATORS[:count])),
     ]
 
 
-def fused_block(call: int) -> list[Activity]:
-    return [product(64, 64, 64, call=call, within="addmm"), triton("_fused_rms_norm_add_mul", (64, 64), call=call + 1)]
+def fused_block(call: int, count: int = 3) -> list[Activity]:
+    names = "_".join(sorted(OPERATORS[:count]))
+    return [product(64, 64, 64, call=call, within="addmm"), triton(f"_fused_{names}", (64, 64), call=call + 1)]
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_any_number_of_operators_behind_a_product_is_fused_and_the_product_stays(count: int) -> None:
+    a = [each for at in range(0, 100, 10) for each in block(at, count)]
+    b = [each for at in range(0, 100, 10) for each in fused_block(at, count)]
+    groups = {group.kind: group for group in grouped(a, b)}
+    assert {kind: group.repeats for kind, group in groups.items()} == {"unchanged": 10, "fused": 10}
+    assert groups["fused"].delta_count == 10 * (1 - count)
+    assert groups["fused"].delta_us == pytest.approx(10 * (12 - 10 * count))
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_a_cell_with_the_same_product_on_both_sides_is_no_substitution(count: int) -> None:
+    a, b = make_sequence(block(0, count)), make_sequence(fused_block(0, count))
+    (group,) = group_by_cells(a, b, (Cell(tuple(range(count + 1)), (0, 1), "provenance"),))
+    assert (group.kind, group.evidence) == ("fused", ())
+
+
+def test_repeats_are_those_of_a_and_of_b_where_a_has_nothing() -> None:
+    one, other = make_sequence(block(0)), make_sequence([*fused_block(0), *fused_block(10)], per_step=0.5)
+    cells = (Cell((0,), (0, 2), "anchors"), Cell((1, 2, 3), (1,), "anchors"), Cell((), (3,), "anchors"))
+    assert {group.kind: group.repeats for group in group_by_cells(one, other, cells)} == {
+        "defused": 1,
+        "fused": 1,
+        "added": 0.5,
+    }
+
+
+def test_a_device_s_peak_makes_rates_shares_of_it() -> None:
+    one, other = make_sequence(block(0)), make_sequence(fused_block(0))
+    cells = (Cell((0,), (0,), "anchors"), Cell((1, 2, 3), (1,), "anchors"))
+    peak = peak_of("NVIDIA H200")
+    assert peak is not None
+    with_peak, without = (
+        next(group.rates for group in group_by_cells(one, other, cells, each) if group.kind == "fused")
+        for each in (peak, None)
+    )
+    assert with_peak is not None and with_peak.gb_per_s is not None
+    assert with_peak.bandwidth_share == pytest.approx(with_peak.gb_per_s / peak.gb_per_s)
+    assert without is not None and without.bandwidth_share is None
+
+
+def test_groups_told_by_elimination_stand_apart_from_those_told_one_by_one() -> None:
+    a, b = make_sequence([*block(0), *block(10)]), make_sequence([*fused_block(0), *fused_block(10)])
+    cells = (
+        Cell((0,), (0,), "anchors"),
+        Cell((4,), (2,), "anchors", exact=False),
+        Cell((1, 2, 3), (1,), "anchors"),
+        Cell((5, 6, 7), (3,), "anchors"),
+    )
+    found = [(group.kind, group.exact, group.repeats) for group in group_by_cells(a, b, cells)]
+    assert sorted(found) == [("fused", True, 2), ("unchanged", False, 1), ("unchanged", True, 1)]
+
+
+CAUSAL = (*("",) * 8, "False", "0.", "True")
+
+
+def cudnn(
+    shape: tuple[int, ...], us: float, *, mask: tuple[int, ...] = (), values: tuple[str, ...] = CAUSAL
+) -> Activity:
+    dims = ((1, 8, 512, 256), shape, shape, mask)
+    operator = Operator("aten::_cudnn_attention_forward", dims, ("c10::BFloat16",) * 4, values)
+    return Activity("cudnn_flash_fprop", "attention", us, operator, (operator.name,), 0)
+
+
+def test_attention_that_was_given_a_mask_says_what_differs_and_what_it_costs() -> None:
+    before = cudnn((1, 1, 512, 256), 16.0)
+    after = cudnn((1, 8, 512, 256), 34.0, mask=(1, 1, 512, 512), values=(*CAUSAL[:-1], "False"))
+    (group,) = grouped([before], [after])
+    assert group.kind == "substituted"
+    assert group.evidence == (
+        (
+            "Attention is asked for otherwise: is_causal was True and is False; a mask of 1x1x512x512 came in; "
+            "the key was 1x1x512x256 and is 1x8x512x256; the value was 1x1x512x256 and is 1x8x512x256."
+        ),
+        "The same kernel takes 34.0 us a call instead of 16.0.",
+    )
+
+
+def test_attention_by_another_operator_says_so() -> None:
+    before = attention(8, 16, 32, call=0)
+    operator = replace(before.operator, name="aten::_efficient_attention_forward")  # type: ignore[type-var]
+    (group,) = grouped([before], [replace(before, name="fmha_cutlassF", operator=operator)])
+    assert group.kind == "substituted"
+    assert group.evidence[-1] == (
+        "Attention is asked for otherwise: by aten::_efficient_attention_forward, "
+        "before by aten::_scaled_dot_product_cudnn_attention."
+    )
 
 
 def test_repeated_blocks_are_one_group_with_their_number() -> None:

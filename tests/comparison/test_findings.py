@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tracekit.cli.reading import Reading
+from tracekit.cli.sides import load_side
 from tracekit.comparison import compare
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Finding, Side
@@ -43,6 +46,44 @@ def test_attention_that_was_never_there_is_not_lost():
     without = {name: each for name, each in EAGER.items() if each[0] != "attention"}
     a = make_side("eager", make_analysis(without), make_form("eager", STEADY))
     assert "lost_attention" not in found(a, compiled(make_analysis(LOST), make_form("compiled", STEADY)))
+
+
+def with_attention(us: float, count: int = 4, name: str = "flash_fprop") -> Side:
+    kernels = {
+        **{key: each for key, each in COMPILED.items() if each[0] != "attention"},
+        name: ("attention", count, us),
+    }
+    return compiled(make_analysis(kernels), make_form("compiled", STEADY))
+
+
+def test_attention_that_is_kept_and_takes_longer_is_found_with_its_cost():
+    finding = found(eager(), with_attention(440))["slower_attention"]
+    assert finding.saving_us == pytest.approx((440 - 200) / 2)
+    assert finding.title == "Attention takes 2.2 times as long"
+    assert finding.evidence == "It took 0.100 ms and takes 0.220 ms."
+    assert "slower_attention" in found(eager(), with_attention(440, name="fmha_cutlassF"))
+
+
+@pytest.mark.parametrize("us", [200, 240, 20])
+def test_attention_that_takes_about_as_long_is_not_slower(us: float):
+    assert "slower_attention" not in found(eager(), with_attention(us))
+
+
+def test_attention_that_hardly_takes_time_is_not_worth_a_finding():
+    a = {**EAGER, "flash_fprop": ("attention", 4, 4.0)}
+    b = {**COMPILED, "flash_fprop": ("attention", 4, 12.0)}
+    one = make_side("eager", make_analysis(a), make_form("eager", STEADY))
+    assert "slower_attention" not in found(one, compiled(make_analysis(b), make_form("compiled", STEADY)))
+
+
+def test_attention_that_lost_its_causal_flag_is_found_in_a_real_run():
+    folder = Path(__file__).parents[2] / "traces" / "h200-causal-lm"
+    reading = Reading(shapes=True)
+    a, b = (load_side(folder, form=form, reading=reading) for form in ("eager", "compiled"))
+    finding = found(a, b)["slower_attention"]
+    assert finding.saving_us == pytest.approx(350, rel=0.02)
+    assert "is_causal was True and is False; a mask of 1x1x512x512 came in" in finding.evidence
+    assert "the key was 1x1x512x256 and is 1x8x512x256" in finding.evidence
 
 
 def test_a_gpu_that_waits_for_launches_is_told_to_use_graphs():

@@ -87,14 +87,8 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
         "sizes",
         "exact",
     ]
-    assert list(told["coverage"]) == [
-        "a_time_matched",
-        "b_time_matched",
-        "a_time_inexact",
-        "b_time_inexact",
-        "a_time_alone",
-        "b_time_alone",
-    ]
+    shares = ("matched", "inexact", "alone")
+    assert list(told["coverage"]) == [f"{side}_time_{share}" for share in shares for side in "ab"]
     keys = ["code", "severity", "title", "evidence", "saving_us", "advice", "changes", "places"]
     assert list(told["findings"][0]) == keys
     assert told["a"]["label"] == "eager"

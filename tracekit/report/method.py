@@ -89,8 +89,8 @@ OPERATORS = (
 
 TIMELINES = (
     "The recorded step of median length of each side, from the recording that distorts least, each from its own "
-    "start: the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by what "
-    "it was innermost in. A kernel lights up its kernel group, all the places in which the same work is done."
+    "start: the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by "
+    "what it was innermost in. A kernel lights up its kernel group, all the places in which the same work is done."
 )
 
 STEP = "One measured call of the model, or the whole recording where no steps are marked. All figures are per step."

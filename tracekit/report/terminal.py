@@ -26,6 +26,7 @@ from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.waterfall import part_labels, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
 from tracekit.report.words import (
+    became,
     cause_words,
     extent,
     kinds_told,
@@ -252,7 +253,7 @@ def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
         numbers = [count(sum(member.count for member in members)) for members in (group.a, group.b)]
         label = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
         told = Text.assemble(label, (f"\n{clipped_before(place, NAME)}", "dim") if place else "")
-        drawn.add_row(told, Text(group.kind), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
+        drawn.add_row(told, Text(became(group)), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
     note = "\n".join(
         f"{group_label(group)}: {printable(' '.join(group.evidence))}"
         for group in comparison.groups[:limit]

@@ -22,15 +22,24 @@ CAUSES = {
     "unattributed": ("unattributed", "the recording does not say"),
 }
 
+#: docs/kinds.md has the rules.
 KINDS = {
-    "unchanged": "the same kernel, as often, on both sides",
-    "fused": "several kernels became fewer",
-    "substituted": "done by other kernels",
-    "defused": "one library kernel became several",
-    "eliminated": "gone from B",
-    "added": "new in B",
-    "unmatched": "could not be matched",
+    "unchanged": "the same kernels, as often, on inputs of the same sizes and types",
+    "fused": "fewer kernels do it, or as many of which Inductor wrote one",
+    "substituted": "a library kernel became another one or a template, or has other inputs",
+    "defused": "more kernels do it: one became several, or needs others beside it",
+    "eliminated": "gone from B, on evidence",
+    "added": "new in B, on evidence",
+    "unmatched": "no counterpart was found, which is no proof that there is none",
 }
+
+#: Marks a group that was not linked kernel by kernel.
+INEXACT = "\N{ALMOST EQUAL TO}"
+
+
+def became(group: KernelGroup) -> str:
+    """What became of a group's kernels, marked where they were linked by elimination."""
+    return group.kind if group.exact or group.kind == "unmatched" else f"{group.kind} {INEXACT}"
 
 
 #: How a group was told, and how far that goes.

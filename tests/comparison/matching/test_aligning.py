@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sequences import attention, batched, eager, make_sequence, product, triton
+from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
 
 from tracekit.comparison.matching import align, check_partition, lacks_operators, lend_operators
 from tracekit.model.sequence import Activity, Sequence
@@ -68,10 +68,84 @@ def test_attention_made_of_two_products_is_found_with_its_softmax() -> None:
     assert cells(b, a) == {(0,): (0,), (1, 2, 3, 4): (1,), (5,): (2,)}
 
 
-def test_a_kernel_of_one_side_alone_is_no_match() -> None:
-    a = [product(64, 64, 64, call=0), eager("erfinv", (64, 64), call=1), product(16, 64, 64, call=2)]
-    b = [product(64, 64, 64, call=0), product(16, 64, 64, call=1)]
-    assert cells(a, b)[1,] == ()
+def ways(a: list[Activity], b: list[Activity]) -> dict[tuple[tuple[int, ...], tuple[int, ...]], str]:
+    return {(cell.a, cell.b): cell.how for cell in align(make_sequence(a), make_sequence(b))}
+
+
+FIRST, MIDDLE, LAST = product(64, 64, 64, call=0), product(32, 64, 64, call=2), product(16, 64, 64, call=9)
+
+
+def test_a_kernel_between_matched_ones_that_nothing_on_the_other_side_could_do_is_gone() -> None:
+    a, b = [FIRST, eager("erfinv", (64, 64), call=1), LAST], [FIRST, LAST]
+    assert ways(a, b)[(1,), ()] == "anchors"
+    assert ways(b, a)[(), (1,)] == "anchors"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "alone"),
+    [
+        # Its neighbour has no partner either: what is around it is not known.
+        ([FIRST, eager("erfinv", (64, 64), call=1), product(8, 8, 8, call=2)], [FIRST, LAST], ((1,), ())),
+        # A kernel nearby names the operator, though it knows no tensor of that size.
+        (
+            [FIRST, eager("erfinv", (7,), call=1), MIDDLE, eager("add", (64, 64), call=3), LAST],
+            [FIRST, MIDDLE, triton("add_erfinv", (64, 64), call=3), LAST],
+            ((1,), ()),
+        ),
+        # Something is left on the other side: it may be that.
+        (
+            [FIRST, make_activity("Memcpy DtoD", "memcpy", "clone>copy_", ((64, 64),), 1), LAST],
+            [FIRST, triton("zeros_like", (64, 64), call=1), LAST],
+            ((1,), ()),
+        ),
+        # No operator is known: there is nothing that another kernel could name.
+        ([FIRST, Activity("mystery", "other", 10.0, None), LAST], [FIRST, LAST], ((1,), ())),
+        # A product does not vanish because nobody has its size.
+        ([FIRST, product(4, 4, 4, call=1), LAST], [FIRST, LAST], ((1,), ())),
+    ],
+)
+def test_want_of_a_partner_alone_is_no_evidence_that_work_is_gone(
+    a: list[Activity], b: list[Activity], alone: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    assert ways(a, b)[alone] == "unmatched"
+
+
+def test_work_of_a_library_call_that_has_no_partner_is_unmatched_with_it() -> None:
+    call = product(8, 8, 8, call=1)
+    bias = make_activity("vectorized_add", "pointwise", "linear>add_", ((8, 8),), 1)
+    assert ways([FIRST, call, bias, LAST], [FIRST, LAST])[(1, 2), ()] == "unmatched"
+
+
+def test_what_is_left_of_both_sides_in_one_place_is_matched_by_elimination_and_says_so() -> None:
+    a = [FIRST, eager("erfinv", (64, 64), call=1), LAST]
+    b = [FIRST, triton("mystery", (64, 64), call=1), LAST]
+    found = {cell.a: (cell.b, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
+    assert found == {(0,): ((0,), True), (1,): ((1,), False), (2,): ((2,), True)}
+
+
+def test_products_of_other_sizes_that_were_paired_by_place_are_no_exact_match() -> None:
+    a, b = [FIRST, product(60, 64, 64, call=1), LAST], [FIRST, product(63, 64, 64, call=1), LAST]
+    found = {cell.a: (cell.b, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
+    assert found[1,] == ((1,), False)
+
+
+def test_equal_products_told_by_names_alone_may_be_paired_wrongly_and_that_is_said() -> None:
+    """Without operators two products of different work that run the same kernel cannot be told apart."""
+    small, large = product(16, 64, 64, call=0), product(64, 64, 4096, call=1)
+    a, b = make_sequence([small, large]), make_sequence(without_operators([large, small]), "none")
+    found = align(a, b)
+    assert [(cell.a, cell.b) for cell in found] == [((0,), (0,)), ((1,), (1,))]
+    assert {(cell.how, cell.exact) for cell in found} == {("names", False)}
+    assert {(cell.a, cell.b): cell.exact for cell in align(a, make_sequence([large, small]))} == {
+        ((0,), (1,)): True,
+        ((1,), (0,)): True,
+    }
+
+
+def test_by_names_alone_nothing_is_said_to_be_gone() -> None:
+    a = [FIRST, eager("erfinv", (64, 64), call=1), LAST]
+    found = align(make_sequence(a), make_sequence(without_operators([FIRST, LAST]), "none"))
+    assert [(cell.b, cell.how) for cell in found if cell.a == (1,)] == [((), "unmatched")]
 
 
 def test_a_kernel_and_the_reduction_of_its_parts_are_one_product() -> None:

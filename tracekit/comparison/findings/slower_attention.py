@@ -39,12 +39,7 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
         code="slower_attention",
         severity="warning",
         title=f"Attention takes {after_us / before_us:.1f} times as long",
-        evidence=" ".join(
-            (
-                f"It took {duration(before_us)} and takes {duration(after_us)} a step ({worst.label}).",
-                *worst.evidence,
-            )
-        ),
+        evidence=" ".join((f"It took {duration(before_us)} and takes {duration(after_us)}.", *worst.evidence)),
         saving_us=lost_us,
         advice=None,
     )

@@ -37,8 +37,8 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
     """Pairs in order of A. Anchors without a partner are in none."""
     one, other = ([i for i, unit in enumerate(side) if unit.kind] for side in (a, b))
     by_size = _sizes_known(a, one) and _sizes_known(b, other)
-    pairs = _pair(_keys(a, one, by_size), _keys(b, other, by_size))
     a_kinds, b_kinds = _kinds(a, one, by_size), _kinds(b, other, by_size)
+    pairs = _pair(a_kinds, b_kinds) if by_size else _pair_by_names(a, b, one, other)
     defused = _taken_apart(a_kinds, b_kinds, pairs)
     fused = [(parts, j) for j, parts in _taken_apart(b_kinds, a_kinds, _turned(pairs))]
     a_taken = {i for i, _ in pairs} | {i for i, _ in defused} | {i for parts, _ in fused for i in parts}
@@ -54,11 +54,16 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
     return tuple(sorted(ties, key=lambda tie: tie.a))
 
 
-def _keys(units: Sequence[Unit], anchors: list[int], by_size: bool) -> list[Key]:
-    """What is the same on both sides: the sizes, or the library kernel itself where those are not known."""
-    if by_size:
-        return _kinds(units, anchors, by_size)
-    return [(units[i].kind, tuple(name for name in units[i].signature.names if not is_helper(name))) for i in anchors]
+def _pair_by_names(a: Sequence[Unit], b: Sequence[Unit], one: list[int], other: list[int]) -> list[tuple[int, int]]:
+    """Where sizes are not known: calls of the same kernels with the same helpers, then of the same library kernels."""
+    pairs = _pair([(a[i].signature.names,) for i in one], [(b[j].signature.names,) for j in other])
+    a_taken, b_taken = {i for i, _ in pairs}, {j for _, j in pairs}
+    left = [i for i in range(len(one)) if i not in a_taken], [j for j in range(len(other)) if j not in b_taken]
+    return sorted([*pairs, *_moved([_main(a[i]) for i in one], [_main(b[j]) for j in other], pairs, *left)])
+
+
+def _main(unit: Unit) -> Key:
+    return unit.kind, tuple(name for name in unit.signature.names if not is_helper(name))
 
 
 def _kinds(units: Sequence[Unit], anchors: list[int], by_size: bool) -> list[Key]:

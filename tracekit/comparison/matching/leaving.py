@@ -66,8 +66,8 @@ def find_alone(pairing: Pairing) -> Alone:
 
 
 def _matched(pairing: Pairing) -> tuple[set[int], set[int]]:
-    """Units of each side that have a partner on the other."""
-    both = [(plain, fused) for plain, fused, _ in pairing.groups() if plain and fused]
+    """Units of each side that have a partner on the other, and not by elimination."""
+    both = [(plain, fused) for plain, fused, exact in pairing.groups() if plain and fused and exact]
     return {i for plain, _ in both for i in plain}, {j for _, fused in both for j in fused}
 
 

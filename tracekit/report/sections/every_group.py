@@ -12,7 +12,7 @@ from tracekit.report.places import distinct_places
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Name
-from tracekit.report.words import kinds_told, ways_told
+from tracekit.report.words import became, kinds_told, ways_told
 
 #: Groups with a row of their own, so that the page stays small; the rest are in one line.
 MOST_ROWS = 500
@@ -92,7 +92,7 @@ def _row(number: int, group: KernelGroup, place: str) -> GroupRow:
         number=number,
         label=group_label(group),
         place=place,
-        kind=group.kind,
+        kind=became(group),
         how=group.how,
         figures=(
             *(Figure(count(each), each) for each in counts),

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.comparison import Comparison, Coverage, GroupMember, KernelGroup
 from tracekit.model.rates import Rates
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.numbers import MISSING, count, duration, duration_change, percent, size
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
-from tracekit.report.words import kinds_told, legend, shared_scope, ways_told
+from tracekit.report.words import INEXACT, became, kinds_told, legend, shared_scope, ways_told
 
+#: Smaller shares of GPU time are not told.
+LEAST_SHARE = 0.0005
 #: Modules and lines named of one group.
 MOST_PLACES = 4
 
@@ -52,16 +54,26 @@ def _legend(groups: Iterable[KernelGroup]) -> str:
 def group_note(comparison: Comparison) -> str:
     """That the groups are a partition, how they were told, and how much of each side's time was matched."""
     note = f"Every kernel and copy of both sides is in exactly one group. {_told_by(comparison)}"
-    if comparison.coverage is None:
-        return note
-    a, b = comparison.coverage.a_time_matched, comparison.coverage.b_time_matched
-    return f"{note} Matched: {percent(a)} of A's GPU time, {percent(b)} of B's."
+    inexact = any(not group.exact for group in comparison.groups if group.kind != "unmatched")
+    note += f" {INEXACT}: linked by elimination or by names alone, not kernel by kernel." if inexact else ""
+    return f"{note} {_covered(comparison.coverage)}" if comparison.coverage else note
+
+
+def _covered(coverage: Coverage) -> str:
+    """How much of the GPU time was matched, how much of it by elimination, and how much is known to stand alone."""
+    matched = f"Matched: {percent(coverage.a_time_matched)} of A's GPU time, {percent(coverage.b_time_matched)} of B's"
+    shares = (
+        (f"{INEXACT}", coverage.a_time_inexact, coverage.b_time_inexact),
+        ("gone or new", coverage.a_time_alone, coverage.b_time_alone),
+    )
+    more = (f"{what} {percent(a)} and {percent(b)}" for what, a, b in shares if max(a, b) >= LEAST_SHARE)
+    return "; ".join((matched, *more)) + "."
 
 
 def _told_by(comparison: Comparison) -> str:
     ways = {group.how for group in comparison.groups}
     if "names" in ways:
-        return "Groups are told by names, or by family only."
+        return "Groups are told by names and order, or by family only, which can pair equal kernels wrongly."
     lent = {
         side.label: BORROWED[side.sequence.operators]
         for side in (comparison.a, comparison.b)
@@ -96,7 +108,7 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
             Column("Change"),
         ),
         rows=tuple(
-            (group_label(group), group.kind, " ".join(group.evidence), duration_change(group.delta_us))
+            (group_label(group), became(group), " ".join(group.evidence), duration_change(group.delta_us))
             for group in told
         ),
     )
@@ -149,7 +161,7 @@ def _row(group: KernelGroup, place: str) -> tuple[str | Name, ...]:
     return (
         kernel_name(group.label) if group.kind == "unchanged" else group_label(group),
         clipped_before(place, 60) or MISSING,
-        group.kind,
+        became(group),
         group.how,
         count(_count(group.a)),
         count(_count(group.b)),
