@@ -19,6 +19,16 @@ def test_workloads_are_listed_with_the_options_that_not_every_one_has() -> None:
     takes = {entry["name"]: entry["takes"] for entry in json.loads(result.stdout)["workloads"]}
     assert takes == {
         "flux": ["height", "width", "steps", "prompt", "pretrained"],
+        "qwen2.5-vl": [
+            "height",
+            "width",
+            "prompt",
+            "pretrained",
+            "max_new_tokens",
+            "use_fast",
+            "cache",
+            "phase",
+        ],
         "vit": ["pretrained"],
         "causal-lm": ["pretrained"],
         "mlp": [],

@@ -13,5 +13,14 @@ def profile_command(settings: Settings, *, mode: str) -> str:
     words += ["--dtype", settings.dtype, "--scope", settings.scope, "--batch-size", str(settings.batch_size)]
     for option, value in (("--height", settings.height), ("--width", settings.width), ("--steps", settings.steps)):
         words += [option, str(value)] if value is not None else []
+    words += _generation(settings)
     words += ["--pretrained", settings.pretrained] if settings.pretrained else []
     return shlex.join(words)
+
+
+def _generation(settings: Settings) -> list[str]:
+    asked = settings.generation
+    if asked is None:
+        return []
+    words = ["--phase", asked.phase, "--max-new-tokens", str(asked.max_new_tokens), "--cache", asked.cache]
+    return [*words, "--use-fast" if asked.fast_processor else "--no-use-fast"]

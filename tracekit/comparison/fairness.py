@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
+from tracekit.model.generation import Generation
 from tracekit.model.run import Environment, Settings
 
 #: What makes two runs different work, and how it is called. The mode, scope and the like are what is being compared.
@@ -19,6 +20,8 @@ WORK = {
     "width": "width",
     "steps": "denoising steps",
 }
+
+GENERATION = {"phase": "phase", "max_new_tokens": "new tokens", "cache": "cache"}
 
 MACHINE = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA version", "cpu": "CPU", "python": "Python"}
 
@@ -59,7 +62,9 @@ def _missing_gpu(a: Side, b: Side) -> Iterator[str]:
             yield f"{side.label} ran on {len(side.analysis.devices)} GPUs: figures are sums, and no waterfall is drawn."
 
 
-def _differences(a: Settings | Environment, b: Settings | Environment, fields: dict[str, str]) -> Iterator[str]:
+def _differences(
+    a: Settings | Environment | Generation, b: Settings | Environment | Generation, fields: dict[str, str]
+) -> Iterator[str]:
     for field, word in fields.items():
         one, other = getattr(a, field), getattr(b, field)
         if one != other:
@@ -73,6 +78,8 @@ def _shown(value: object) -> str:
 def _other_work(a: Side, b: Side) -> Iterator[str]:
     if a.settings and b.settings:
         yield from _differences(a.settings, b.settings, WORK)
+        if a.settings.generation and b.settings.generation:
+            yield from _differences(a.settings.generation, b.settings.generation, GENERATION)
 
 
 def _other_machine(a: Side, b: Side) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.generation import Generation
+
 FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
 
@@ -29,6 +31,7 @@ class Settings:
     pretrained: str | None
     seed: int
     iterations: int
+    generation: Generation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.causal_lm_info import CAUSAL_LM
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.mlp_info import MLP
+from tracekit.workloads.qwen_vl_info import QWEN_VL
 from tracekit.workloads.vit_info import VIT
 
 #: `build(request, size, device, progress)`, in a workload's own file.
 Builder = Callable[[Request, str, str, Progress], BuiltWorkload]
 
-WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX, VIT, CAUSAL_LM, MLP)
+WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX, QWEN_VL, VIT, CAUSAL_LM, MLP)
 
 
 def all_workloads() -> tuple[WorkloadInfo, ...]:
