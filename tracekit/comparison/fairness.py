@@ -23,6 +23,8 @@ WORK = {
 
 GENERATION = {"phase": "phase", "max_new_tokens": "new tokens", "cache": "cache"}
 
+Compared = Settings | Environment | Generation
+
 MACHINE = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA version", "cpu": "CPU", "python": "Python"}
 
 CPU_RUN = (
@@ -62,9 +64,7 @@ def _missing_gpu(a: Side, b: Side) -> Iterator[str]:
             yield f"{side.label} ran on {len(side.analysis.devices)} GPUs: figures are sums, and no waterfall is drawn."
 
 
-def _differences(
-    a: Settings | Environment | Generation, b: Settings | Environment | Generation, fields: dict[str, str]
-) -> Iterator[str]:
+def _differences(a: Compared, b: Compared, fields: dict[str, str]) -> Iterator[str]:
     for field, word in fields.items():
         one, other = getattr(a, field), getattr(b, field)
         if one != other:

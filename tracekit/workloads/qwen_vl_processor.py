@@ -63,8 +63,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """The model's inputs, on the CPU, and the median wall times of the two steps that made them. `vision_info_us` is None
-    where process_vision_info could not be had."""
+    """The model's inputs, on the CPU, and the median wall times of the two steps that made them. `vision_info_us` is
+    None where process_vision_info could not be had."""
 
     inputs: Any
     vision_info_us: float | None
@@ -90,8 +90,8 @@ def choose_fast(asked: bool | None) -> bool:
     there = bool(is_torchvision_available())
     if asked and not there:
         raise TracekitError(
-            "the fast processor is torchvision's, which is not installed: install the build of torchvision that goes with"
-            " this torch, or leave --use-fast out"
+            "the fast processor is torchvision's, which is not installed: install the build of torchvision that goes"
+            " with this torch, or leave --use-fast out"
         )
     return there if asked is None else asked
 
