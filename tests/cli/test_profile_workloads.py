@@ -36,3 +36,18 @@ def test_options_a_workload_has_not_are_one_line_before_anything_is_loaded(tmp_p
     assert found.returncode == 1
     assert found.stderr == f"error: {name} has no --height and no --steps: leave them out\n"
     assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.slow
+def test_a_decoding_step_of_qwen_is_one_graph_and_told_as_a_phase(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    options = ("--compiled", "--phase", "decode", "--cache", "static", "--iterations", "5", "--json", "-")
+    found = tracekit("profile", "qwen2.5-vl", *options, folder=tmp_path, CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1")
+    assert found.returncode == 0, found.stderr
+    run = store.load(tmp_path / "traces" / "qwen2.5-vl-compiled-decode-static")
+    assert run.settings.generation is not None
+    assert (run.settings.generation.phase, run.settings.generation.cache) == ("decode", "static")
+    facts = run.forms[1].compilation
+    assert facts is not None
+    assert (facts.graphs, facts.graph_breaks, facts.during_timing) == (1, 0, 0)
+    assert "decode, static cache" in found.stderr

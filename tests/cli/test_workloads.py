@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from click.testing import CliRunner
+from tests.cli.runs import tracekit
 
 from tracekit.cli.main import main
 
@@ -17,12 +19,17 @@ def test_every_workload_is_listed_with_its_sizes_and_scopes() -> None:
 def test_workloads_are_listed_with_the_options_that_not_every_one_has() -> None:
     result = CliRunner().invoke(main, ["workloads", "--json", "-"])
     takes = {entry["name"]: entry["takes"] for entry in json.loads(result.stdout)["workloads"]}
-    assert takes == {
-        "flux": ["height", "width", "steps", "prompt", "pretrained"],
-        "vit": ["pretrained"],
-        "causal-lm": ["pretrained"],
-        "mlp": [],
-    }
+    assert takes["flux"] == ["height", "width", "steps", "prompt", "pretrained"]
+    assert takes["vit"] == takes["causal-lm"] == takes["whisper"] == ["pretrained"]
+    assert takes["mlp"] == takes["sdxl"] == []
+    assert {"max_new_tokens", "use_fast", "cache", "phase"} < set(takes["qwen2.5-vl"])
+
+
+def test_the_list_fits_80_columns(tmp_path: Path) -> None:
+    found = tracekit("workloads", folder=tmp_path, COLUMNS="80")
+    assert max(map(len, found.stdout.splitlines())) <= 80
+    for name in ("qwen2.5-vl", "vit", "beit", "mask2former", "deeplabv3-mobilenet", "conditional-detr", "sdxl", "bert"):
+        assert f"\n{name}  " in found.stdout
 
 
 def test_json_has_standard_output_to_itself() -> None:

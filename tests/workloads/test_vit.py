@@ -14,6 +14,7 @@ from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import Component  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import vit  # noqa: E402
+from tracekit.workloads.pictures import draw_images  # noqa: E402
 from tracekit.workloads.sizes import check_request  # noqa: E402
 from tracekit.workloads.vit_info import VIT  # noqa: E402
 
@@ -46,11 +47,11 @@ def test_equal_seeds_give_equal_logits_and_others_do_not() -> None:
 
 
 def test_images_fill_the_range_of_the_published_preprocessor() -> None:
-    images = vit.draw_images(2, 224, seed=0)
+    images = draw_images(2, 224, 224, seed=0)
     assert images.shape == (2, 3, 224, 224)
     assert (images.min(), images.max()) == (-1, 1)
     assert not torch.equal(images[0], images[1])
-    assert torch.equal(images, vit.draw_images(2, 224, seed=0))
+    assert torch.equal(images, draw_images(2, 224, 224, seed=0))
 
 
 def test_the_published_size_has_the_published_parameter_count() -> None:

@@ -9,6 +9,8 @@ import click
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
+CACHES = ("dynamic", "static")
+PHASES = ("generate", "prefill", "decode")
 DTYPES = ("bfloat16", "float16", "float32")
 
 
@@ -27,7 +29,11 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--height", type=click.IntRange(min=1), metavar="N", help="Of the image, pixels.")
 @click.option("--width", type=click.IntRange(min=1), metavar="N", help="Of the image, pixels.")
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Denoising steps in one call.")
-@click.option("--prompt", metavar="TEXT", help="What to draw.")
+@click.option("--prompt", metavar="TEXT", help="What to draw, or to answer.")
+@click.option("--max-new-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens that one call writes.")
+@click.option("--cache", type=click.Choice(CACHES), metavar="KIND", help="Of keys and values: dynamic or static.")
+@click.option("--phase", type=click.Choice(PHASES), metavar="PHASE", help="One call: generate, prefill or decode.")
+@click.option("--use-fast/--no-use-fast", default=None, help="The image processor: torchvision's or PIL's.")
 @click.option(
     "--dtype", type=click.Choice(DTYPES), metavar="DTYPE", help="bfloat16 (default on a GPU), float16, float32."
 )

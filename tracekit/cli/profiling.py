@@ -67,6 +67,7 @@ def profile_workload(plan: Plan) -> None:
 def _run_name(plan: Plan, scope: str) -> str:
     """`flux-eager`, `flux-compiled`, `flux-compiled-reduce-overhead-regional`: the defaults go unnamed."""
     parts: list[str] = [plan.request.workload, plan.forms[-1]]
+    parts += [each for each in (plan.request.phase, plan.request.cache) if each]
     if "compiled" in plan.forms:
         parts += [plan.request.mode] if plan.request.mode != "default" else []
         parts += [scope] if plan.request.scope else []

@@ -20,7 +20,16 @@ def profile_command(settings: Settings, changes: Mapping[str, str] | None = None
     for name in OPTIONS:
         value = changes.get(name, getattr(settings, name))
         words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
+    words += _generation(settings)
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
     return shlex.join([*words, *more])
+
+
+def _generation(settings: Settings) -> list[str]:
+    asked = settings.generation
+    if asked is None:
+        return []
+    words = ["--phase", asked.phase, "--max-new-tokens", str(asked.max_new_tokens), "--cache", asked.cache]
+    return [*words, "--use-fast" if asked.fast_processor else "--no-use-fast"]

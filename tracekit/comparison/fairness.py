@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
+from tracekit.model.generation import Generation
 from tracekit.model.run import Environment, Settings
 from tracekit.numbers import duration
 
@@ -20,6 +21,10 @@ WORK = {
     "width": "width",
     "steps": "denoising steps",
 }
+
+GENERATION = {"phase": "phase", "max_new_tokens": "new tokens", "cache": "cache"}
+
+Compared = Settings | Environment | Generation
 
 MACHINE = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA version", "cpu": "CPU", "python": "Python"}
 #: Settings of torch that choose other kernels. Runs from before they were recorded differ in nothing that is known.
@@ -62,7 +67,7 @@ def _missing_gpu(a: Side, b: Side) -> Iterator[str]:
             yield f"{side.label} ran on {len(side.analysis.devices)} GPUs: figures are sums, and no waterfall is drawn."
 
 
-def _differences(a: Settings | Environment, b: Settings | Environment, fields: dict[str, str]) -> Iterator[str]:
+def _differences(a: Compared, b: Compared, fields: dict[str, str]) -> Iterator[str]:
     for field, word in fields.items():
         one, other = getattr(a, field), getattr(b, field)
         if one != other:
@@ -88,6 +93,8 @@ def find_other_work(a: Side, b: Side) -> Iterator[str]:
 def _other_work(a: Side, b: Side) -> Iterator[str]:
     if a.settings and b.settings:
         yield from _differences(a.settings, b.settings, WORK)
+        if a.settings.generation and b.settings.generation:
+            yield from _differences(a.settings.generation, b.settings.generation, GENERATION)
 
 
 def _other_machine(a: Side, b: Side) -> Iterator[str]:

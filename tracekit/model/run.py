@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracekit.model.compilation import Diagnostics
+from tracekit.model.generation import Generation
 
 FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
@@ -31,6 +32,7 @@ class Settings:
     pretrained: str | None
     seed: int
     iterations: int
+    generation: Generation | None = None
 
 
 @dataclass(frozen=True, slots=True)

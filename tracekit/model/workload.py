@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracekit.model.generation import CacheKind, Phase
 from tracekit.model.run import Component, Settings
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class Request:
     pretrained: str | None = None
     seed: int = 0
     iterations: int | None = None
+    max_new_tokens: int | None = None
+    use_fast: bool | None = None
+    cache: CacheKind | None = None
+    phase: Phase | None = None
 
 
 @dataclass(frozen=True, slots=True)

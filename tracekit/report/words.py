@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tracekit.model.comparison import Comparison, KernelGroup, Side
+from tracekit.model.generation import Generation
 from tracekit.report.numbers import count, duration, times
 
 #: What an idle cause is called, and what it means.
@@ -166,5 +167,13 @@ def subject(side: Side) -> str:
     parts = [settings.workload, f"{settings.size} size", machine(side), settings.dtype, f"batch {settings.batch_size}"]
     parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
     parts += [f"{settings.steps} denoising step{'s' if settings.steps > 1 else ''}"] if settings.steps else []
+    parts += [_generation(settings.generation)] if settings.generation else []
     weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
     return " · ".join([*parts, weights])
+
+
+def _generation(generation: Generation) -> str:
+    cache = f"{generation.cache} cache"
+    if generation.phase == "generate":
+        return f"{generation.max_new_tokens} new token{'s' if generation.max_new_tokens > 1 else ''}, {cache}"
+    return f"{generation.phase}, {cache}"

@@ -14,15 +14,15 @@ from tracekit.errors import TracekitError
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def load_pretrained(kind: Any, source: str, dtype: torch.dtype) -> Any:
-    """`kind.from_pretrained(source)`, a repository's name or a local folder.
+def load_pretrained(kind: Any, source: str, dtype: torch.dtype | None) -> Any:
+    """`kind.from_pretrained(source)`, a repository's name or a local folder. `dtype` is None for what has none.
 
     Raises TracekitError when it cannot be had.
     """
     if not Path(source).is_dir() and not REPOSITORY.fullmatch(source):
         raise TracekitError(f"--pretrained {source} is neither a folder here nor a repository's name (owner/model)")
     try:
-        return kind.from_pretrained(source, torch_dtype=dtype)
+        return kind.from_pretrained(source, **({"torch_dtype": dtype} if dtype else {}))
     except OSError as error:
         # huggingface_hub reports everything that is not there as some OSError, often one wrapped in another.
         raise TracekitError(_advice(source, error)) from None

@@ -8,7 +8,17 @@ from tracekit.model.workload import Request, WorkloadInfo
 GIB = 2**30
 
 #: What one workload has and another has not.
-NOT_EVERYWHERE = ("height", "width", "steps", "prompt", "pretrained")
+NOT_EVERYWHERE = (
+    "height",
+    "width",
+    "steps",
+    "prompt",
+    "pretrained",
+    "max_new_tokens",
+    "use_fast",
+    "cache",
+    "phase",
+)
 
 
 def check_request(info: WorkloadInfo, request: Request) -> None:
@@ -28,7 +38,7 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
 
 def _check_options(info: WorkloadInfo, request: Request) -> None:
     asked = [name for name in NOT_EVERYWHERE if getattr(request, name) is not None]
-    refused = [f"--{name}" for name in asked if name not in info.takes]
+    refused = [f"--{name.replace('_', '-')}" for name in asked if name not in info.takes]
     if refused:
         them = "it" if len(refused) == 1 else "them"
         raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")

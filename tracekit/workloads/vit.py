@@ -16,6 +16,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
+from tracekit.workloads.pictures import draw_images
 from tracekit.workloads.pretrained import load_pretrained
 from tracekit.workloads.settings import fill_in
 from tracekit.workloads.vit_info import VIT
@@ -60,7 +61,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     pixels: int = model.config.image_size
 
     def call_at(other: Request) -> Callable[[], object]:
-        return _make_call(model, draw_images(other.batch_size, pixels, settings.seed).to(device, dtype))
+        images = draw_images(other.batch_size, pixels, pixels, settings.seed)
+        return _make_call(model, images.to(device, dtype))
 
     return BuiltWorkload(
         info=VIT,
@@ -97,16 +99,6 @@ def _load(source: str, dtype: torch.dtype) -> ViTForImageClassification:
     if not isinstance(model, ViTForImageClassification):
         raise TracekitError(f"{source} holds a {type(model).__name__}, which is no ViT: pass a ViT's to --pretrained")
     return model
-
-
-def draw_images(count: int, pixels: int, seed: int) -> torch.Tensor:
-    """Square RGB images from -1 to 1, as the published preprocessor makes them: a blue disc, placed by the seed, before
-    a gradient of red and green. The same on every device."""
-    places = torch.rand(count, 2, 1, 1, generator=torch.Generator().manual_seed(seed)) * 2 - 1
-    line = torch.linspace(-1, 1, pixels)
-    down, across = torch.meshgrid(line, line, indexing="ij")
-    disc = (down - places[:, 0]) ** 2 + (across - places[:, 1]) ** 2 < 0.25
-    return torch.stack((across.expand_as(disc), down.expand_as(disc), disc * 2.0 - 1), dim=1)
 
 
 def _make_call(model: nn.Module, images: torch.Tensor) -> Callable[[], object]:

@@ -10,7 +10,12 @@ from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import MISSING, size
 from tracekit.report.table import Column, Table
 
-SETTINGS = {"batch_size": "batch size", "steps": "denoising steps"}
+SETTINGS = {
+    "batch_size": "batch size",
+    "steps": "denoising steps",
+    "max_new_tokens": "new tokens",
+    "fast_processor": "fast processor",
+}
 
 
 def settings_table(comparison: Comparison) -> Table | None:
@@ -42,6 +47,7 @@ def _settings(side: Side) -> dict[str, str]:
     if settings is None:
         return {}
     fields = msgspec.to_builtins(settings)
+    fields |= fields.pop("generation") or {}
     return {SETTINGS.get(name, name): _shown(value) for name, value in fields.items() if value is not None}
 
 

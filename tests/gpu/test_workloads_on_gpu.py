@@ -1,0 +1,114 @@
+"""One build of every workload on a real GPU, at tiny size: eager twice, and compiled with Inductor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Silent
+from tracekit.model.workload import BuiltWorkload, Request
+from tracekit.workloads import registry
+
+NAMES = [info.name for info in registry.all_workloads()]
+PHASES = [(phase, cache) for phase in ("generate", "prefill", "decode") for cache in ("dynamic", "static")]
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def build(name: str, **asked: Any) -> BuiltWorkload:
+    info = registry.find(name)
+    request = Request(name, **asked)
+    request = replace(request, scope=registry.check_scope(info, request.scope))
+    try:
+        builder = registry.load_builder(info)
+    except TracekitError as error:
+        pytest.skip(str(error))
+    return builder(request, list(info.sizes)[-1], "cuda", Silent())
+
+
+def outputs(found: object) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def compiled_call(workload: BuiltWorkload) -> object:
+    from tracekit.capture.forms import compiled_form
+
+    form = compiled_form(workload)
+    with form.ready():
+        for _ in range(2):
+            form.call()
+        return form.call()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_workload_runs_on_the_gpu(name: str) -> None:
+    import torch
+
+    workload = build(name)
+    assert {p.device.type for _, module in workload.modules for p in module.parameters()} == {"cuda"}
+    workload.call()
+    for each in outputs(workload.call()):
+        assert each.device.type == "cuda"
+        assert torch.isfinite(each.float()).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_workload_compiles_on_the_gpu(name: str) -> None:
+    # In float32, so that rounding cannot hide or feign a difference.
+    workload = build(name, dtype="float32")
+    eager, compiled = outputs(workload.call()), outputs(compiled_call(workload))
+    assert [each.shape for each in compiled] == [each.shape for each in eager]
+    for one, other in zip(eager, compiled, strict=True):
+        assert (one.float() - other.float()).abs().mean() < 0.05 * one.float().abs().mean() + 1e-6
+
+
+@pytest.mark.parametrize(("phase", "cache"), PHASES)
+def test_phases_of_qwen_do_the_same_again_eager_and_compiled(phase: str, cache: str) -> None:
+    import torch
+
+    workload = build("qwen2.5-vl", phase=phase, cache=cache, batch_size=2, dtype="float32")
+    first, second = workload.call(), workload.call()
+    assert isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)
+    assert torch.equal(first, second)
+    again = compiled_call(workload)
+    assert isinstance(again, torch.Tensor)
+    assert again.shape == first.shape
+
+
+@pytest.mark.parametrize("phase", ["generate", "decode"])
+def test_decoding_with_a_static_cache_runs_as_cuda_graphs(phase: str) -> None:
+    import torch
+
+    asked = {"phase": phase, "cache": "static", "mode": "reduce-overhead", "scope": "language", "dtype": "float32"}
+    workload = build("qwen2.5-vl", **asked)
+    eager, compiled = workload.call(), compiled_call(workload)
+    assert isinstance(eager, torch.Tensor) and isinstance(compiled, torch.Tensor)
+    if phase == "decode":
+        assert torch.allclose(eager, compiled, atol=1e-3)
+    else:
+        assert eager.shape == compiled.shape
+
+
+def test_the_published_3b_is_drawn_on_the_gpu_in_seconds() -> None:
+    import time
+
+    import torch
+
+    info = registry.find("qwen2.5-vl")
+    if torch.cuda.mem_get_info()[0] < info.memory_gib["3b"] * 2**30:
+        pytest.skip("not enough GPU memory")
+    start = time.monotonic()
+    request = Request("qwen2.5-vl", scope="model", max_new_tokens=2)
+    workload = registry.load_builder(info)(request, "3b", "cuda", Silent())
+    assert sum(part.parameters for part in workload.components) == 3_754_622_976
+    workload.call()
+    assert torch.cuda.max_memory_allocated() < info.memory_gib["3b"] * 2**30
+    assert time.monotonic() - start < 120

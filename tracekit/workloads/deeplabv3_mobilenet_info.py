@@ -1,0 +1,20 @@
+"""DeepLabV3 with MobileNetV2 as a line of the list."""
+
+from __future__ import annotations
+
+from tracekit.model.workload import WorkloadInfo
+
+DEEPLABV3_MOBILENET = WorkloadInfo(
+    name="deeplabv3-mobilenet",
+    title="DeepLabV3 (MobileNetV2) segmentation: transformers.MobileNetV2ForSemanticSegmentation",
+    module="tracekit.workloads.deeplabv3_mobilenet",
+    sizes={
+        "full": "the published architecture: full width, 513x513",
+        "tiny": "a quarter of the width, for a CPU: 65x65",
+    },
+    memory_gib={"full": 1.0, "tiny": 0.5},
+    scopes={"model": "all of it"},
+    fullgraph=True,
+    extra="profile",
+    takes=("pretrained",),
+)

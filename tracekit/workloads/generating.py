@@ -1,0 +1,150 @@
+"""Writing text with a model, whole or one phase of it: the calls that are measured.
+
+Phases are called with the very arguments that `generate` passes to the model, caught on their way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import Cache, DynamicCache, LogitsProcessor, LogitsProcessorList, StaticCache
+
+from tracekit.model.generation import Generation
+
+#: Modes in which a call's memory is used again once the next iteration is said to begin.
+CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+
+
+class _NextToken(LogitsProcessor):
+    """Says after every token that CUDA graphs may reuse the memory of the one before; changes no logits."""
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        torch.compiler.cudagraph_mark_step_begin()
+        return scores
+
+
+@dataclass(frozen=True)
+class CacheState:
+    """What a cache held at one moment, put back by reference: tokens that came later are forgotten, not erased."""
+
+    cache: Cache
+    tensors: tuple[tuple[Any, torch.Tensor | None, torch.Tensor | None], ...]
+    lengths: tuple[tuple[torch.Tensor, torch.Tensor], ...]
+
+    @classmethod
+    def of(cls, cache: Cache) -> CacheState:
+        # A static layer counts its tokens in a tensor of its own since transformers 5; before, it was told where to
+        # write with every call. A dynamic layer makes new tensors with every token.
+        counters = [getattr(layer, "cumulative_length", None) for layer in cache.layers]
+        return cls(
+            cache,
+            tuple((layer, layer.keys, layer.values) for layer in cache.layers),
+            tuple((each, each.clone()) for each in counters if isinstance(each, torch.Tensor)),
+        )
+
+    def restore(self) -> None:
+        for layer, keys, values in self.tensors:
+            layer.keys, layer.values = keys, values
+        if self.lengths:
+            now, then = zip(*self.lengths, strict=True)
+            torch._foreach_copy_(list(now), list(then))
+
+
+@dataclass
+class _Steps:
+    """The arguments of each forward of one `generate`, and what the cache held before it."""
+
+    arguments: list[dict[str, Any]] = field(default_factory=list)
+    states: list[CacheState] = field(default_factory=list)
+
+    def catch(self, _module: nn.Module, _args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.arguments.append(dict(kwargs))
+        self.states.append(CacheState.of(kwargs["past_key_values"]))
+
+
+def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mode: str) -> Callable[[], object]:
+    """One call of the phase. It gives the tokens, prompts included, or the logits of each last position."""
+    cache = _static_cache(model, inputs, generation) if generation.cache == "static" else None
+    if generation.phase == "generate":
+        return _generate(model, inputs, generation.max_new_tokens, cache, mode)
+    steps = _first_steps(model, inputs, cache)
+    return _prefill(model, steps, cache) if generation.phase == "prefill" else _decode(model, steps)
+
+
+def _static_cache(model: Any, inputs: Mapping[str, Any], generation: Generation) -> StaticCache:
+    """Room for the prompts and all new tokens, made beforehand: memory that a compiled prefill made would be its own,
+    and CUDA graphs cannot keep that."""
+    config = model.config.get_text_config()
+    count, tokens = inputs["input_ids"].shape
+    new = generation.max_new_tokens if generation.phase == "generate" else 2
+    cache = StaticCache(config=config, max_cache_len=tokens + new)
+    cache.early_initialization(
+        batch_size=count,
+        num_heads=config.num_key_value_heads,
+        head_dim=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
+        dtype=model.dtype,
+        device=model.device,
+    )
+    return cache
+
+
+def _written(model: Any, inputs: Mapping[str, Any], tokens: int, cache: Cache | None, **options: Any) -> torch.Tensor:
+    if cache is not None:
+        cache.reset()
+        options["past_key_values"] = cache
+    with torch.no_grad():
+        # transformers would compile the eager form too, where the cache allows it.
+        found: torch.Tensor = model.generate(
+            **inputs, max_new_tokens=tokens, do_sample=False, disable_compile=True, **options
+        )
+    return found
+
+
+def _generate(
+    model: Any, inputs: Mapping[str, Any], tokens: int, cache: Cache | None, mode: str
+) -> Callable[[], object]:
+    # Growing caches are made of what the graphs gave back: their memory must stay theirs until the call ends.
+    marked = mode in CUDA_GRAPH_MODES and cache is not None
+    options = {"logits_processor": LogitsProcessorList([_NextToken()])} if marked else {}
+    return lambda: _written(model, inputs, tokens, cache, **options)
+
+
+def _first_steps(model: Any, inputs: Mapping[str, Any], cache: Cache | None) -> _Steps:
+    steps = _Steps()
+    hook = model.register_forward_pre_hook(steps.catch, with_kwargs=True)
+    try:
+        _written(model, inputs, 2, cache)
+    finally:
+        hook.remove()
+    return steps
+
+
+def _prefill(model: Any, steps: _Steps, cache: Cache | None) -> Callable[[], object]:
+    arguments, state = steps.arguments[0], steps.states[0]
+
+    def call() -> object:
+        if cache is None:
+            arguments["past_key_values"] = DynamicCache(config=model.config.get_text_config())
+        else:
+            state.restore()
+        with torch.no_grad():
+            return model(**arguments).logits[:, -1]
+
+    return call
+
+
+def _decode(model: Any, steps: _Steps) -> Callable[[], object]:
+    arguments, state = steps.arguments[1], steps.states[1]
+
+    def call() -> object:
+        state.restore()
+        with torch.no_grad():
+            return model(**arguments).logits[:, -1]
+
+    # The capture wrote one token beyond the prompts.
+    state.restore()
+    return call

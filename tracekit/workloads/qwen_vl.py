@@ -1,0 +1,281 @@
+"""Qwen2.5-VL, from prompts and images to the tokens of the answers.
+
+Architecture figures are those of the published configuration files of Qwen/Qwen2.5-VL-3B-Instruct and -7B-Instruct.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+from typing import Any
+
+import torch
+from PIL import Image
+from torch import nn
+from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+
+from tracekit.errors import TracekitError
+from tracekit.model.generation import Generation
+from tracekit.model.progress import Progress
+from tracekit.model.run import Component, Settings
+from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
+from tracekit.workloads.generating import make_call
+from tracekit.workloads.pictures import draw_pictures
+from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.qwen_vl_info import QWEN_VL
+from tracekit.workloads.qwen_vl_processor import (
+    FIRST_SPECIAL,
+    SPECIAL,
+    Processed,
+    build_processor,
+    choose_fast,
+    load_processor,
+    process,
+)
+from tracekit.workloads.settings import fill_in
+from tracekit.workloads.weights import random_weights
+
+#: Asked in turn where no prompt is given; of different lengths, so that a batch is padded as users' are.
+PROMPTS = ("Describe this image.", "What is the disc in the picture in front of?", "Which colours are there?")
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """What differs between the sizes; the rest is as published."""
+
+    layers: int
+    width: int
+    heads: int
+    key_value_heads: int
+    feed_forward: int
+    vocabulary: int
+    tied: bool
+    rope_sections: tuple[int, int, int]
+    vision_blocks: int
+    vision_width: int
+    vision_heads: int
+    vision_feed_forward: int
+    full_attention_blocks: tuple[int, ...]
+    pixels: int
+    new_tokens: int
+
+
+PUBLISHED_3B = Architecture(
+    layers=36,
+    width=2048,
+    heads=16,
+    key_value_heads=2,
+    feed_forward=11008,
+    vocabulary=151_936,
+    tied=True,
+    rope_sections=(16, 24, 24),
+    vision_blocks=32,
+    vision_width=1280,
+    vision_heads=16,
+    vision_feed_forward=3420,
+    full_attention_blocks=(7, 15, 23, 31),
+    pixels=448,
+    new_tokens=128,
+)
+PUBLISHED_7B = replace(
+    PUBLISHED_3B,
+    layers=28,
+    width=3584,
+    heads=28,
+    key_value_heads=4,
+    feed_forward=18944,
+    vocabulary=152_064,
+    tied=False,
+)
+SMALL = replace(PUBLISHED_3B, layers=4, vision_blocks=4, full_attention_blocks=(3,), new_tokens=32)
+TINY = replace(
+    PUBLISHED_3B,
+    layers=2,
+    width=64,
+    heads=2,
+    key_value_heads=1,
+    feed_forward=128,
+    rope_sections=(4, 6, 6),
+    vision_blocks=2,
+    vision_width=64,
+    vision_heads=2,
+    vision_feed_forward=128,
+    full_attention_blocks=(1,),
+    pixels=56,
+    new_tokens=4,
+)
+
+ARCHITECTURES = {"7b": PUBLISHED_7B, "3b": PUBLISHED_3B, "small": SMALL, "tiny": TINY}
+
+
+def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """The model and its prompts on `device`, ready to be called. `size` is already chosen; `request.scope` checked.
+
+    Raises TracekitError for pretrained weights that cannot be had, and for a scope that the phase does not run.
+    """
+    settings, generation = _settings(request, size, device)
+    if settings.scope == "visual" and generation.phase == "decode":
+        raise TracekitError("decoding looks at no image, so there is nothing visual to compile: pass another --scope")
+    model, processor = _model_and_processor(request, settings, generation, ARCHITECTURES[size], progress)
+    progress.detail("processing prompts and images")
+    processed = process(processor, *_prompts_and_pictures(settings))
+    inputs = processed.inputs.to(device)
+    return BuiltWorkload(
+        info=QWEN_VL,
+        settings=settings,
+        call=make_call(model, inputs, generation, settings.mode),
+        targets=_targets(model, settings.scope, generation),
+        components=_components(model, settings.scope),
+        notes=_notes(settings, generation, processed),
+        modules=(("model", model),),
+    )
+
+
+def _settings(request: Request, size: str, device: str) -> tuple[Settings, Generation]:
+    architecture = ARCHITECTURES[size]
+    generation = Generation(
+        phase=request.phase or "generate",
+        max_new_tokens=request.max_new_tokens or architecture.new_tokens,
+        cache=request.cache or "dynamic",
+        fast_processor=choose_fast(request.use_fast),
+    )
+    settings = replace(
+        fill_in(QWEN_VL, request, size, device),
+        height=request.height or architecture.pixels,
+        width=request.width or architecture.pixels,
+        generation=generation,
+    )
+    return settings, generation
+
+
+def _model_and_processor(
+    request: Request, settings: Settings, generation: Generation, architecture: Architecture, progress: Progress
+) -> tuple[Any, Any]:
+    dtype: torch.dtype = getattr(torch, settings.dtype)
+    if request.pretrained:
+        progress.detail(f"loading {request.pretrained}")
+        model = load_pretrained(Qwen2_5_VLForConditionalGeneration, request.pretrained, dtype).to(settings.device)
+        processor = load_processor(request.pretrained, fast=generation.fast_processor)
+    else:
+        with random_weights(dtype, settings.device, request.seed):
+            model = _model(architecture)
+        processor = build_processor(fast=generation.fast_processor)
+    model.requires_grad_(False).eval()
+    # Every call writes as many tokens as it is asked for, whatever they are.
+    model.generation_config.eos_token_id = None
+    model.generation_config.pad_token_id = FIRST_SPECIAL
+    return model, processor
+
+
+def _model(architecture: Architecture) -> Qwen2_5_VLForConditionalGeneration:
+    ids = {token: FIRST_SPECIAL + index for index, token in enumerate(SPECIAL)}
+    return Qwen2_5_VLForConditionalGeneration(
+        Qwen2_5_VLConfig(
+            text_config=_text_config(architecture),
+            vision_config=_vision_config(architecture),
+            image_token_id=ids["<|image_pad|>"],
+            video_token_id=ids["<|video_pad|>"],
+            vision_start_token_id=ids["<|vision_start|>"],
+            vision_end_token_id=ids["<|vision_end|>"],
+            tie_word_embeddings=architecture.tied,
+        )
+    )
+
+
+def _text_config(architecture: Architecture) -> dict[str, Any]:
+    return {
+        "num_hidden_layers": architecture.layers,
+        "hidden_size": architecture.width,
+        "num_attention_heads": architecture.heads,
+        "num_key_value_heads": architecture.key_value_heads,
+        "intermediate_size": architecture.feed_forward,
+        "vocab_size": architecture.vocabulary,
+        "max_position_embeddings": 128_000,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": 1_000_000.0,
+        "rope_scaling": {"type": "mrope", "mrope_section": list(architecture.rope_sections)},
+        "use_sliding_window": False,
+        "tie_word_embeddings": architecture.tied,
+    }
+
+
+def _vision_config(architecture: Architecture) -> dict[str, Any]:
+    return {
+        "depth": architecture.vision_blocks,
+        "hidden_size": architecture.vision_width,
+        "num_heads": architecture.vision_heads,
+        "intermediate_size": architecture.vision_feed_forward,
+        "out_hidden_size": architecture.width,
+        "fullatt_block_indexes": list(architecture.full_attention_blocks),
+        "patch_size": 14,
+        "window_size": 112,
+        "tokens_per_second": 2,
+    }
+
+
+def _prompts_and_pictures(settings: Settings) -> tuple[list[str], list[Image.Image]]:
+    assert settings.height and settings.width
+    count = settings.batch_size
+    prompts = [settings.prompt] * count if settings.prompt else list(islice(cycle(PROMPTS), count))
+    return prompts, draw_pictures(count, settings.height, settings.width, settings.seed)
+
+
+def _targets(model: Any, scope: str, generation: Generation) -> tuple[CompileTarget, ...]:
+    if scope == "regional":
+        # A part that the phase never runs would be compiled for nothing, and only ever be called eager.
+        parts = (
+            ("language_model.layers",) if generation.phase == "decode" else ("visual.blocks", "language_model.layers")
+        )
+        return tuple(
+            CompileTarget(f"model.model.{part}.{index}", block)
+            for part in parts
+            for index, block in enumerate(model.model.get_submodule(part))
+        )
+    whole = {
+        "model": CompileTarget("model", model),
+        "language": CompileTarget("model.model.language_model", model.model.language_model),
+        "visual": CompileTarget("model.model.visual", model.model.visual),
+    }
+    return (whole[scope],)
+
+
+def _components(model: Any, scope: str) -> tuple[Component, ...]:
+    def parameters(*modules: nn.Module) -> int:
+        return sum(p.numel() for module in modules for p in module.parameters())
+
+    visual, language = parameters(model.model.visual), parameters(model.model.language_model)
+    # Where embeddings and head are one, they count with the decoder.
+    head = parameters(model) - visual - language
+    blocks = scope in ("model", "regional")
+    parts = (
+        Component("vision tower", visual, compiled=blocks or scope == "visual"),
+        Component("decoder", language, compiled=blocks or scope == "language"),
+    )
+    return (*parts, Component("head", head, compiled=scope == "model")) if head else parts
+
+
+def _notes(settings: Settings, generation: Generation, processed: Processed) -> tuple[str, ...]:
+    count, tokens = processed.inputs["input_ids"].shape
+    what = {
+        "generate": f"writes {generation.max_new_tokens} tokens to each of {count} prompts, greedily, with `generate`",
+        "prefill": f"reads {count} prompts in one forward, to the logits of the token after each",
+        "decode": f"reads one token of each of {count} prompts that are in the cache, to the logits of the next",
+    }[generation.phase]
+    call = (
+        f"One call {what}; a {generation.cache} cache. Prompts are {tokens} tokens long, padding included, each with"
+        f" an image of {settings.height}x{settings.width} drawn here; everything is on the device before the call."
+    )
+    kind = "fast processor (torchvision)" if generation.fast_processor else "slow processor (PIL)"
+    before = (
+        f"process_vision_info before it {processed.vision_info_us / 1e3:.2g} ms"
+        if processed.vision_info_us is not None
+        else "process_vision_info, which needs torchvision and qwen-vl-utils, was left out and would change no image"
+    )
+    processor = (
+        f"The {kind} took {processed.processor_us / 1e3:.2g} ms for all prompts and images on the CPU, {before};"
+        " medians, and no part of the call."
+    )
+    if settings.pretrained:
+        return (call, processor)
+    random = "Weights are random and text was cut into bytes: the answers are noise, the work is the model's own."
+    return (call, processor, random)
