@@ -66,7 +66,20 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
     keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "warnings"]
     assert list(told) == keys
     assert told["schema"] == "tracekit.comparison/1"
-    assert list(told["verdict"]) == ["result", "speedup", "ci95", "noise_floor", "a_wall_us", "b_wall_us"]
+    assert list(told["verdict"]) == [
+        "result",
+        "speedup",
+        "ci95",
+        "noise_floor",
+        "a_wall_us",
+        "b_wall_us",
+        "n",
+        "processes",
+        "basis",
+        "least_change",
+        "block",
+        "stopped",
+    ]
     assert list(told["deltas"]) == ["kernels", "launches", "busy_us", "idle_us"]
     assert list(told["waterfall"]) == ["basis", "a_us", "b_us", "parts", "residual_us"]
     assert list(told["waterfall"]["parts"][0]) == ["kind", "label", "delta_us"]

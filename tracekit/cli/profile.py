@@ -9,6 +9,8 @@ import click
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope")
+PERCENT = click.FloatRange(min=0, min_open=True, max=100)
+SECONDS = click.FloatRange(min=0, min_open=True)
 DTYPES = ("bfloat16", "float16", "float32")
 
 
@@ -34,7 +36,9 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--size", default="auto", metavar="SIZE", help="full, small, tiny or auto: what fits.")
 @click.option("--pretrained", metavar="ID|PATH", help="Real weights instead of random ones.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
-@click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form.")
+@click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form, a fixed number.")
+@click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")
+@click.option("--time-budget", type=SECONDS, metavar="SECONDS", help="But no longer (default 30, on a CPU 3).")
 @click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
@@ -47,6 +51,8 @@ def profile(
     compiled: bool,
     no_baseline: bool,
     no_provenance: bool,
+    target: float | None,
+    time_budget: float | None,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -58,6 +64,7 @@ def profile(
     """
     from tracekit.cli.output import check_output_path, command_line
     from tracekit.cli.profiling import Plan, profile_workload
+    from tracekit.cli.timing import plan_timing
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
 
@@ -73,6 +80,7 @@ def profile(
         json_path=json_path,
         command=command_line(),
         provenance=not no_provenance,
+        timing=plan_timing(asked["iterations"] is not None, target, time_budget),
     )
     profile_workload(plan)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,11 @@ from tracekit import __version__, store
 from tracekit.cli.origins import Origins
 from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.cli.results import report_run
+from tracekit.cli.timing import TimingPlan, stopping_rule
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
+from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request, choose_size
@@ -39,6 +41,7 @@ class Plan:
     json_path: str | None
     command: str
     provenance: bool = True
+    timing: TimingPlan = field(default_factory=TimingPlan)
 
 
 def profile_workload(plan: Plan) -> None:
@@ -153,7 +156,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
 
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
     made = tuple(makers[name](workload) for name in plan.forms)
-    timings = timing.Timings()
+    timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, workload.settings)
     origins = Origins(workload, plan.provenance)
     with failures.out_of_memory_explained(workload.settings.size):
         try:
@@ -162,10 +165,10 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
                     warm = warmup.warm_up(form, progress)
                 run = replace(run, forms=(*run.forms, _unmeasured(form.name, warm)))
                 store.save(run, draft)
-            timing.time_forms(made, workload.settings.iterations, workload.settings.seed, timings, progress)
+            timing.time_forms(made, rule, workload.settings.seed, timings, progress)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
-            run = _with_timings(run, timings)
+            run = _with_timings(run, timings, rule)
             store.save(run, draft)
         for form in made:
             for kind, steps in RECORDINGS:
@@ -189,7 +192,7 @@ def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:
     )
 
 
-def _with_timings(run: Run, timings: timing.Timings) -> Run:
+def _with_timings(run: Run, timings: timing.Timings, rule: StoppingRule) -> Run:
     def timed(form: FormResult) -> FormResult:
         device_us = timings.device_us.get(form.name)
         compilation = form.compilation
@@ -201,6 +204,7 @@ def _with_timings(run: Run, timings: timing.Timings) -> Run:
             device_us=tuple(device_us) if device_us is not None else None,
             peak_memory_bytes=timings.peak_bytes.get(form.name),
             compilation=compilation,
+            timing=timings.of(form.name, rule) if form.name in timings.wall_us else None,
         )
 
     return replace(run, forms=tuple(timed(form) for form in run.forms), order=tuple(timings.order))
