@@ -16,7 +16,7 @@ from tracekit.capture.forms import Form
 from tracekit.capture.stopping import Stopping
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
-from tracekit.model.timing import ControlCall, FormTiming, StoppingRule, StopReason
+from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, StoppingRule, StopReason
 
 #: In one round of so many, one form is called twice: against itself it shows how far equal work seems to differ.
 CONTROL_EVERY = 2
@@ -65,16 +65,32 @@ class Timings:
             self.device_us.setdefault(name, []).append(call.device_us)
 
     def of(self, name: FormName, rule: StoppingRule) -> FormTiming:
-        """How the form was timed, for the manifest. The control of a round that was cut short has no partner."""
+        """How the form was timed, for the manifest."""
         adaptive = rule.rounds is None
-        whole = len(self.wall_us.get(name, ()))
         return FormTiming(
             stopped=self.stopped,
             target=rule.target if adaptive else None,
             budget_seconds=rule.budget_seconds if adaptive else None,
             seconds=self.seconds,
-            controls=tuple(each for each in self.controls.get(name, ()) if each.round < whole),
+            controls=self._controls(name),
         )
+
+    def process(self, name: FormName) -> ProcessTimes:
+        """The form's times as those of a process that repeats another's."""
+        device_us = self.device_us.get(name)
+        return ProcessTimes(
+            wall_us=tuple(self.wall_us.get(name, ())),
+            device_us=tuple(device_us) if device_us is not None else None,
+            controls=self._controls(name),
+            stopped=self.stopped,
+            seconds=self.seconds,
+            during_timing=self.compilations.get(name, 0),
+        )
+
+    def _controls(self, name: FormName) -> tuple[ControlCall, ...]:
+        """The control of a round that was cut short has no partner: it is left out."""
+        whole = len(self.wall_us.get(name, ()))
+        return tuple(each for each in self.controls.get(name, ()) if each.round < whole)
 
 
 def time_forms(

@@ -39,6 +39,10 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form, a fixed number.")
 @click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")
 @click.option("--time-budget", type=SECONDS, metavar="SECONDS", help="But no longer (default 30, on a CPU 3).")
+@click.option(
+    "--repeat-process", "repeats", type=click.IntRange(1, 50), metavar="K", help="Time it in K more processes."
+)
+@click.option("--startup", is_flag=True, help="Start it up in fresh processes: no cache, warm cache.")
 @click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
@@ -53,6 +57,8 @@ def profile(
     no_provenance: bool,
     target: float | None,
     time_budget: float | None,
+    repeats: int | None,
+    startup: bool,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -80,7 +86,7 @@ def profile(
         json_path=json_path,
         command=command_line(),
         provenance=not no_provenance,
-        timing=plan_timing(asked["iterations"] is not None, target, time_budget),
+        timing=plan_timing(asked["iterations"] is not None, target, time_budget, repeats or 0, startup),
     )
     profile_workload(plan)
 

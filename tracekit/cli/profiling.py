@@ -93,6 +93,9 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
         run = _first_manifest(plan, workload, reason)
         store.save(run, draft)
         run = _run_forms(plan, workload, run, draft, progress)
+        if plan.timing.needs_processes:
+            del workload
+            run = _run_processes(plan, request, run, draft, progress)
     return replace(run, notes=(*run.notes, *(f"Warning while it ran: {line}" for line in warned)))
 
 
@@ -178,6 +181,18 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             run = _with_provenance(run, form.name, origins.ask(form, draft, progress))
             store.save(run, draft)
     return replace(run, notes=(*run.notes, *origins.notes))
+
+
+def _run_processes(plan: Plan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
+    """The run with what fresh processes found; they need the device's memory more than this one does by now."""
+    from tracekit.capture import device
+    from tracekit.cli.processes import measure_in_processes
+
+    device.release_memory(run.settings.device)
+    for larger in measure_in_processes(plan.timing, request, run, draft, progress):
+        run = larger
+        store.save(run, draft)
+    return run
 
 
 def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:

@@ -22,13 +22,21 @@ class TimingPlan:
 
     target_percent: float | None = None
     budget_seconds: float | None = None
+    repeats: int = 0
+    startup: bool = False
+
+    @property
+    def needs_processes(self) -> bool:
+        return self.startup or self.repeats > 0
 
 
-def plan_timing(iterations: bool, target_percent: float | None, budget_seconds: float | None) -> TimingPlan:
+def plan_timing(
+    iterations: bool, target_percent: float | None, budget_seconds: float | None, repeats: int, startup: bool
+) -> TimingPlan:
     """The plan. Raises TracekitError where a number of calls was asked for, and a rule to find it too."""
     if iterations and (target_percent is not None or budget_seconds is not None):
         raise TracekitError("--iterations is a fixed number of calls: leave it out, or --target and --time-budget")
-    return TimingPlan(target_percent, budget_seconds)
+    return TimingPlan(target_percent, budget_seconds, repeats, startup)
 
 
 def stopping_rule(plan: TimingPlan, request: Request, settings: Settings) -> StoppingRule:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tracekit.model.rates import Rates, Traffic
     from tracekit.model.run import Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
+    from tracekit.model.startup import BreakEven
     from tracekit.model.timing import StopReason
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
@@ -322,3 +323,4 @@ class Comparison:
     warnings: tuple[str, ...]
     a_bound: Bound | None = None
     b_bound: Bound | None = None
+    break_even: tuple[BreakEven, ...] = ()

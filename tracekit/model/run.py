@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.startup import Startup
 from tracekit.model.timing import FormTiming
 
 FormName = Literal["eager", "compiled"]
@@ -89,7 +90,7 @@ class FormResult:
     calls between two device events; None without a GPU. `warmup_us` are the calls before. `peak_memory_bytes` is of
     timed calls alone; None without a GPU. `provenance` is the file that tells where the form's work came from, relative
     to the run folder; None where nobody asked, or torch could not tell. `timing` is how the timed calls were made; None
-    in runs of older versions.
+    in runs of older versions. `startups` are its starts in fresh processes, where they were asked for.
     """
 
     name: FormName
@@ -101,6 +102,7 @@ class FormResult:
     recordings: tuple[Recording, ...]
     provenance: str | None = None
     timing: FormTiming | None = None
+    startups: tuple[Startup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
