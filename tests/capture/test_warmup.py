@@ -7,7 +7,6 @@ import torch
 
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.forms import compiled_form, eager_form
-from tracekit.capture.timing import Timings, time_forms
 from tracekit.capture.warmup import MOST_CALLS, warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
@@ -78,37 +77,3 @@ def test_compiling_nothing_is_an_error_not_a_result(block: Any) -> None:
     form = compiled_form(make_workload(lambda: module(x), (CompileTarget("block", module),), fullgraph=False))
     with pytest.raises(TracekitError, match="compiled nothing"):
         warm_up(form, Silent())
-
-
-def test_each_round_times_every_form_once_in_an_order_of_its_own(workload: BuiltWorkload) -> None:
-    forms = (eager_form(workload), compiled_form(workload))
-    for form in forms:
-        warm_up(form, Silent())
-    timings = Timings()
-    time_forms(forms, 8, 0, timings, Silent())
-    rounds = [tuple(timings.order[i : i + 2]) for i in range(0, 16, 2)]
-    assert {frozenset(each) for each in rounds} == {frozenset(("eager", "compiled"))}
-    assert len(set(rounds)) == 2, "the order must not always be the same"
-    assert {name: len(walls) for name, walls in timings.wall_us.items()} == {"eager": 8, "compiled": 8}
-    assert timings.compilations == {"eager": 0, "compiled": 0}
-    assert timings.device_us == {}
-
-
-def test_compiling_inside_a_timed_call_is_counted(workload: BuiltWorkload) -> None:
-    timings = Timings()
-    time_forms((compiled_form(workload),), 2, 0, timings, Silent())
-    assert timings.compilations == {"compiled": 1}
-
-
-def test_an_interrupt_keeps_the_calls_that_were_timed(workload: BuiltWorkload) -> None:
-    calls = iter(range(5))
-
-    def call() -> object:
-        if next(calls) == 3:
-            raise KeyboardInterrupt
-        return None
-
-    timings = Timings()
-    with pytest.raises(KeyboardInterrupt):
-        time_forms((eager_form(make_workload(call, ())),), 5, 0, timings, Silent())
-    assert len(timings.wall_us["eager"]) == 3

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.comparison.verdict import bootstrap_interval, find_noise_floor, judge
-from tracekit.model.run import FormName
+from tracekit.comparison.verdict import LEAST_IN_ONE_PROCESS, Pairs, find_noise_floor, judge, unpaired_interval
+from tracekit.model.comparison import Verdict
+from tracekit.model.run import FormName, FormResult
+from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
 
 from ..sides import STEADY, make_form, make_pair, make_side, scaled
 
@@ -20,6 +25,7 @@ def test_a_form_that_takes_two_thirds_of_the_time_is_faster():
     assert verdict.ci95 is not None
     assert verdict.ci95[0] <= 1.5 <= verdict.ci95[1]
     assert warnings == ()
+    assert (verdict.n, verdict.processes, verdict.basis) == (10, 1, "rounds")
 
 
 def test_a_form_that_takes_longer_is_slower():
@@ -43,15 +49,15 @@ def test_a_change_below_the_noise_floor_is_inconclusive_though_every_pair_agrees
 
 def test_drift_that_meets_both_forms_alike_does_not_widen_the_paired_interval():
     drift = np.linspace(1000, 2000, 20)
-    low, high = bootstrap_interval(drift, drift / 1.1, paired=True)
-    assert low == pytest.approx(1.1)
-    assert high == pytest.approx(1.1)
-    unpaired_low, unpaired_high = bootstrap_interval(drift, drift / 1.1, paired=False)
+    verdict, warnings = judge(*make_pair(drift, drift / 1.1), ORDER * 2)
+    assert verdict.ci95 == (pytest.approx(1.1), pytest.approx(1.1))
+    assert any("eager became" in warning and "drifted" in warning for warning in warnings)
+    unpaired_low, unpaired_high = unpaired_interval(drift, drift / 1.1)
     assert unpaired_high - unpaired_low > 0.2
 
 
 def test_a_form_that_never_varies_has_no_noise():
-    assert find_noise_floor(np.full(10, 1000.0)) == 0
+    assert find_noise_floor([Pairs(np.full(10, 1000.0), np.full(10, 1000.0))]) == 0
 
 
 def test_traces_alone_give_no_verdict():
@@ -105,3 +111,80 @@ def test_the_speed_up_lies_in_its_interval_when_one_form_is_a_multiple_of_the_ot
     assert verdict.ci95 is not None
     assert verdict.ci95[0] == pytest.approx(factor)
     assert verdict.ci95[1] == pytest.approx(factor)
+
+
+def test_a_change_that_another_start_could_undo_is_not_called_one_however_sure_it_is():
+    verdict, _ = judge(*make_pair(STEADY, scaled(1 / (1 + LEAST_IN_ONE_PROCESS * 0.9))), ORDER)
+    assert verdict.ci95 is not None and verdict.ci95[0] > 1
+    assert verdict.result == "inconclusive"
+
+
+def test_a_small_change_in_one_process_comes_with_the_advice_to_repeat_it():
+    verdict, warnings = judge(*make_pair(STEADY, scaled(1 / 1.05)), ORDER)
+    assert verdict.result == "faster"
+    assert any("--repeat-process" in warning for warning in warnings)
+
+
+def test_the_noise_floor_is_that_of_the_calls_that_were_made_twice():
+    walls = np.full(12, 1000.0)
+    controls = tuple(ControlCall(round_, 1030.0, None) for round_ in range(1, 12, 2))
+    assert find_noise_floor([Pairs(walls, walls, controls)]) == pytest.approx(0.03)
+    assert find_noise_floor([Pairs(walls, walls, (), controls)]) == pytest.approx(0.03)
+    assert find_noise_floor([Pairs(walls, walls, controls[:4])]) == 0, "four pairs are too few"
+
+
+def repeated(name: FormName, own: float, others: Sequence[float]) -> FormResult:
+    processes = tuple(ProcessTimes(scaled(each), None, (), "asked number", 1.0) for each in others)
+    timing = FormTiming("asked number", None, None, 1.0, (), processes)
+    return replace(make_form(name, scaled(own)), timing=timing)
+
+
+def judge_processes(*compiled: float) -> tuple[Verdict, tuple[str, ...]]:
+    eager = make_side("eager", form=repeated("eager", 1.0, (1.0,) * (len(compiled) - 1)))
+    return judge(eager, make_side("compiled", form=repeated("compiled", compiled[0], compiled[1:])), ORDER)
+
+
+def test_processes_that_disagree_widen_the_interval_beyond_each_ones_own():
+    verdict, _ = judge_processes(1 / 1.05, 1 / 1.01, 1 / 1.08)
+    assert verdict.ci95 is not None
+    assert verdict.ci95[0] < 1 < verdict.ci95[1]
+    assert (verdict.result, verdict.basis, verdict.processes, verdict.n) == ("inconclusive", "processes", 3, 30)
+
+
+def test_processes_that_agree_establish_a_change_too_small_for_one_of_them():
+    assert judge_processes(1 / 1.015)[0].result == "inconclusive"
+    verdict, _ = judge_processes(1 / 1.015, 1 / 1.0155, 1 / 1.0145, 1 / 1.015)
+    assert verdict.result == "faster"
+    assert verdict.speedup == pytest.approx(1.015, rel=1e-3)
+
+
+def test_of_two_processes_it_is_said_that_they_tell_little():
+    _, warnings = judge_processes(1 / 1.2, 1 / 1.21)
+    assert any("Two processes hardly tell" in warning for warning in warnings)
+
+
+def test_a_compilation_in_a_repeat_withholds_the_verdict():
+    eager, compiled = repeated("eager", 1.0, (1.0, 1.0)), repeated("compiled", 0.5, (0.5, 0.5))
+    assert compiled.timing is not None
+    late = replace(compiled.timing.processes[1], during_timing=1)
+    timing = replace(compiled.timing, processes=(compiled.timing.processes[0], late))
+    sides = (make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)))
+    verdict, warnings = judge(*sides, ORDER)
+    assert verdict.result == "inconclusive"
+    assert any("compiled 1 times while timed" in warning for warning in warnings)
+
+
+def test_a_form_that_switches_speeds_alone_cannot_be_told_from_a_change_as_large():
+    switching = np.repeat([1000.0, 1080.0, 1000.0, 1080.0], 10) * np.tile(STEADY, 4) / 1000
+    verdict, warnings = judge(*make_pair(switching, np.tile(STEADY, 4) / 1.03), ORDER * 4)
+    assert verdict.result == "inconclusive"
+    assert any("eager ran at two speeds" in warning for warning in warnings)
+    far, _ = judge(*make_pair(switching, np.tile(STEADY, 4) / 2), ORDER * 4)
+    assert far.result == "faster"
+
+
+def test_speeds_that_both_forms_switch_between_together_do_not_matter():
+    switching = np.repeat([1000.0, 1080.0], 20) * np.tile(STEADY, 4) / 1000
+    verdict, warnings = judge(*make_pair(switching, switching / 1.03), ORDER * 4)
+    assert verdict.result == "faster"
+    assert any("compiled ran at two speeds" in warning for warning in warnings)

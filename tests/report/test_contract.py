@@ -64,10 +64,23 @@ def test_what_is_no_number_is_null(value):
 def test_a_comparison_has_the_keys_of_its_contract_in_order():
     told = json.loads(comparison_json(timed_comparison()))
     keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "warnings"]
-    keys += ["gate", "traffic"]
+    keys += ["gate", "traffic", "break_even"]
     assert list(told) == keys
     assert told["schema"] == "tracekit.comparison/1"
-    assert list(told["verdict"]) == ["result", "speedup", "ci95", "noise_floor", "a_wall_us", "b_wall_us"]
+    assert list(told["verdict"]) == [
+        "result",
+        "speedup",
+        "ci95",
+        "noise_floor",
+        "a_wall_us",
+        "b_wall_us",
+        "n",
+        "processes",
+        "basis",
+        "least_change",
+        "block",
+        "stopped",
+    ]
     assert list(told["deltas"]) == ["kernels", "launches", "busy_us", "idle_us"]
     assert list(told["waterfall"]) == ["basis", "a_us", "b_us", "parts", "residual_us"]
     assert list(told["waterfall"]["parts"][0]) == ["kind", "label", "delta_us", "recorded_delta_us"]

@@ -61,7 +61,7 @@ def test_the_page_begins_with_the_answer():
     text = text_of(page)
     assert "flux · full size · NVIDIA H200 · bfloat16 · batch 1 · 512×512 · 2 denoising steps · random weights" in text
     assert "95 % interval" in text
-    assert "medians of 10 and 10 unprofiled calls" in text
+    assert "10 rounds, an unprofiled call of each form" in text
     assert "Size: full, the largest that fits" in text
     assert "The weights are random." in text
     assert COMMAND in text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -11,8 +13,24 @@ import torch
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
+from tracekit.capture.stopping import Stopping
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
+from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, StoppingRule, StopReason
+
+#: In one round of so many, one form is called twice: against itself it shows how far equal work seems to differ.
+CONTROL_EVERY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CallTime:
+    """One timed call. `device_us` is between two device events, `peak_bytes` the most memory held: None without a
+    GPU."""
+
+    wall_us: float
+    device_us: float | None = None
+    peak_bytes: int | None = None
+    compilations: int = 0
 
 
 @dataclass
@@ -21,31 +39,108 @@ class Timings:
 
     Times are per form, in the order of measurement. `device_us` is between two device events, empty without a GPU.
     `peak_bytes` is the most memory a timed call held. `compilations` counts what was compiled inside timed calls.
+    `controls` are the second calls of one form in a round, in no other list.
     """
 
     wall_us: dict[FormName, list[float]] = field(default_factory=dict)
     device_us: dict[FormName, list[float]] = field(default_factory=dict)
     peak_bytes: dict[FormName, int] = field(default_factory=dict)
     compilations: dict[FormName, int] = field(default_factory=dict)
+    controls: dict[FormName, list[ControlCall]] = field(default_factory=dict)
     order: list[FormName] = field(default_factory=list)
+    stopped: StopReason = "interrupted"
+    seconds: float = 0.0
+
+    def add(self, name: FormName, call: CallTime, control_of: int | None = None) -> None:
+        """Keeps one call; `control_of` is the round of which it is the control."""
+        self.compilations[name] = self.compilations.get(name, 0) + call.compilations
+        if call.peak_bytes is not None:
+            self.peak_bytes[name] = max(self.peak_bytes.get(name, 0), call.peak_bytes)
+        if control_of is not None:
+            self.controls.setdefault(name, []).append(ControlCall(control_of, call.wall_us, call.device_us))
+            return
+        self.wall_us.setdefault(name, []).append(call.wall_us)
+        self.order.append(name)
+        if call.device_us is not None:
+            self.device_us.setdefault(name, []).append(call.device_us)
+
+    def of(self, name: FormName, rule: StoppingRule) -> FormTiming:
+        """How the form was timed, for the manifest."""
+        adaptive = rule.rounds is None
+        return FormTiming(
+            stopped=self.stopped,
+            target=rule.target if adaptive else None,
+            budget_seconds=rule.budget_seconds if adaptive else None,
+            seconds=self.seconds,
+            controls=self._controls(name),
+        )
+
+    def process(self, name: FormName) -> ProcessTimes:
+        """The form's times as those of a process that repeats another's."""
+        device_us = self.device_us.get(name)
+        return ProcessTimes(
+            wall_us=tuple(self.wall_us.get(name, ())),
+            device_us=tuple(device_us) if device_us is not None else None,
+            controls=self._controls(name),
+            stopped=self.stopped,
+            seconds=self.seconds,
+            during_timing=self.compilations.get(name, 0),
+        )
+
+    def _controls(self, name: FormName) -> tuple[ControlCall, ...]:
+        """The control of a round that was cut short has no partner: it is left out."""
+        whole = len(self.wall_us.get(name, ()))
+        return tuple(each for each in self.controls.get(name, ()) if each.round < whole)
 
 
-def time_forms(forms: tuple[Form, ...], iterations: int, seed: int, timings: Timings, progress: Progress) -> None:
-    """Fills `timings` with `iterations` calls of each form.
+def time_forms(
+    forms: tuple[Form, ...],
+    rule: StoppingRule,
+    seed: int,
+    timings: Timings,
+    progress: Progress,
+    *,
+    timed: Callable[[Form], CallTime] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Fills `timings` with calls of each form, round after round, until the rule says stop.
 
-    Each round calls every form once, in an order drawn anew, so that drift of the machine meets both alike.
+    Each round calls every form once, in an order drawn anew, so that drift of the machine meets both alike. Every
+    second round calls one form once more, the forms by turns: the A/A control, a fifth of all calls. `timed` and
+    `clock` are for tests.
     """
-    shuffle = random.Random(seed).shuffle
-    progress.phase("timing", total=iterations * len(forms), still=True)
-    for _ in range(iterations):
-        round_ = list(forms)
-        shuffle(round_)
-        for form in round_:
-            _time_one(form, timings)
+    shuffle, measure = random.Random(seed).shuffle, timed or time_one
+    progress.phase("timing", total=_calls(rule.rounds, len(forms)), still=True)
+    stopping = Stopping(rule, progress.detail)
+    began = clock()
+    for number in itertools.count():
+        calls = _calls_of_round(forms, number)
+        shuffle(calls)
+        for form, is_control in calls:
+            timings.add(form.name, measure(form), number if is_control else None)
             progress.advance()
+        timings.seconds = clock() - began
+        reason = stopping.reason([timings.wall_us[form.name] for form in forms], timings.seconds)
+        if reason:
+            timings.stopped = reason
+            return
 
 
-def _time_one(form: Form, timings: Timings) -> None:
+def _calls_of_round(forms: tuple[Form, ...], number: int) -> list[tuple[Form, bool]]:
+    calls = [(form, False) for form in forms]
+    if len(forms) > 1 and number % CONTROL_EVERY == CONTROL_EVERY - 1:
+        calls.append((forms[number // CONTROL_EVERY % len(forms)], True))
+    return calls
+
+
+def _calls(rounds: int | None, forms: int) -> int | None:
+    if rounds is None:
+        return None
+    return rounds * forms + (rounds // CONTROL_EVERY if forms > 1 else 0)
+
+
+def time_one(form: Form) -> CallTime:
+    """One synchronised call of the form: what it took by the host's clock, and by the device's."""
     gpu = form.device != "cpu"
     if gpu:
         torch.cuda.reset_peak_memory_stats()
@@ -60,10 +155,7 @@ def _time_one(form: Form, timings: Timings) -> None:
             end.record()
         synchronize(form.device)
         wall_us = (time.perf_counter_ns() - start_ns) / 1e3
-    timings.wall_us.setdefault(form.name, []).append(wall_us)
-    timings.compilations[form.name] = timings.compilations.get(form.name, 0) + watch.compilations
-    timings.order.append(form.name)
-    if gpu:
-        timings.device_us.setdefault(form.name, []).append(begin.elapsed_time(end) * 1e3)
-        peak = torch.cuda.max_memory_allocated()
-        timings.peak_bytes[form.name] = max(timings.peak_bytes.get(form.name, 0), peak)
+    if not gpu:
+        return CallTime(wall_us, compilations=watch.compilations)
+    device_us = begin.elapsed_time(end) * 1e3
+    return CallTime(wall_us, device_us, torch.cuda.max_memory_allocated(), watch.compilations)

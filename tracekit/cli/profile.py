@@ -11,6 +11,8 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
 CACHES = ("dynamic", "static")
 PHASES = ("generate", "prefill", "decode")
+PERCENT = click.FloatRange(min=0, min_open=True, max=100)
+SECONDS = click.FloatRange(min=0, min_open=True)
 DTYPES = ("bfloat16", "float16", "float32")
 
 
@@ -40,7 +42,13 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--size", default="auto", metavar="SIZE", help="full, small, tiny or auto: what fits.")
 @click.option("--pretrained", metavar="ID|PATH", help="Real weights instead of random ones.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
-@click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form.")
+@click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form, a fixed number.")
+@click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")
+@click.option("--time-budget", type=SECONDS, metavar="SECONDS", help="But no longer (default 30, on a CPU 3).")
+@click.option(
+    "--repeat-process", "repeats", type=click.IntRange(1, 50), metavar="K", help="Time it in K more processes."
+)
+@click.option("--startup", is_flag=True, help="Start it up in fresh processes: no cache, warm cache.")
 @click.option(
     "--warmup", metavar="SIZE=N,...", help="Warm up at other sizes: batch=1,height=256. A mistake, explained."
 )
@@ -57,6 +65,10 @@ def profile(
     no_baseline: bool,
     no_provenance: bool,
     warmup: str | None,
+    target: float | None,
+    time_budget: float | None,
+    repeats: int | None,
+    startup: bool,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -68,6 +80,7 @@ def profile(
     """
     from tracekit.cli.output import check_output_path, command_line
     from tracekit.cli.profiling import Plan, profile_workload
+    from tracekit.cli.timing import plan_timing
     from tracekit.cli.warming import parse_warmup
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
@@ -85,6 +98,7 @@ def profile(
         command=command_line(),
         provenance=not no_provenance,
         warmup=parse_warmup(warmup) if warmup is not None else None,
+        timing=plan_timing(asked["iterations"] is not None, target, time_budget, repeats or 0, startup),
     )
     profile_workload(plan)
 

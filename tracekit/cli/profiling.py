@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,12 @@ from tracekit.cli.diagnoses import Diagnoses
 from tracekit.cli.origins import Origins
 from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.cli.results import report_run
+from tracekit.cli.timing import TimingPlan, stopping_rule
 from tracekit.cli.warming import warmup_request
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
+from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request, choose_size
@@ -42,6 +44,7 @@ class Plan:
     command: str
     provenance: bool = True
     warmup: dict[str, int] | None = None
+    timing: TimingPlan = field(default_factory=TimingPlan)
 
 
 def profile_workload(plan: Plan) -> None:
@@ -96,6 +99,9 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
         run = _first_manifest(plan, workload, reason)
         store.save(run, draft)
         run = _run_forms(plan, workload, run, draft, progress)
+        if plan.timing.needs_processes:
+            del workload
+            run = _run_processes(plan, request, run, draft, progress)
     return replace(run, notes=(*run.notes, *(f"Warning while it ran: {line}" for line in warned)))
 
 
@@ -160,7 +166,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
     diagnoses = Diagnoses(workload, _warmup(plan, workload), plan.warmup)
     made = tuple(diagnoses.watched(makers[name](workload)) for name in plan.forms)
-    timings = timing.Timings()
+    timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, workload.settings)
     origins = Origins(workload, plan.provenance)
     with failures.out_of_memory_explained(workload.settings.size):
         try:
@@ -170,10 +176,10 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
                 run = diagnoses.added(replace(run, forms=(*run.forms, _unmeasured(form.name, warm))))
                 store.save(run, draft)
             diagnoses.begin("timed")
-            timing.time_forms(made, workload.settings.iterations, workload.settings.seed, timings, progress)
+            timing.time_forms(made, rule, workload.settings.seed, timings, progress)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
-            run = diagnoses.added(_with_timings(run, timings))
+            run = diagnoses.added(_with_timings(run, timings, rule))
             store.save(run, draft)
         diagnoses.begin("later")
         for form in made:
@@ -191,6 +197,18 @@ def _warmup(plan: Plan, workload: BuiltWorkload) -> Request | None:
     return warmup_request(workload.info, plan.request, plan.warmup) if plan.warmup else None
 
 
+def _run_processes(plan: Plan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
+    """The run with what fresh processes found; they need the device's memory more than this one does by now."""
+    from tracekit.capture import device
+    from tracekit.cli.processes import measure_in_processes
+
+    device.release_memory(run.settings.device)
+    for larger in measure_in_processes(plan.timing, request, run, draft, progress):
+        run = larger
+        store.save(run, draft)
+    return run
+
+
 def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:
     return FormResult(
         name=name,
@@ -203,7 +221,7 @@ def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:
     )
 
 
-def _with_timings(run: Run, timings: timing.Timings) -> Run:
+def _with_timings(run: Run, timings: timing.Timings, rule: StoppingRule) -> Run:
     def timed(form: FormResult) -> FormResult:
         device_us = timings.device_us.get(form.name)
         compilation = form.compilation
@@ -215,6 +233,7 @@ def _with_timings(run: Run, timings: timing.Timings) -> Run:
             device_us=tuple(device_us) if device_us is not None else None,
             peak_memory_bytes=timings.peak_bytes.get(form.name),
             compilation=compilation,
+            timing=timings.of(form.name, rule) if form.name in timings.wall_us else None,
         )
 
     return replace(run, forms=tuple(timed(form) for form in run.forms), order=tuple(timings.order))

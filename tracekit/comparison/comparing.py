@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.bound import find_bound
+from tracekit.comparison.break_even import find_break_even
 from tracekit.comparison.cells import evened, find_cells
 from tracekit.comparison.certainty import find_doubts, find_strangers
 from tracekit.comparison.deltas import measure_deltas
@@ -52,6 +53,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         a_bound=find_bound(a, a.sequence),
         b_bound=find_bound(b, b.sequence),
         traffic=total_traffic(groups),
+        break_even=find_break_even(a, b, verdict),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

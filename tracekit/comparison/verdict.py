@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.comparison.compiling_calls import without_compiling
-from tracekit.model.comparison import Side, Verdict
-from tracekit.model.run import FormName
+from tracekit.comparison.steadiness import find_restlessness, unshared_change
+from tracekit.model.comparison import Side, Verdict, VerdictBasis
+from tracekit.model.run import FormName, FormResult
+from tracekit.model.timing import ControlCall
+from tracekit.statistics.blocks import block_length
+from tracekit.statistics.interval import (
+    RESAMPLES,
+    SEED,
+    Interval,
+    interval_of_processes,
+    median_interval,
+    resampled_medians,
+)
 
 #: Fewer calls than this say nothing about spread.
 FEWEST_CALLS = 5
-RESAMPLES = 2000
-SEED = 0
+#: A smaller change than this is not called one, however sure it is: another start of the program differs by as much.
+LEAST_IN_ONE_PROCESS = 0.02
+#: The same where that was measured in several processes.
+LEAST_IN_SEVERAL = 0.01
+#: So few processes and more tell what processes have in common; of two the interval is 9 times as wide as of many.
+ENOUGH_PROCESSES = 3
+#: A larger change than this another start of the program hardly turns around.
+LARGE = 0.1
 
 Result = Literal["faster", "slower", "inconclusive"]
 Times = NDArray[np.float64]
@@ -22,81 +42,185 @@ Times = NDArray[np.float64]
 NOT_TIMED = Verdict("not_timed", None, None, None, None, None)
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """Both sides' calls in one process, round by round, and the controls that were made between them."""
+
+    a_us: Times
+    b_us: Times
+    a_controls: tuple[ControlCall, ...] = ()
+    b_controls: tuple[ControlCall, ...] = ()
+
+    @property
+    def log_ratios(self) -> Times:
+        return np.asarray(np.log(self.a_us / self.b_us))
+
+
 def judge(a: Side, b: Side, order: tuple[FormName, ...]) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict, and what a reader must know of how it was reached.
 
-    The speed-up is the ratio of the median walls. Its interval is a 95 % bootstrap one: rounds are resampled whole when
-    the sides were timed in alternation, each side by itself when not. The noise floor is an A/A control (see
-    `find_noise_floor`).
-    Calls that compiled are left out of all of these, and the result is then inconclusive.
-    Faster or slower needs calls in alternation, an interval that leaves 1 out, and a change beyond the noise floor.
+    In alternation (`order` is not empty) the speed-up is the median over rounds of A's call by B's, with a block
+    bootstrap interval; of several processes the mean of their medians, with Student's t. Not in alternation it is the
+    ratio of the medians, and no verdict follows. Rounds in which a side compiled are left out, and the result is then
+    inconclusive. Faster or slower needs an interval that leaves 1 out and a change
+    beyond the noise floor and beyond what is small (docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
         return NOT_TIMED, ("No unprofiled times of both sides: the traces alone cannot say which side is faster.",)
-    a_us, b_us, interleaved, warnings = _timed_calls(a.form.wall_us, b.form.wall_us, order)
-    a_us, b_us = without_compiling(a, b, a_us, b_us)
+    own = without_compiling(a, b, np.asarray(a.form.wall_us), np.asarray(b.form.wall_us))
+    ends = (float(np.median(own[0])), float(np.median(own[1])))
     recompiled = _recompiled(a, b)
-    warnings += recompiled
-    ends = (float(np.median(a_us)), float(np.median(b_us)))
-    speedup = ends[0] / ends[1]
-    fewest = min(len(a_us), len(b_us))
-    if fewest < FEWEST_CALLS:
-        warnings += (f"Only {fewest} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations).",)
-        return Verdict("inconclusive", speedup, None, None, *ends), warnings
-    ci95 = bootstrap_interval(a_us, b_us, paired=interleaved)
-    noise = max(find_noise_floor(a_us), find_noise_floor(b_us))
-    result: Result = "inconclusive" if recompiled or not interleaved else _decide(speedup, ci95, noise)
-    return Verdict(result, speedup, ci95, noise, *ends), warnings
-
-
-def _timed_calls(
-    a_wall_us: tuple[float, ...], b_wall_us: tuple[float, ...], order: tuple[FormName, ...]
-) -> tuple[Times, Times, bool, tuple[str, ...]]:
-    """The calls that count, whether call k of one side ran beside call k of the other, and warnings."""
-    a_us, b_us = np.asarray(a_wall_us), np.asarray(b_wall_us)
     if not order:
-        warning = "The sides were not timed in alternation: drift of the machine between them counts as a difference."
-        return a_us, b_us, False, (warning,)
-    rounds = min(len(a_us), len(b_us))
-    if len(a_us) == len(b_us):
-        return a_us, b_us, True, ()
-    warning = f"One side has more timed calls than the other; only the first {rounds} rounds, made of both, count."
-    return a_us[:rounds], b_us[:rounds], True, (warning,)
+        verdict, warnings = _judge_apart(a.form, b.form, ends)
+        return verdict, (*warnings, *recompiled)
+    every = _every_process(a.form, b.form, own)
+    warnings = _uneven(a.form, b.form)
+    if len(every[0].a_us) < FEWEST_CALLS:
+        few = f"Only {len(every[0].a_us)} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
+        speedup = math.exp(float(np.median(every[0].log_ratios)))
+        verdict = Verdict("inconclusive", speedup, None, None, *ends, n=len(every[0].a_us), basis="rounds")
+        return verdict, (*warnings, few, *recompiled)
+    verdict = _judge_together(every, ends, withheld=bool(recompiled))
+    verdict = replace(verdict, stopped=b.form.timing.stopped if b.form.timing else None)
+    restless = find_restlessness(a, b)
+    return verdict, (*warnings, *recompiled, *restless, *_of_processes(verdict))
+
+
+def _judge_together(every: tuple[Pairs, ...], ends: tuple[float, float], *, withheld: bool) -> Verdict:
+    within = tuple(median_interval(pairs.log_ratios) for pairs in every)
+    interval = within[0] if len(within) == 1 else interval_of_processes(within)
+    noise = find_noise_floor(every)
+    speedup, ci95 = math.exp(interval.middle), (math.exp(interval.low), math.exp(interval.high))
+    least = LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS
+    least = max(least, *(unshared_change(pairs.a_us, pairs.b_us) for pairs in every))
+    basis: VerdictBasis = "rounds" if len(every) == 1 else "processes"
+    return Verdict(
+        "inconclusive" if withheld else _decide(interval, max(noise, least)),
+        speedup,
+        ci95,
+        noise,
+        *ends,
+        n=sum(len(pairs.a_us) for pairs in every),
+        processes=len(every),
+        basis=basis,
+        least_change=least,
+        block=interval.block,
+    )
+
+
+def _judge_apart(a: FormResult, b: FormResult, ends: tuple[float, float]) -> tuple[Verdict, tuple[str, ...]]:
+    """Sides of different runs: a ratio with an interval that holds if nothing else changed, and no verdict."""
+    warnings = ("The sides were not timed in alternation: drift of the machine between them counts as a difference.",)
+    a_us, b_us, fewest = np.asarray(a.wall_us), np.asarray(b.wall_us), min(len(a.wall_us), len(b.wall_us))
+    if fewest < FEWEST_CALLS:
+        few = f"Only {fewest} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
+        return Verdict("inconclusive", ends[0] / ends[1], None, None, *ends, n=fewest, basis="apart"), (*warnings, few)
+    noise = max(_halves_floor(a_us), _halves_floor(b_us))
+    ci95 = unpaired_interval(a_us, b_us)
+    verdict = Verdict("inconclusive", ends[0] / ends[1], ci95, noise, *ends, n=fewest, processes=1, basis="apart")
+    return verdict, warnings
+
+
+def _every_process(a: FormResult, b: FormResult, times: tuple[Times, Times]) -> tuple[Pairs, ...]:
+    """The run's own process, whose calls that count are `times`, and those that repeated it and made enough calls."""
+    rounds = min(len(times[0]), len(times[1]))
+    whole = len(times[0]) == len(a.wall_us)
+    # Controls are known by the number of their round, which says nothing where rounds are left out.
+    controls = ((form.timing.controls if form.timing and whole else ()) for form in (a, b))
+    own = Pairs(times[0][:rounds], times[1][:rounds], *controls)
+    if not (a.timing and b.timing):
+        return (own,)
+    repeats = []
+    for one, other in zip(a.timing.processes, b.timing.processes, strict=False):
+        rounds = min(len(one.wall_us), len(other.wall_us))
+        if rounds >= FEWEST_CALLS:
+            a_us, b_us = np.asarray(one.wall_us[:rounds]), np.asarray(other.wall_us[:rounds])
+            repeats.append(Pairs(a_us, b_us, one.controls, other.controls))
+    return (own, *repeats)
+
+
+def _uneven(a: FormResult, b: FormResult) -> tuple[str, ...]:
+    if len(a.wall_us) == len(b.wall_us):
+        return ()
+    rounds = min(len(a.wall_us), len(b.wall_us))
+    return (f"One side has more timed calls than the other; only the first {rounds} rounds, made of both, count.",)
 
 
 def _recompiled(a: Side, b: Side) -> tuple[str, ...]:
     return tuple(
-        f"{side.label} compiled {side.form.compilation.during_timing} times while timed: the verdict is withheld."
+        f"{side.label} compiled {count} times while timed: the verdict is withheld."
         for side in (a, b)
-        if side.form and side.form.compilation and side.form.compilation.during_timing
+        if side.form and (count := _compilations(side.form))
     )
 
 
-def _decide(speedup: float, ci95: tuple[float, float], noise: float) -> Result:
-    if ci95[0] > 1 and speedup - 1 > noise:
+def _compilations(form: FormResult) -> int:
+    own = form.compilation.during_timing if form.compilation else 0
+    return own + sum(each.during_timing for each in (form.timing.processes if form.timing else ()))
+
+
+def _of_processes(verdict: Verdict) -> tuple[str, ...]:
+    """What one process, or two, cannot tell."""
+    change = abs(math.log(verdict.speedup)) if verdict.speedup else 0.0
+    alone = (
+        "Measured in one process, and the change is small: where the program's memory and threads come to lie can "
+        "change times by several percent from one start to the next. --repeat-process 4 measures that."
+    )
+    two = "Two processes hardly tell how much processes differ: their interval is wide. --repeat-process 4 makes five."
+    if verdict.processes == 1 and verdict.result != "inconclusive" and change < math.log1p(LARGE):
+        return (alone,)
+    if verdict.processes and 1 < verdict.processes < ENOUGH_PROCESSES:
+        return (two,)
+    return ()
+
+
+def _decide(interval: Interval, least: float) -> Result:
+    if interval.low > 0 and interval.middle > math.log1p(least):
         return "faster"
-    if ci95[1] < 1 and 1 / speedup - 1 > noise:
+    if interval.high < 0 and -interval.middle > math.log1p(least):
         return "slower"
     return "inconclusive"
 
 
-def bootstrap_interval(a_us: Times, b_us: Times, *, paired: bool) -> tuple[float, float]:
-    """The 95 % interval of median(a) / median(b); `paired` resamples call k of both sides together."""
+def unpaired_interval(a_us: Times, b_us: Times) -> tuple[float, float]:
+    """The 95 % interval of median(a) / median(b), each side resampled by itself."""
     random = np.random.default_rng(SEED)
-    a_picks = random.integers(0, len(a_us), (RESAMPLES, len(a_us)))
-    b_picks = a_picks if paired else random.integers(0, len(b_us), (RESAMPLES, len(b_us)))
-    ratios = np.median(a_us[a_picks], axis=1) / np.median(b_us[b_picks], axis=1)
-    low, high = np.percentile(ratios, (2.5, 97.5))
+    medians = [np.median(us[random.integers(0, len(us), (RESAMPLES, len(us)))], axis=1) for us in (a_us, b_us)]
+    low, high = np.percentile(medians[0] / medians[1], (2.5, 97.5))
     return float(low), float(high)
 
 
-def find_noise_floor(wall_us: Times) -> float:
-    """How far a form seems to differ from itself: 0.01 is 1 %.
+def find_noise_floor(every: Sequence[Pairs]) -> float:
+    """How far a form seems to differ from itself: 0.01 is 1 %. Of several processes the largest floor.
 
-    The calls are split into odd and even ones, which drift meets alike, and compared as if they were two forms. What
-    comes back is the 95th percentile of |ratio - 1| over bootstrap resamples of neighbouring pairs. Each half has half
-    the calls, so this errs on the side of a higher floor.
+    The A/A control: both calls of one form in one round, compared as the sides are; what comes back is the 95th
+    percentile of |ratio - 1| over block bootstrap resamples. There is one such pair for two rounds, so it errs on the
+    side of a higher floor. Without controls (runs of older versions, few rounds) the odd and even calls of each form
+    are compared.
     """
+    return max(_floor(pairs) for pairs in every)
+
+
+def _floor(pairs: Pairs) -> float:
+    controls = _control_ratios(pairs)
+    if len(controls) < FEWEST_CALLS:
+        return max(_halves_floor(pairs.a_us), _halves_floor(pairs.b_us))
+    medians = resampled_medians(controls, block_length(controls))
+    return float(np.percentile(np.expm1(np.abs(medians)), 95))
+
+
+def _control_ratios(pairs: Pairs) -> Times:
+    """The logarithm of first by second call of the same form, in the order of the rounds."""
+    both = [
+        (control.round, math.log(wall_us[control.round] / control.wall_us))
+        for wall_us, controls in ((pairs.a_us, pairs.a_controls), (pairs.b_us, pairs.b_controls))
+        for control in controls
+        if control.round < len(wall_us)
+    ]
+    return np.array([ratio for _, ratio in sorted(both)])
+
+
+def _halves_floor(wall_us: Times) -> float:
     pairs = len(wall_us) // 2
     odd, even = wall_us[: 2 * pairs : 2], wall_us[1 : 2 * pairs : 2]
     picks = np.random.default_rng(SEED).integers(0, pairs, (RESAMPLES, pairs))

@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from tracekit.model.rates import Rates, Traffic, TrafficTotal
     from tracekit.model.run import Component, Environment, FormResult, Settings
     from tracekit.model.sequence import Sequence
+    from tracekit.model.startup import BreakEven
     from tracekit.model.timeline import StepTimeline
+    from tracekit.model.timing import StopReason
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
 Basis = Literal["unprofiled", "trace"]
 MatchedBy = Literal["provenance", "anchors", "names", "unmatched"]
 
+
+#: What the interval of a verdict is of: rounds of one process, several processes, or sides that were timed apart.
+VerdictBasis = Literal["rounds", "processes", "apart"]
 
 #: The share by which GPU busy time differs between recordings of the same work (1 to 4 % on an H200).
 BUSY_MOVES = 0.05
@@ -220,10 +225,14 @@ def comparable(a: Side, b: Side) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which side is faster, from unprofiled times only. `speedup` is A's wall over B's; `ci95` its 95 % interval.
+    """Which side is faster, from unprofiled times only. `speedup` is A's wall over B's, `ci95` its 95 % interval, both
+    of calls in the same round (docs/timing.md), so that they need not be exactly the ratio of the medians `a_wall_us`
+    and `b_wall_us`.
 
-    `noise_floor` is how far a form differs from itself when measured twice in this run (0.01 = 1 %). All but `result`
-    are None when a side was not timed; the interval and the floor are None too when it was timed too few times.
+    `noise_floor` is how far a form differs from itself when measured twice in this run (0.01 = 1 %), `least_change`
+    what a change must exceed besides. `n` is how many rounds of all `processes` count, `block` how many neighbouring
+    ones were resampled together. All but `result` are None when a side was not timed; the interval and the floors are
+    None too when it was timed too few times.
     """
 
     result: Literal["faster", "slower", "inconclusive", "not_timed"]
@@ -232,6 +241,12 @@ class Verdict:
     noise_floor: float | None
     a_wall_us: float | None
     b_wall_us: float | None
+    n: int | None = None
+    processes: int | None = None
+    basis: VerdictBasis | None = None
+    least_change: float | None = None
+    block: int | None = None
+    stopped: StopReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,3 +399,4 @@ class Comparison:
     b_bound: Bound | None = None
     gate: Gate | None = None
     traffic: TrafficTotal | None = None
+    break_even: tuple[BreakEven, ...] = ()

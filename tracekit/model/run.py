@@ -7,6 +7,8 @@ from typing import Literal
 
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.generation import Generation
+from tracekit.model.startup import Startup
+from tracekit.model.timing import FormTiming
 
 FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
@@ -14,7 +16,10 @@ RecordingKind = Literal["light", "rich"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user asked for, after defaults were filled in. None: the workload has no such setting."""
+    """What the user asked for, after defaults were filled in. None: the workload has no such setting.
+
+    `iterations` is the number of timed calls of each form that was asked for, or the fewest if none was.
+    """
 
     workload: str
     size: str
@@ -94,7 +99,8 @@ class FormResult:
     `wall_us` are host times around one synchronised call, in the order they were measured. `device_us` are the same
     calls between two device events; None without a GPU. `warmup_us` are the calls before. `peak_memory_bytes` is of
     timed calls alone; None without a GPU. `provenance` is the file that tells where the form's work came from, relative
-    to the run folder; None where nobody asked, or torch could not tell.
+    to the run folder; None where nobody asked, or torch could not tell. `timing` is how the timed calls were made; None
+    in runs of older versions. `startups` are its starts in fresh processes, where they were asked for.
     """
 
     name: FormName
@@ -105,6 +111,8 @@ class FormResult:
     compilation: CompileFacts | None
     recordings: tuple[Recording, ...]
     provenance: str | None = None
+    timing: FormTiming | None = None
+    startups: tuple[Startup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,8 @@ class Component:
 class Run:
     """The manifest of one `tracekit profile`. `status` is incomplete while it runs and after an interrupt.
 
-    `order` names the form of each timed call in the order they ran, so that pairs can be told.
+    `order` names the form of each timed call in the order they ran, so that pairs can be told; control calls are not in
+    it.
     """
 
     schema: Literal["tracekit.run/1"]

@@ -21,6 +21,8 @@ from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
+from tracekit.report.sections.startup import startup_table
+from tracekit.report.sections.timing import certainty_table, process_table, timing_table
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Cell, Name, Table
@@ -75,6 +77,7 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     sides = ((comparison.a, "A"), (comparison.b, "B"))
     yield gate_table(comparison)
     yield overview_table(comparison)
+    yield startup_table(comparison)
     yield waterfall_table(comparison)
     yield family_table(comparison)
     yield group_table(comparison, limit=12)
@@ -89,6 +92,9 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
         yield operator_table(side, letter, limit=10)
         yield gap_table(side, letter, limit=5)
         yield sync_table(side, letter, limit=5)
+    yield certainty_table(comparison)
+    yield timing_table(comparison)
+    yield process_table(comparison)
     yield health_table(comparison)
     yield recording_table(comparison)
     yield component_table(run) if run else None

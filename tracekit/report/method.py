@@ -15,9 +15,26 @@ ALTERNATION = (
 )
 
 SPEED_UP = (
-    "The ratio of the two medians, with its 95 % bootstrap interval (2,000 resamples). The interval holds for this "
-    "process; another start of the program can differ by more. The noise floor compares odd with even calls of the "
-    "same form; a difference smaller than that is not called one."
+    "In each round A's call over B's; the speed-up is the median over the rounds. Its 95 % interval resamples the "
+    "rounds 2,000 times, neighbouring ones together where they are alike. A change counts if the interval leaves 1 out "
+    "and it exceeds the noise floor, 2 % (of three processes or more 1 %), and what one form alone changed its speed "
+    "by (docs/timing.md)."
+)
+
+NOISE_BY_CONTROLS = " The noise floor compares two calls of one form in one round in the same way."
+
+NOISE_BY_HALVES = " The noise floor compares odd with even calls of the same form."
+
+ONE_PROCESS = " The interval holds for this process; another start of the program can differ by more."
+
+SEVERAL_PROCESSES = (
+    " The speed-up here is the mean over the processes, its interval Student's t over them, so that it holds what "
+    "differs from one start of the program to the next."
+)
+
+SPEED_UP_APART = (
+    "The ratio of the two medians, with its 95 % bootstrap interval (2,000 resamples), each side by itself. It holds "
+    "if the machine was the same for both."
 )
 
 BUSY = (
@@ -105,7 +122,7 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
     if comparison.verdict.result != "not_timed":
         yield "Wall time", f"{WALL} {ALTERNATION}" if run and run.order else WALL
     if comparison.verdict.ci95:
-        yield "Speed-up", SPEED_UP
+        yield "Speed-up", _speed_up(comparison)
     if comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None:
         yield "Operators", OPERATORS
     else:
@@ -121,6 +138,19 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
         if comparison.a.timeline and comparison.b.timeline:
             yield "Moment by moment", TIMELINES
     yield "Step", STEP
+
+
+def _speed_up(comparison: Comparison) -> str:
+    if comparison.verdict.basis == "apart":
+        return SPEED_UP_APART
+    forms = (comparison.a.form, comparison.b.form)
+    controlled = any(form.timing.controls for form in forms if form and form.timing)
+    several = comparison.verdict.basis == "processes"
+    return (
+        SPEED_UP
+        + (NOISE_BY_CONTROLS if controlled else NOISE_BY_HALVES)
+        + (SEVERAL_PROCESSES if several else ONE_PROCESS)
+    )
 
 
 def _groups(ways: set[str]) -> str:

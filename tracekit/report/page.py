@@ -33,6 +33,8 @@ from tracekit.report.sections.overview import overview_table, shared_basis
 from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import component_table, environment_table, settings_table
+from tracekit.report.sections.startup import startup_table
+from tracekit.report.sections.timing import certainty_table, process_table, timing_table
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Name, Table
@@ -135,6 +137,8 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
         "gaps": _those(gap_table(*side) for side in sides),
         "syncs": _those(sync_table(*side) for side in sides),
         "operators": _those(operator_table(*side) for side in sides),
+        "startup": startup_table(comparison),
+        "timing": _those(make(comparison) for make in (certainty_table, timing_table, process_table)),
         "recording": recording_table(comparison),
         "health": health_table(comparison),
         "components": component_table(run) if run else None,

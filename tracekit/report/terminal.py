@@ -23,6 +23,7 @@ from tracekit.report.sections.gate import gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.overview import overview_table
+from tracekit.report.sections.startup import break_even_sentence
 from tracekit.report.sections.waterfall import part_labels, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
 from tracekit.report.words import (
@@ -89,6 +90,8 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts: list[RenderableType] = [Text(printable(subjects(comparison)), style="dim"), Text()]
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
+    pays = break_even_sentence(comparison)
+    parts += [Text(pays)] if pays else []
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
     parts += _gate(comparison)
     parts += _health([each for each in health if each.severity == "error"])

@@ -127,7 +127,7 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call, {times(verdict.speedup)}"
     if verdict.ci95:
         text += f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})"
-    text += f"; medians of {_calls(comparison.a)} and {_calls(comparison.b)} unprofiled calls"
+    text += f"; {_what_was_timed(comparison)}"
     if verdict.noise_floor is not None:
         text += f"; a form differs from itself by up to {_roughly(verdict.noise_floor)} here"
     return text + "."
@@ -136,6 +136,25 @@ def verdict_evidence(comparison: Comparison) -> str | None:
 def _roughly(share: float) -> str:
     """One figure: more would be false precision for an estimate of noise."""
     return f"about {float(f'{share * 100:.1g}'):g} %" if share >= 1e-4 else "less than 0.01 %"
+
+
+#: Why timing stopped, where it was left to it.
+STOPPED = {
+    "target reached": ", stopped when the interval was narrow enough",
+    "budget spent": ", stopped when its time was spent",
+    "most rounds": ", stopped at the most there may be",
+    "interrupted": ", interrupted",
+}
+
+
+def _what_was_timed(comparison: Comparison) -> str:
+    verdict = comparison.verdict
+    if verdict.basis not in ("rounds", "processes"):
+        return f"medians of {_calls(comparison.a)} and {_calls(comparison.b)} unprofiled calls"
+    rounds = f"{count(verdict.n)} rounds, an unprofiled call of each form"
+    if verdict.basis == "processes":
+        return f"{rounds}, in {count(verdict.processes)} processes"
+    return rounds + STOPPED.get(verdict.stopped or "", "")
 
 
 def _calls(side: Side) -> str:

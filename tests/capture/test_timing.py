@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from tests.capture.conftest import make_workload
+from tests.simulated import FakeClock, make_forms
+
+from tracekit.capture.forms import compiled_form, eager_form
+from tracekit.capture.timing import CallTime, Timings, time_forms
+from tracekit.capture.warmup import warm_up
+from tracekit.model.progress import Silent
+from tracekit.model.timing import StoppingRule
+from tracekit.model.workload import BuiltWorkload
+
+
+def asked(rounds: int) -> StoppingRule:
+    return StoppingRule(rounds, 0.01, 30.0, rounds)
+
+
+def test_each_round_times_every_form_once_in_an_order_of_its_own(workload: BuiltWorkload) -> None:
+    forms = (eager_form(workload), compiled_form(workload))
+    for form in forms:
+        warm_up(form, Silent())
+    timings = Timings()
+    time_forms(forms, asked(8), 0, timings, Silent())
+    rounds = [tuple(timings.order[i : i + 2]) for i in range(0, 16, 2)]
+    assert {frozenset(each) for each in rounds} == {frozenset(("eager", "compiled"))}
+    assert len(set(rounds)) == 2, "the order must not always be the same"
+    assert {name: len(walls) for name, walls in timings.wall_us.items()} == {"eager": 8, "compiled": 8}
+    assert timings.compilations == {"eager": 0, "compiled": 0}
+    assert timings.device_us == {}
+
+
+def test_compiling_inside_a_timed_call_is_counted(workload: BuiltWorkload) -> None:
+    timings = Timings()
+    time_forms((compiled_form(workload),), asked(2), 0, timings, Silent())
+    assert timings.compilations == {"compiled": 1}
+
+
+def test_an_interrupt_keeps_the_calls_that_were_timed(workload: BuiltWorkload) -> None:
+    calls = iter(range(5))
+
+    def call() -> object:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return None
+
+    timings = Timings()
+    with pytest.raises(KeyboardInterrupt):
+        time_forms((eager_form(make_workload(call, ())),), asked(5), 0, timings, Silent())
+    assert len(timings.wall_us["eager"]) == 3
+
+
+def until(*, target: float = 0.01, budget: float = 30.0, least: int = 20) -> StoppingRule:
+    return StoppingRule(None, target, budget, least)
+
+
+def run(rule: StoppingRule, *walls_us: float) -> Timings:
+    """Forms whose calls take these times in turn, whatever the form."""
+    times, timings = itertools.cycle(walls_us), Timings()
+    clock = FakeClock(lambda _name: next(times))
+    time_forms(make_forms(), rule, 0, timings, Silent(), timed=clock.timed, clock=clock.seconds)
+    return timings
+
+
+def test_calls_that_agree_stop_at_the_fewest_rounds() -> None:
+    timings = run(until(), 1000.0)
+    assert timings.stopped == "target reached"
+    assert len(timings.wall_us["eager"]) == 20
+    assert timings.seconds == pytest.approx(0.05)
+
+
+def test_calls_that_never_agree_stop_when_the_budget_is_spent() -> None:
+    timings = run(until(budget=1.0), *np.random.default_rng(0).lognormal(8, 1, 997))
+    assert timings.stopped == "budget spent"
+    assert 1.0 <= timings.seconds < 1.2
+
+
+def test_long_calls_stop_at_the_budget_but_not_before_a_verdict_can_be_had() -> None:
+    timings = run(until(budget=1.0), 1e6)
+    assert timings.stopped == "budget spent"
+    assert len(timings.wall_us["eager"]) == 5
+
+
+def test_a_wider_target_needs_fewer_calls() -> None:
+    walls = np.random.default_rng(1).lognormal(8, 0.1, 997)
+    wide, narrow = (len(run(until(target=share), *walls).wall_us["eager"]) for share in (0.05, 0.02))
+    assert wide < narrow
+
+
+def test_calls_of_microseconds_do_not_go_on_for_ever() -> None:
+    timings = run(until(), *np.random.default_rng(2).lognormal(1, 1, 997))
+    assert timings.stopped == "most rounds"
+
+
+def test_an_asked_number_is_kept_however_long_it_takes() -> None:
+    timings = run(asked(50), 1e9)
+    assert timings.stopped == "asked number"
+    assert len(timings.wall_us["compiled"]) == 50
+    assert timings.of("eager", asked(50)).target is None
+
+
+def test_every_second_round_calls_one_form_twice_by_turns_and_keeps_the_second_apart() -> None:
+    timings = run(asked(20), 1000.0)
+    rounds = {name: [each.round for each in controls] for name, controls in timings.controls.items()}
+    assert rounds == {"eager": [1, 5, 9, 13, 17], "compiled": [3, 7, 11, 15, 19]}
+    assert len(timings.order) == 40
+
+
+def test_the_control_of_a_round_that_was_cut_short_is_dropped() -> None:
+    timings = Timings()
+    timings.add("eager", CallTime(1.0))
+    timings.add("eager", CallTime(1.0), control_of=0)
+    timings.add("eager", CallTime(1.0), control_of=1)
+    assert [each.round for each in timings.of("eager", asked(5)).controls] == [0]
+    assert timings.of("eager", asked(5)).stopped == "interrupted"
+
+
+def test_one_form_alone_has_no_control_and_stops_by_its_own_interval() -> None:
+    clock, timings = FakeClock(lambda _name: 1000.0), Timings()
+    time_forms(make_forms()[:1], until(), 0, timings, Silent(), timed=clock.timed, clock=clock.seconds)
+    assert timings.stopped == "target reached"
+    assert timings.controls == {}

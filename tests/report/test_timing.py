@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.sides import STEADY, make_form, make_pair, make_side, scaled
+
+from tracekit.comparison import compare
+from tracekit.model.comparison import Comparison
+from tracekit.model.run import FormName
+from tracekit.model.startup import BreakEven
+from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
+from tracekit.report.markdown import comparison_markdown
+from tracekit.report.method import how_measured
+from tracekit.report.page import comparison_page
+from tracekit.report.sections.startup import break_even_sentence, pays_after, startup_table
+from tracekit.report.sections.timing import certainty_table, process_table, timing_table
+from tracekit.report.words import verdict_evidence
+
+ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
+
+
+def timed(*repeats: float) -> Comparison:
+    """Twice as fast, stopped by its budget, repeated in processes with these factors."""
+    forms = []
+    for name, factor in (("eager", 1.0), ("compiled", 0.5)):
+        processes = tuple(
+            ProcessTimes(scaled(factor * (each if name == "compiled" else 1.0)), None, (), "budget spent", 2.0)
+            for each in repeats
+        )
+        timing = FormTiming("budget spent", 0.01, 30.0, 31.0, (ControlCall(1, 1000.0, None),), processes)
+        form = replace(make_form(name, scaled(factor)), timing=timing, warmup_us=(1e6 * (2 - factor), 1000.0 * factor))
+        forms.append(make_side(name, form=form))
+    return compare(*forms, ORDER)
+
+
+def cells(table) -> dict[str, tuple[str, ...]]:
+    assert table is not None
+    return {row[0]: row[1:] for row in table.rows}
+
+
+def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
+    told = cells(timing_table(timed()))
+    assert told["Stopped because"] == ("the time was spent before the interval was narrow enough",) * 2
+    assert told["Target"] == ("±1 % within 30 s",) * 2
+    assert told["Control calls"] == ("1", "1")
+    assert told["Median by the device's clock"] == ("—", "—")
+
+
+def test_runs_of_older_versions_have_a_verdict_but_do_not_tell_how_they_were_timed():
+    comparison = compare(*make_pair(STEADY, scaled(0.5)), ORDER)
+    assert timing_table(comparison) is None
+    assert cells(certainty_table(comparison))["Rounds"] == ("10",)
+    assert "odd with even" in dict(how_measured(comparison, None))["Speed-up"]
+    assert "two calls of one form in one round" in dict(how_measured(timed(), None))["Speed-up"]
+
+
+def test_the_verdicts_numbers_are_all_there():
+    told = cells(certainty_table(timed()))
+    assert told["Rounds"] == ("10",)
+    assert told["Smallest change that counts besides"] == ("2.00 %",)
+    assert told["Processes"] == ("1",)
+
+
+def test_each_process_has_a_row_where_there_are_several():
+    assert process_table(timed()) is None
+    told = cells(process_table(timed(1.0, 1.25)))
+    assert list(told) == ["the run's own", "1", "2"]
+    assert told["2"][-1] == "1.60×"
+
+
+def test_the_evidence_says_how_many_rounds_and_why_no_more():
+    assert "10 rounds, an unprofiled call of each form, stopped when its time was spent" in str(
+        verdict_evidence(timed())
+    )
+    assert "30 rounds, an unprofiled call of each form, in 3 processes" in str(verdict_evidence(timed(1.0, 1.0)))
+
+
+def test_bare_traces_have_neither_table():
+    bare = compare(make_side("a"), make_side("b"))
+    assert (timing_table(bare), certainty_table(bare), process_table(bare), startup_table(bare)) == (None,) * 4
+
+
+def test_an_estimate_from_the_warm_up_says_that_it_is_one():
+    comparison = timed()
+    table = startup_table(comparison)
+    assert table is not None
+    assert "--startup measures each start" in table.note
+    assert [row[0] for row in table.rows] == ["eager", "compiled, no cache"]
+    assert "by the run's own warm-up" in str(break_even_sentence(comparison))
+
+
+def test_break_even_is_told_in_calls_never_or_not_at_all():
+    each = BreakEven("compiled_no_cache", "fresh_process", 1e6, 1e6, 0.0, 1234.2, (1100.0, 1400.5))
+    assert pays_after(each) == "1,235 calls (1,100 to 1,401)"
+    assert pays_after(replace(each, calls=float("inf"), calls_ci95=None)) == "never"
+    assert pays_after(replace(each, calls=None, calls_ci95=None)) == "—"
+    assert pays_after(replace(each, calls=0.0)) == "the first call"
+
+
+def test_page_and_markdown_show_the_tables():
+    comparison = timed(1.0, 1.0)
+    for text in (comparison_page(comparison), comparison_markdown(comparison)):
+        for caption in ("Starting up", "How sure the verdict is", "How the calls were timed", "Process by process"):
+            assert caption in text

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tracekit.statistics.interval import Interval, interval_of_processes, median_interval, resampled_medians
+from tracekit.statistics.student import t_quantile
+
+
+def test_the_interval_of_independent_values_holds_the_true_median_as_often_as_it_says():
+    held = 0
+    for seed in range(300):
+        found = median_interval(np.random.default_rng(seed).normal(5, 1, 25), resamples=400)
+        held += found.low <= 5 <= found.high
+    assert 0.92 <= held / 300 <= 0.99
+
+
+def test_the_interval_of_values_that_remember_is_wider_than_that_of_the_same_values_shuffled():
+    random = np.random.default_rng(0)
+    values = np.convolve(random.normal(size=420), np.ones(20) / 20, mode="valid")
+    apart, together = median_interval(random.permutation(values)), median_interval(values)
+    assert together.half_width > 2 * apart.half_width
+
+
+def test_few_blocks_stretch_the_interval_as_students_t_does():
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    found, plain = median_interval(values), np.percentile(resampled_medians(values, 1), (2.5, 97.5))
+    stretch = math.sqrt(5 / 4) * 2.776 / 1.96
+    assert found.middle - found.low == pytest.approx(stretch * (3 - plain[0]), rel=1e-3)
+
+
+def test_four_times_as_many_values_halve_the_interval():
+    values = np.random.default_rng(3).normal(size=1600)
+    assert median_interval(values).half_width == pytest.approx(median_interval(values[:400]).half_width / 2, rel=0.3)
+
+
+def test_many_values_are_resampled_a_part_at_a_time():
+    assert len(resampled_medians(np.random.default_rng(0).normal(size=5000), 3, 1000)) == 1000
+
+
+@pytest.mark.parametrize(("freedom", "expected"), [(1, 12.706), (4, 2.776), (15, 2.131), (30, 2.042), (200, 1.972)])
+def test_t_quantiles_are_those_of_the_tables(freedom: int, expected: float):
+    assert t_quantile(freedom) == pytest.approx(expected, abs=1e-3)
+
+
+def test_less_than_one_degree_of_freedom_gives_no_bound():
+    assert t_quantile(0.5) == math.inf
+
+
+def within(*middles: float, half: float = 0.001) -> tuple[Interval, ...]:
+    return tuple(Interval(each, each - half, each + half, 1) for each in middles)
+
+
+def test_processes_are_averaged_and_spread_as_students_t_says():
+    found = interval_of_processes(within(0.01, 0.02, 0.03))
+    assert found.middle == pytest.approx(0.02)
+    assert found.half_width == pytest.approx(4.303 * 0.01 / math.sqrt(3), rel=1e-3)
+
+
+def test_processes_that_agree_by_chance_are_no_surer_than_one_of_them():
+    assert interval_of_processes(within(0.02, 0.02, 0.02)).half_width == pytest.approx(0.001)

@@ -1,0 +1,54 @@
+"""One fresh process of a run: `python -m tracekit.cli.child JOB RESULT`, started by `cli/processes.py` alone."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from tracekit.errors import TracekitError
+from tracekit.model.child import ChildForm, ChildJob, ChildResult
+from tracekit.model.progress import Silent
+from tracekit.workloads.registry import find, load_builder
+
+
+def main(job_path: Path, result_path: Path) -> None:
+    """Does the job and writes the result; a TracekitError becomes one line and exit code 1."""
+    job = msgspec.json.decode(job_path.read_bytes(), type=ChildJob)
+    try:
+        result_path.write_bytes(msgspec.json.encode(work(job)))
+    except TracekitError as error:
+        sys.exit(f"error: {error}")
+
+
+def work(job: ChildJob) -> ChildResult:
+    """Builds, warms up and times as the run's own process does, but watches no provenance and records nothing."""
+    from tracekit.cli.profiling import hush_libraries
+
+    began = time.monotonic()
+    hush_libraries()
+    builder = load_builder(find(job.request.workload))
+    from tracekit.capture import failures, forms, timing, warmup
+
+    with failures.out_of_memory_explained(job.size):
+        workload = builder(job.request, job.size, job.device, Silent())
+        load_seconds = time.monotonic() - began
+        makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
+        made = tuple(makers[name](workload) for name in job.forms)
+        warm = {form.name: warmup.warm_up(form, Silent()) for form in made}
+        timings = timing.Timings()
+        if job.rule:
+            timing.time_forms(made, job.rule, job.order_seed, timings, Silent())
+    return ChildResult(
+        load_seconds,
+        tuple(
+            ChildForm(name, warm[name].wall_us, warm[name].compilation, timings.process(name) if job.rule else None)
+            for name in job.forms
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:3]))

@@ -1,0 +1,152 @@
+"""The part of `tracekit profile` that happens in fresh processes: repeated timing, and starting up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+import tracekit
+from tracekit.cli.timing import TimingPlan, stopping_rule
+from tracekit.errors import TracekitError
+from tracekit.model.child import ChildForm, ChildJob, ChildResult
+from tracekit.model.progress import Progress
+from tracekit.model.run import FormName, FormResult, Run
+from tracekit.model.startup import StartKind, Startup
+from tracekit.model.workload import Request
+
+#: In this order: the second finds what the first has left.
+COMPILED_STARTS: dict[StartKind, str] = {"compiled_no_cache": "no cache", "compiled_warm_cache": "warm cache"}
+#: How long a process may take to end when it is told to.
+PATIENCE_SECONDS = 5.0
+#: Of what a process that failed has printed, so much is told.
+LAST_LINES = 3
+
+
+def measure_in_processes(
+    plan: TimingPlan, request: Request, run: Run, draft: Path, progress: Progress
+) -> Iterator[Run]:
+    """The run, larger by what each fresh process found, as soon as it has. `request` is the one the run was built from.
+
+    Raises TracekitError with the last lines of a process that failed.
+    """
+    size, device = run.settings.size, run.settings.device
+    names = tuple(form.name for form in run.forms)
+    if plan.startup:
+        job = ChildJob(request, size, device, (), None, 0)
+        for name, start in _starts(job, names, draft, progress):
+            run = _with_forms(run, {name: replace(_form(run, name), startups=(*_form(run, name).startups, start))})
+            yield run
+    rule = stopping_rule(plan, request, run.settings)
+    for number in range(1, plan.repeats + 1):
+        job = ChildJob(request, size, device, names, rule, run.settings.seed + number)
+        found = run_child(job, draft, progress, f"timing in a process of its own, {number} of {plan.repeats}")
+        run = _with_forms(run, {child.name: _repeated(_form(run, child.name), child) for child in found.forms})
+        yield run
+
+
+def _starts(
+    job: ChildJob, names: tuple[FormName, ...], draft: Path, progress: Progress
+) -> Iterator[tuple[FormName, Startup]]:
+    """Each form's starts, the compiled form's first with an empty cache and then with what that left in it."""
+    if "eager" in names:
+        yield "eager", _start("eager", replace(job, forms=("eager",)), draft, progress, "starting up eager", {})
+    if "compiled" not in names:
+        return
+    compiled = replace(job, forms=("compiled",))
+    with tempfile.TemporaryDirectory(prefix="tracekit-cache-") as cache:
+        caches = {"TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor", "TRITON_CACHE_DIR": f"{cache}/triton"}
+        for kind, what in COMPILED_STARTS.items():
+            yield "compiled", _start(kind, compiled, draft, progress, f"starting up compiled, {what}", caches)
+
+
+def _start(
+    kind: StartKind, job: ChildJob, draft: Path, progress: Progress, what: str, environment: dict[str, str]
+) -> Startup:
+    found = run_child(job, draft, progress, what, environment)
+    form = found.forms[0]
+    facts = form.compilation
+    return Startup(
+        kind=kind,
+        load_seconds=found.load_seconds,
+        calls_us=form.warmup_us,
+        graphs=facts.graphs if facts else None,
+        cache_hits=facts.cache_hits if facts else None,
+    )
+
+
+def _form(run: Run, name: FormName) -> FormResult:
+    return next(form for form in run.forms if form.name == name)
+
+
+def _with_forms(run: Run, changed: dict[FormName, FormResult]) -> Run:
+    return replace(run, forms=tuple(changed.get(form.name, form) for form in run.forms))
+
+
+def _repeated(form: FormResult, child: ChildForm) -> FormResult:
+    if form.timing is None or child.times is None:
+        raise AssertionError("a process is repeated only of a form that was timed, and times it")
+    return replace(form, timing=replace(form.timing, processes=(*form.timing.processes, child.times)))
+
+
+def run_child(
+    job: ChildJob, draft: Path, progress: Progress, what: str, environment: dict[str, str] | None = None
+) -> ChildResult:
+    """What a fresh process found that did the job. What it printed goes on into this process's standard output.
+
+    Raises TracekitError with its last lines if it failed. It does not outlive this call, whatever ends that.
+    """
+    progress.phase(what)
+    with tempfile.TemporaryDirectory(prefix=".child-", dir=draft) as place:
+        asked, answer, printed = (Path(place) / name for name in ("job.json", "result.json", "output.log"))
+        asked.write_bytes(msgspec.json.encode(job))
+        command = [sys.executable, "-P", "-m", "tracekit.cli.child", str(asked), str(answer)]
+        with printed.open("wb") as log, _started(command, environment or {}, log.fileno()) as process:
+            process.wait()
+        lines = printed.read_text(errors="replace").splitlines()
+        print(*lines, sep="\n", flush=True)  # noqa: T201 - into the run's output.log.
+        if process.returncode or not answer.is_file():
+            raise TracekitError(f"{what} failed ({_ending(process.returncode)}): {_last(lines)}")
+        return msgspec.json.decode(answer.read_bytes(), type=ChildResult)
+
+
+@contextmanager
+def _started(command: list[str], environment: dict[str, str], output: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The process, the leader of a group of its own: Inductor starts more, and all of them end with the block."""
+    here = str(Path(tracekit.__file__).parents[1])
+    paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
+    process = subprocess.Popen(
+        command, env=surroundings, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _ending(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _last(lines: list[str]) -> str:
+    told = [line.strip().removeprefix("error: ") for line in lines if line.strip()][-LAST_LINES:]
+    return " / ".join(told) or "it printed nothing"

@@ -1,0 +1,84 @@
+"""After how many calls has compiling paid for itself?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tracekit.model.comparison import Side, Verdict
+from tracekit.model.run import FormResult
+from tracekit.model.startup import BreakEven, StartKind, StartSource, Startup
+
+
+def find_break_even(a: Side, b: Side, verdict: Verdict) -> tuple[BreakEven, ...]:
+    """One answer for each start of the compiled form: those in fresh processes, or else the run's own warm-up.
+
+    Empty unless A is the eager form and B the compiled one, both timed.
+    """
+    if not (a.form and b.form and a.form.name == "eager" and b.form.name == "compiled"):
+        return ()
+    if a.wall_us is None or b.wall_us is None:
+        return ()
+    eager = next((start for start in a.form.startups if start.kind == "eager"), None)
+    if eager and b.form.startups:
+        eager_us = extra_us(eager.calls_us, a.wall_us)
+        return tuple(_of_start(start, eager_us, b.wall_us, verdict) for start in b.form.startups)
+    if not (a.form.warmup_us and b.form.warmup_us and b.form.compilation):
+        return ()
+    return (_of_warm_up(b.form, extra_us(a.form.warmup_us, a.wall_us), b.wall_us, verdict),)
+
+
+def extra_us(calls_us: Sequence[float], steady_us: float) -> float:
+    """How much longer these calls took than as many steady ones."""
+    return math.fsum(calls_us) - len(calls_us) * steady_us
+
+
+def _of_start(start: Startup, eager_us: float, steady_us: float, verdict: Verdict) -> BreakEven:
+    found = (start.kind, start.graphs, start.cache_hits)
+    return _break_even(found, "fresh_process", start.calls_us, eager_us, steady_us, verdict)
+
+
+def _of_warm_up(form: FormResult, eager_us: float, steady_us: float, verdict: Verdict) -> BreakEven:
+    graphs, hits = (form.compilation.graphs, form.compilation.cache_hits) if form.compilation else (None, None)
+    kind: StartKind | None = "compiled_no_cache" if hits == 0 else "compiled_warm_cache" if hits == graphs else None
+    return _break_even((kind, graphs, hits), "warm_up", form.warmup_us, eager_us, steady_us, verdict)
+
+
+def _break_even(
+    found: tuple[StartKind | None, int | None, int | None],
+    source: StartSource,
+    calls_us: tuple[float, ...],
+    eager_us: float,
+    steady_us: float,
+    verdict: Verdict,
+) -> BreakEven:
+    kind, graphs, hits = found
+    startup_us = extra_us(calls_us, steady_us)
+    cost_us = startup_us - eager_us
+    faster = verdict.result == "faster"
+    return BreakEven(
+        kind=kind,
+        source=source,
+        first_call_us=calls_us[0],
+        startup_us=startup_us,
+        eager_startup_us=eager_us,
+        calls=_calls(cost_us, verdict, verdict.speedup) if faster or verdict.result == "slower" else None,
+        calls_ci95=_range(cost_us, verdict) if faster else None,
+        graphs=graphs,
+        cache_hits=hits,
+    )
+
+
+def _calls(cost_us: float, verdict: Verdict, speedup: float | None) -> float | None:
+    """The calls after which what each one saves adds up to the cost; 0 where nothing is to be made up for."""
+    if speedup is None or verdict.a_wall_us is None:
+        return None
+    saving_us = verdict.a_wall_us * (1 - 1 / speedup)
+    return max(0.0, cost_us / saving_us) if saving_us > 0 else math.inf
+
+
+def _range(cost_us: float, verdict: Verdict) -> tuple[float, float] | None:
+    if verdict.ci95 is None:
+        return None
+    fewest, most = (_calls(cost_us, verdict, speedup) for speedup in reversed(verdict.ci95))
+    return (fewest, most) if fewest is not None and most is not None else None

@@ -1,0 +1,61 @@
+"""Did each form run at one speed while it was timed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.model.comparison import Side
+from tracekit.statistics.shape import find_drift, find_two_speeds
+
+Times = NDArray[np.float64]
+
+#: Forms share what moves them if their ratio ranges over less than this part of what each does.
+SHARED = 0.7
+#: A median hears of a second speed that so large a part of the calls has; of less it hears little.
+SWAYS = 0.25
+
+
+def find_restlessness(*sides: Side) -> tuple[str, ...]:
+    """A sentence for each side that drifted, and for each that ran at two speeds."""
+    return tuple(sentence for side in sides for sentence in _of(side))
+
+
+def unshared_change(a_us: Times, b_us: Times) -> float:
+    """By which share the ratio of the two forms itself changed within the timing, 0 where it did not clearly.
+
+    Forms that drift or switch speeds together leave their ratio in peace. Where the ratio moves, or a form has two
+    speeds that the ratio is not spared, a difference as small as that may be of when it was measured.
+    """
+    ratios = np.asarray(a_us / b_us)
+    drift, speeds = find_drift(ratios), [find_two_speeds(ratios)]
+    speeds += [find_two_speeds(us) for us in (a_us, b_us) if _range(ratios) > SHARED * _range(us)]
+    apart = [each.slow_us / each.fast_us - 1 for each in speeds if each and SWAYS <= each.slow_share <= 1 - SWAYS]
+    return max((abs(drift or 0.0), *apart))
+
+
+def _range(values: Times) -> float:
+    """How far the logarithms of most values reach."""
+    low, high = np.percentile(np.log(values), (10, 90))
+    return float(high - low)
+
+
+def _of(side: Side) -> Iterator[str]:
+    if side.form is None:
+        return
+    wall_us = np.asarray(side.form.wall_us)
+    drift, speeds = find_drift(wall_us), find_two_speeds(wall_us)
+    if drift is not None:
+        yield (
+            f"{side.label} became {abs(drift):.1%} {'slower' if drift > 0 else 'faster'} while it was timed (last "
+            "third of the calls to first): the machine's speed drifted. Rounds hold both forms, so their ratio is "
+            "spared most of it."
+        )
+    if speeds is not None:
+        yield (
+            f"{side.label} ran at two speeds: {1 - speeds.slow_share:.0%} of the calls took about "
+            f"{speeds.fast_us / 1e3:.3f} ms, the others {speeds.slow_us / 1e3:.3f} ms. Clocks that switch or other "
+            "work on this machine do that; a median says little then."
+        )

@@ -1,0 +1,40 @@
+"""What a fresh process is asked to do for a run, and what it found. Both go through files as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracekit.model.run import CompileFacts, FormName
+from tracekit.model.timing import ProcessTimes, StoppingRule
+from tracekit.model.workload import Request
+
+
+@dataclass(frozen=True, slots=True)
+class ChildJob:
+    """Build this workload, warm these forms up and, if there is a rule, time them by it in an order that `order_seed`
+    draws."""
+
+    request: Request
+    size: str
+    device: str
+    forms: tuple[FormName, ...]
+    rule: StoppingRule | None
+    order_seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChildForm:
+    """One form in that process: its calls until it was quiet, and its timed calls where there were any."""
+
+    name: FormName
+    warmup_us: tuple[float, ...]
+    compilation: CompileFacts | None
+    times: ProcessTimes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """What the process found. `load_seconds` is importing torch and the model's libraries and building the model."""
+
+    load_seconds: float
+    forms: tuple[ChildForm, ...]

@@ -1,0 +1,61 @@
+"""How the timed calls of a run were made: why they stopped, what was measured against itself, other processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: Why no more calls were made. `most rounds` is a limit of tracekit's own, for calls of microseconds.
+StopReason = Literal["asked number", "target reached", "budget spent", "most rounds", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """When timing stops. `rounds` is a number that was asked for; the rest is for when none was.
+
+    `target` is the half-width of the ratio's 95 % interval to reach, as a share: 0.01 is 1 % to each side. It is asked
+    from `least` rounds on; `budget_seconds` counts from the first call.
+    """
+
+    rounds: int | None
+    target: float
+    budget_seconds: float
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class ControlCall:
+    """The second call of one form in round `round` (from 0): with the first, `wall_us[round]`, a pair that differs by
+    noise alone. `device_us` is None without a GPU."""
+
+    round: int
+    wall_us: float
+    device_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTimes:
+    """One form's calls in a process of its own (`--repeat-process`), in the order they were measured.
+
+    `during_timing` is how many compilations ran inside them.
+    """
+
+    wall_us: tuple[float, ...]
+    device_us: tuple[float, ...] | None
+    controls: tuple[ControlCall, ...]
+    stopped: StopReason
+    seconds: float
+    during_timing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FormTiming:
+    """How one form was timed. `target` and `budget_seconds` are None where a number of calls was asked for; `seconds`
+    is how long the timing of all forms took. `processes` are the repeats in fresh processes, beside the run's own."""
+
+    stopped: StopReason
+    target: float | None
+    budget_seconds: float | None
+    seconds: float
+    controls: tuple[ControlCall, ...] = ()
+    processes: tuple[ProcessTimes, ...] = ()

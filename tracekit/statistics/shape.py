@@ -1,0 +1,90 @@
+"""Do the calls of one form have one speed, and does it stay?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracekit.statistics.blocks import Values
+
+#: Of fewer calls neither is asked.
+FEWEST = 15
+#: Levels that differ by less than this share are taken for one.
+LEAST_APART = 0.02
+#: Each of two speeds has this share of the calls at least; less are outliers.
+LEAST_SHARE = 0.1
+#: Ashman, Bird and Zepf (1994) call two groups apart from D = 2 on; halves of one even spread have 3.5 already.
+CLEARLY_APART = 4.5
+#: A drift is larger than so many standard errors of the two levels' difference.
+CLEARLY_MOVED = 4.0
+#: From the median absolute deviation to the standard deviation of a normal distribution.
+NORMAL_MAD = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSpeeds:
+    """Two speeds of one form: the medians of the fast and of the slow calls, and the share of the slow ones, 0 to 1."""
+
+    fast_us: float
+    slow_us: float
+    slow_share: float
+
+
+def find_drift(wall_us: Values) -> float | None:
+    """By which share the last third of the calls took longer than the first (0.05 is 5 %); None where they did not
+    clearly."""
+    if len(wall_us) < FEWEST:
+        return None
+    third = len(wall_us) // 3
+    first, last = np.log(wall_us[:third]), np.log(wall_us[-third:])
+    moved = float(np.median(last) - np.median(first))
+    error = 1.2533 * math.hypot(_spread(first), _spread(last)) / math.sqrt(third)
+    if abs(moved) < max(math.log1p(LEAST_APART), CLEARLY_MOVED * error):
+        return None
+    return math.expm1(moved)
+
+
+def find_two_speeds(wall_us: Values) -> TwoSpeeds | None:
+    """The two speeds at which the calls ran; None where there is one, or many.
+
+    The calls are cut in two where that leaves the least spread within the parts; they are two groups if Ashman's D of
+    the parts says so.
+    """
+    if len(wall_us) < FEWEST:
+        return None
+    logs = _without_outliers(np.sort(np.log(wall_us)))
+    cut = _best_cut(logs)
+    fast, slow = logs[:cut], logs[cut:]
+    apart = float(np.median(slow) - np.median(fast))
+    spread = math.hypot(_spread(fast), _spread(slow))
+    if min(len(fast), len(slow)) < LEAST_SHARE * len(wall_us) or apart < math.log1p(LEAST_APART):
+        return None
+    if math.sqrt(2) * apart < CLEARLY_APART * spread:
+        return None
+    return TwoSpeeds(math.exp(float(np.median(fast))), math.exp(float(np.median(slow))), len(slow) / len(logs))
+
+
+def _without_outliers(ordered: Values) -> Values:
+    """As long as the best cut parts off too few to be a speed, these are left out, up to a quarter of all."""
+    least, left = math.ceil(LEAST_SHARE * len(ordered)), ordered
+    while len(left) > 0.75 * len(ordered):
+        cut = _best_cut(left)
+        if min(cut, len(left) - cut) >= least:
+            break
+        left = left[cut:] if cut < len(left) - cut else left[:cut]
+    return left
+
+
+def _best_cut(ordered: Values) -> int:
+    """How many of the values are in the lower part when each part is as much alike as can be."""
+    n = len(ordered)
+    lower = np.arange(1, n)
+    sums = np.cumsum(ordered)[:-1]
+    between = lower * (n - lower) * (sums / lower - (ordered.sum() - sums) / (n - lower)) ** 2
+    return int(np.argmax(between)) + 1
+
+
+def _spread(values: Values) -> float:
+    return NORMAL_MAD * float(np.median(np.abs(values - np.median(values))))
