@@ -36,6 +36,7 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
 @click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form.")
 @click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
+@click.option("--no-numerics", is_flag=True, help="Do not compare what the forms return.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
@@ -47,6 +48,7 @@ def profile(
     compiled: bool,
     no_baseline: bool,
     no_provenance: bool,
+    no_numerics: bool,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -73,6 +75,7 @@ def profile(
         json_path=json_path,
         command=command_line(),
         provenance=not no_provenance,
+        numerics=not no_numerics,
     )
     profile_workload(plan)
 

@@ -14,6 +14,7 @@ from tracekit import __version__, store
 from tracekit.cli.origins import Origins
 from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.cli.results import report_run
+from tracekit.cli.surroundings import Surroundings
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
@@ -39,6 +40,7 @@ class Plan:
     json_path: str | None
     command: str
     provenance: bool = True
+    numerics: bool = True
 
 
 def profile_workload(plan: Plan) -> None:
@@ -155,17 +157,20 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     made = tuple(makers[name](workload) for name in plan.forms)
     timings = timing.Timings()
     origins = Origins(workload, plan.provenance)
+    around = Surroundings(workload, plan.numerics)
     with failures.out_of_memory_explained(workload.settings.size):
         try:
             for form in made:
-                with origins.watching(form.name):
+                with origins.watching(form.name), around.warming(form.name):
                     warm = warmup.warm_up(form, progress)
                 run = replace(run, forms=(*run.forms, _unmeasured(form.name, warm)))
                 store.save(run, draft)
-            timing.time_forms(made, workload.settings.iterations, workload.settings.seed, timings, progress)
+            around.settle(made)
+            with around.timing(made) as timed:
+                timing.time_forms(timed, workload.settings.iterations, workload.settings.seed, timings, progress)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
-            run = _with_timings(run, timings)
+            run = around.told(_with_timings(run, timings))
             store.save(run, draft)
         for form in made:
             for kind, steps in RECORDINGS:
@@ -174,7 +179,8 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         for form in made:
             run = _with_provenance(run, form.name, origins.ask(form, draft, progress))
             store.save(run, draft)
-    return replace(run, notes=(*run.notes, *origins.notes))
+        run = around.check(made, run, draft, progress)
+    return replace(run, notes=(*run.notes, *origins.notes, *around.notes))
 
 
 def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:

@@ -51,6 +51,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
         rich=rich,
         sequence=sequence,
         provenance=_load_provenance(path, run, chosen) if reading.shapes else None,
+        pictures=store.load_pictures(path, chosen) if reading.shapes else (),
     )
 
 

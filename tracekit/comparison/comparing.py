@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tracekit.comparison.accuracy import judge_accuracy
 from tracekit.comparison.bound import find_bound
 from tracekit.comparison.cells import evened, find_cells
 from tracekit.comparison.certainty import find_doubts, find_strangers
@@ -41,6 +42,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         warnings=(*timing_warnings, *find_unfairness(a, b), *find_strangers(coverage), *find_doubts(a, b), *told),
         a_bound=find_bound(a, a.sequence),
         b_bound=find_bound(b, b.sequence),
+        accuracy=judge_accuracy(a, b),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

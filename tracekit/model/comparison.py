@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
+    from tracekit.model.numerics import Accuracy, Picture
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.rates import Rates, Traffic
     from tracekit.model.run import Environment, FormResult, Settings
@@ -38,7 +39,7 @@ class Side:
     so is `rich`, the analysis of the run's rich recording: it tells operators and shapes, but its times are distorted.
     `sequence` is what the GPU did activity by activity, with the light recording's times; None where it was not asked
     for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
-    where it was not.
+    where it was not. `pictures` show the images that the form made.
     """
 
     label: str
@@ -50,6 +51,7 @@ class Side:
     rich: Analysis | None = None
     sequence: Sequence | None = None
     provenance: EagerOps | CompiledSites | None = None
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -308,3 +310,4 @@ class Comparison:
     warnings: tuple[str, ...]
     a_bound: Bound | None = None
     b_bound: Bound | None = None
+    accuracy: Accuracy | None = None

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.gpu_state import GpuState
+from tracekit.model.memory import FormMemory
+from tracekit.model.numerics import FormNumerics
+
 FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
 
@@ -83,7 +87,9 @@ class FormResult:
     `wall_us` are host times around one synchronised call, in the order they were measured. `device_us` are the same
     calls between two device events; None without a GPU. `warmup_us` are the calls before. `peak_memory_bytes` is of
     timed calls alone; None without a GPU. `provenance` is the file that tells where the form's work came from, relative
-    to the run folder; None where nobody asked, or torch could not tell.
+    to the run folder; None where nobody asked, or torch could not tell. `numerics` is what the form returns beside what
+    it should return, `memory` its GPU memory in full, `gpu_state` that of the GPU while it was timed; None where that
+    was not asked or there is none.
     """
 
     name: FormName
@@ -94,6 +100,9 @@ class FormResult:
     compilation: CompileFacts | None
     recordings: tuple[Recording, ...]
     provenance: str | None = None
+    numerics: FormNumerics | None = None
+    memory: FormMemory | None = None
+    gpu_state: GpuState | None = None
 
 
 @dataclass(frozen=True, slots=True)
