@@ -64,7 +64,7 @@ def test_what_is_no_number_is_null(value):
 def test_a_comparison_has_the_keys_of_its_contract_in_order():
     told = json.loads(comparison_json(timed_comparison()))
     keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "warnings"]
-    assert list(told) == keys
+    assert list(told) == [*keys, "accuracy"]
     assert told["schema"] == "tracekit.comparison/1"
     assert list(told["verdict"]) == ["result", "speedup", "ci95", "noise_floor", "a_wall_us", "b_wall_us"]
     assert list(told["deltas"]) == ["kernels", "launches", "busy_us", "idle_us"]

@@ -19,6 +19,7 @@ from tracekit.report.names import clipped, clipped_within, printable, short_kern
 from tracekit.report.numbers import count, duration, duration_change, percent, size
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
+from tracekit.report.sections.numerics import accuracy_sentence
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.waterfall import part_label, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
@@ -67,13 +68,14 @@ def interrupted_summary(run: Run) -> RenderableType:
 
 def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> RenderableType:
     """The verdict, the figures side by side, where the time went, what to do, and the commands to type next."""
-    evidence = verdict_evidence(comparison)
+    evidence, accuracy = verdict_evidence(comparison), accuracy_sentence(comparison)
     # That a trace marks no steps is among the warnings, said of both sides.
     health = [each for side in (comparison.a, comparison.b) for each in side.health if each.code != "whole_trace"]
     parts: list[RenderableType] = [Text(printable(subjects(comparison)), style="dim"), Text()]
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
+    parts += [Text(printable(accuracy))] if accuracy else []
     parts += _health([each for each in health if each.severity == "error"])
     parts += [Text(), _rendered(overview_table(comparison))]
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
