@@ -166,3 +166,19 @@ def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.Monk
     eager, compiled = store.load(tmp_path / "run").forms
     assert eager.memory == compiled.memory == replace(found, steady=MemoryUse(5, 6))
     assert (eager.gpu_state, compiled.gpu_state) == (None, state)
+
+
+def test_every_form_has_its_memory_at_hand_when_timing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tracekit.capture import memory
+    from tracekit.capture.forms import Form
+    from tracekit.cli.surroundings import Surroundings
+
+    events: list[str] = []
+    monkeypatch.setattr(memory, "measure_steady", lambda form, _kept: events.append(f"measure {form.name}"))
+    workload = build(Request("flux"), "", "", None)
+    workload = replace(workload, settings=make_settings(device="cuda"))
+    eager = Form("eager", "cuda", lambda: events.append("call eager"))
+    compiled = Form("compiled", "cuda", lambda: events.append("call compiled"))
+    Surroundings(workload, numerics=False).settle((eager, compiled))
+    # The cache is emptied before each is measured, so the first one's is filled once more.
+    assert events == ["measure eager", "measure compiled", "call eager"]

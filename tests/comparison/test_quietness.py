@@ -55,6 +55,8 @@ def test_without_counters_the_reasons_given_between_calls_are_told():
     (found,) = warnings(side("eager"), side("compiled", hot))
     assert found.startswith("compiled: the GPU was held back")
     assert "temperature (hardware), in 1 of 2 samples between calls" in found
+    once = (*hot, *(sample(seconds=0.8) for _ in range(20)))
+    assert warnings(side("eager"), side("compiled", once)) == ()
 
 
 def test_a_shared_gpu_is_told():

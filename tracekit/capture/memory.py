@@ -44,15 +44,14 @@ def warm_up_watched(device: str) -> Iterator[MemoryWatch]:
 
 
 def measure_steady(form: Form, memory: FormMemory | None) -> FormMemory | None:
-    """The memory with the height of two more calls, untimed, from an empty cache; None on a CPU."""
+    """The memory with the height of one call more, untimed, from an empty cache; None on a CPU."""
     if memory is None:
         return None
     synchronize(form.device)
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     with form.ready():
-        for _ in range(2):
-            form.call()
+        form.call()
         synchronize(form.device)
     return replace(memory, steady=_peaks())
 

@@ -9,6 +9,8 @@ from tracekit.model.gpu_state import GpuState
 
 #: A limit that held for less of the time than this changes no median by as much as timing scatters.
 SLOWED_SHARE = 0.01
+#: The same for samples, which are few and taken when a call has just ended.
+SLOWED_SAMPLES = 0.05
 #: Forms whose median clocks are further apart are not compared alike: busy time moves by as much from recording to
 #: recording anyway.
 CLOCKS_APART = BUSY_MOVES
@@ -46,7 +48,8 @@ def _held_back(state: GpuState | None) -> Iterator[str]:
     during = state.during()
     for reason in dict.fromkeys(reason for sample in during for reason in sample.slowed_by or ()):
         number = sum(reason in (sample.slowed_by or ()) for sample in during)
-        yield f"{reason}, in {number} of {len(during)} samples between calls"
+        if number > SLOWED_SAMPLES * len(during):
+            yield f"{reason}, in {number} of {len(during)} samples between calls"
 
 
 def _others(state: GpuState | None) -> int:

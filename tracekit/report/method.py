@@ -83,7 +83,7 @@ OUTPUTS = (
 )
 
 MEMORY = (
-    "Of torch's allocator. Steady calls: two calls more, not timed, after what the allocator kept unused had been "
+    "Of torch's allocator. Steady calls: one call more, not timed, after what the allocator kept unused had been "
     "given back, so that the other form's leavings do not count."
 )
 
