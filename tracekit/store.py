@@ -24,8 +24,9 @@ from tracekit.errors import TracekitError
 
 # Whoever reads a trace imports this file too, to see that it is no run.
 if TYPE_CHECKING:
+    from tracekit.model.numerics import Picture, PictureFile
     from tracekit.model.provenance import CompiledSites, EagerOps
-    from tracekit.model.run import FormResult, RecordingKind, Run
+    from tracekit.model.run import FormName, FormResult, RecordingKind, Run
 
 MANIFEST = "run.json"
 #: Where the work of each form came from.
@@ -217,6 +218,30 @@ def save_provenance(found: EagerOps | CompiledSites, draft: Path) -> str:
     # No time in it: the same content is the same file.
     write_bytes(draft / name, gzip.compress(msgspec.json.encode(found), mtime=0))
     return name
+
+
+def save_picture(png: bytes, form: FormName, kind: str, draft: Path) -> str:
+    """Writes a picture of what a form made; returns the file's name in the folder."""
+    name = f"{form}-{kind}.png"
+    write_bytes(draft / name, png)
+    return name
+
+
+def load_pictures(folder: Path, form: FormResult) -> tuple[Picture, ...]:
+    """The pictures of what a form made, with the words under them; none where the run has none."""
+    from tracekit.model.numerics import Picture
+
+    files = form.numerics.pictures if form.numerics else ()
+    try:
+        return tuple(Picture(_caption(form.name, each), (folder / each.path).read_bytes()) for each in files)
+    except OSError as error:
+        raise TracekitError(f"{error.filename} cannot be read ({error.strerror}); record the run again") from None
+
+
+def _caption(form: FormName, file: PictureFile) -> str:
+    if file.kind == "output":
+        return form
+    return f"{form} less eager, times {file.scale:,.0f}" if file.scale > 1 else f"{form} less eager"
 
 
 def load_eager_ops(folder: Path, run: Run) -> EagerOps | None:

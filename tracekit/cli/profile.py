@@ -53,6 +53,7 @@ DTYPES = ("bfloat16", "float16", "float32")
     "--warmup", metavar="SIZE=N,...", help="Warm up at other sizes: batch=1,height=256. A mistake, explained."
 )
 @click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
+@click.option("--no-numerics", is_flag=True, help="Do not compare what the forms return.")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
@@ -69,6 +70,7 @@ def profile(
     time_budget: float | None,
     repeats: int | None,
     startup: bool,
+    no_numerics: bool,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -99,6 +101,7 @@ def profile(
         provenance=not no_provenance,
         warmup=parse_warmup(warmup) if warmup is not None else None,
         timing=plan_timing(asked["iterations"] is not None, target, time_budget, repeats or 0, startup),
+        numerics=not no_numerics,
     )
     profile_workload(plan)
 

@@ -15,6 +15,7 @@ from tracekit.cli.diagnoses import Diagnoses
 from tracekit.cli.origins import Origins
 from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.cli.results import report_run
+from tracekit.cli.surroundings import Surroundings
 from tracekit.cli.timing import TimingPlan, stopping_rule
 from tracekit.cli.warming import warmup_request
 from tracekit.errors import TracekitError
@@ -45,6 +46,7 @@ class Plan:
     provenance: bool = True
     warmup: dict[str, int] | None = None
     timing: TimingPlan = field(default_factory=TimingPlan)
+    numerics: bool = True
 
 
 def profile_workload(plan: Plan) -> None:
@@ -168,18 +170,22 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     made = tuple(diagnoses.watched(makers[name](workload)) for name in plan.forms)
     timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, workload.settings)
     origins = Origins(workload, plan.provenance)
+    around = Surroundings(workload, plan.numerics)
     with failures.out_of_memory_explained(workload.settings.size):
         try:
             for form in made:
-                with origins.watching(form.name):
+                with origins.watching(form.name), around.warming(form.name):
                     warm = warmup.warm_up(diagnoses.warming(form), progress)
                 run = diagnoses.added(replace(run, forms=(*run.forms, _unmeasured(form.name, warm))))
                 store.save(run, draft)
+            if not plan.warmup:
+                around.settle(made)
             diagnoses.begin("timed")
-            timing.time_forms(made, rule, workload.settings.seed, timings, progress)
+            with around.timing(made) as timed:
+                timing.time_forms(timed, rule, workload.settings.seed, timings, progress)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
-            run = diagnoses.added(_with_timings(run, timings, rule))
+            run = diagnoses.added(around.told(_with_timings(run, timings, rule)))
             store.save(run, draft)
         diagnoses.begin("later")
         for form in made:
@@ -189,7 +195,8 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         for form in made:
             run = _with_provenance(run, form.name, origins.ask(form, draft, progress))
             store.save(run, draft)
-    return replace(diagnoses.added(run), notes=(*run.notes, *origins.notes))
+        run = around.check(made, run, draft, progress)
+    return replace(diagnoses.added(run), notes=(*run.notes, *origins.notes, *around.notes))
 
 
 def _warmup(plan: Plan, workload: BuiltWorkload) -> Request | None:

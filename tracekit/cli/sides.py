@@ -56,6 +56,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             provenance=_load_provenance(path, run, chosen) if reading.shapes else None,
             components=run.components,
             timeline=timeline,
+            pictures=store.load_pictures(path, chosen) if reading.shapes else (),
         )
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tracekit.comparison.accuracy import judge_accuracy
 from tracekit.comparison.bound import find_bound
 from tracekit.comparison.break_even import find_break_even
 from tracekit.comparison.cells import evened, find_cells
@@ -54,6 +55,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         b_bound=find_bound(b, b.sequence),
         traffic=total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
+        accuracy=judge_accuracy(a, b),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracekit.comparison.quietness import find_disturbance
 from tracekit.model.comparison import Side
 from tracekit.model.generation import Generation
 from tracekit.model.run import Environment, Settings
@@ -46,6 +47,7 @@ def find_unfairness(a: Side, b: Side) -> tuple[str, ...]:
         _other_windows,
         _busier_than_the_call,
         _disturbed,
+        find_disturbance,
         _unsound,
     )
     return tuple(sentence for ask in questions for sentence in ask(a, b))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
     from tracekit.model.compilation import Diagnostics
     from tracekit.model.gate import Gate
+    from tracekit.model.numerics import Accuracy, Picture
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.rates import Rates, Traffic, TrafficTotal
     from tracekit.model.run import Component, Environment, FormResult, Settings
@@ -49,7 +50,7 @@ class Side:
     `sequence` is what the GPU did activity by activity, with the light recording's times; None where it was not asked
     for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
     where it was not. `components` are the workload's parts, empty for a bare trace. `timeline` is one step of the
-    recording moment by moment, to be drawn; None where `sequence` is.
+    recording moment by moment, to be drawn; None where `sequence` is. `pictures` show the images that the form made.
     """
 
     label: str
@@ -63,6 +64,7 @@ class Side:
     provenance: EagerOps | CompiledSites | None = None
     components: tuple[Component, ...] = ()
     timeline: StepTimeline | None = None
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -400,3 +402,4 @@ class Comparison:
     gate: Gate | None = None
     traffic: TrafficTotal | None = None
     break_even: tuple[BreakEven, ...] = ()
+    accuracy: Accuracy | None = None

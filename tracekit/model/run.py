@@ -7,6 +7,9 @@ from typing import Literal
 
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.generation import Generation
+from tracekit.model.gpu_state import GpuState
+from tracekit.model.memory import FormMemory
+from tracekit.model.numerics import FormNumerics
 from tracekit.model.startup import Startup
 from tracekit.model.timing import FormTiming
 
@@ -100,7 +103,9 @@ class FormResult:
     calls between two device events; None without a GPU. `warmup_us` are the calls before. `peak_memory_bytes` is of
     timed calls alone; None without a GPU. `provenance` is the file that tells where the form's work came from, relative
     to the run folder; None where nobody asked, or torch could not tell. `timing` is how the timed calls were made; None
-    in runs of older versions. `startups` are its starts in fresh processes, where they were asked for.
+    in runs of older versions. `startups` are its starts in fresh processes, where they were asked for. `numerics` is
+    what the form returns beside what it should return, `memory` its GPU memory in full, `gpu_state` that of the GPU
+    while it was timed; None where that was not asked or there is none.
     """
 
     name: FormName
@@ -113,6 +118,9 @@ class FormResult:
     provenance: str | None = None
     timing: FormTiming | None = None
     startups: tuple[Startup, ...] = ()
+    numerics: FormNumerics | None = None
+    memory: FormMemory | None = None
+    gpu_state: GpuState | None = None
 
 
 @dataclass(frozen=True, slots=True)

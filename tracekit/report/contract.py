@@ -36,9 +36,10 @@ def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
 
 
 def _side(side: Side, top: int) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(replace(side, sequence=None, provenance=None, timeline=None))
+    bare = replace(side, sequence=None, provenance=None, timeline=None, pictures=())
+    fields: dict[str, Any] = msgspec.to_builtins(bare)
     # Every activity one by one is the trace over again; where their operators come from says how far to trust groups.
-    del fields["sequence"], fields["provenance"], fields["timeline"]
+    del fields["sequence"], fields["provenance"], fields["timeline"], fields["pictures"]
     fields["operators"] = side.sequence.operators if side.sequence else None
     return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
 

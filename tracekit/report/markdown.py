@@ -12,10 +12,13 @@ from tracekit.report.names import clipped, printable
 from tracekit.report.numbers import duration
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.gate import gate_table
+from tracekit.report.sections.gpu_state import gpu_state_table
 from tracekit.report.sections.groups import evidence_table, group_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
+from tracekit.report.sections.memory import memory_table
+from tracekit.report.sections.numerics import accuracy_sentence, numerics_table
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.queue import queue_table
@@ -57,7 +60,8 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     yield f"# {escaped(verdict_sentence(comparison))}\n\n{escaped(subjects(comparison))}\n\n"
     evidence = verdict_evidence(comparison)
     yield f"{escaped(evidence)}\n\n" if evidence else ""
-    yield "".join(f"{escaped(sentence)}\n\n" for sentence in limit_sentences(comparison))
+    accuracy = accuracy_sentence(comparison)
+    yield "".join(f"{escaped(each)}\n\n" for each in (*limit_sentences(comparison), accuracy) if each)
     for heading, texts in (("Before you rely on this", comparison.warnings), ("About this run", _about(run))):
         yield f"## {heading}\n\n" + "".join(f"- {escaped(text)}\n" for text in texts) + "\n" if texts else ""
     if comparison.findings:
@@ -78,6 +82,8 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield gate_table(comparison)
     yield overview_table(comparison)
     yield startup_table(comparison)
+    yield numerics_table(comparison)
+    yield memory_table(comparison)
     yield waterfall_table(comparison)
     yield family_table(comparison)
     yield group_table(comparison, limit=12)
@@ -100,6 +106,7 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield component_table(run) if run else None
     yield settings_table(comparison)
     yield environment_table(comparison)
+    yield gpu_state_table(comparison)
 
 
 def markdown_table(table: Table) -> str:

@@ -110,6 +110,20 @@ TIMELINES = (
     "what it was innermost in. A kernel lights up its kernel group, all the places in which the same work is done."
 )
 
+OUTPUTS = (
+    "After everything was timed and recorded, each form was called twice with the same seeds, and the model once in a "
+    "higher precision: weights, inputs and whatever it computes cast up, the same noise. Compiled code counts as "
+    "accurate when it is at most 2 times as far from that reference as eager code, 3 times in half precisions and "
+    "small tensors, beside half a step of the dtype. Rounding is amplified by every step of a call that has many."
+)
+
+MEMORY = (
+    "Of torch's allocator. Steady calls: one call more, not timed, after what the allocator kept unused had been "
+    "given back, so that the other form's leavings do not count."
+)
+
+GPU_STATE = "Asked of the driver before and after timing and between timed calls. Nothing is ever set."
+
 STEP = "One measured call of the model, or the whole recording where no steps are marked. All figures are per step."
 
 
@@ -137,6 +151,13 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
         yield "Kernel groups", _groups({group.how for group in comparison.groups})
         if comparison.a.timeline and comparison.b.timeline:
             yield "Moment by moment", TIMELINES
+    forms = [side.form for side in (comparison.a, comparison.b) if side.form]
+    if any(form.numerics for form in forms):
+        yield "Outputs", OUTPUTS
+    if any(form.memory for form in forms):
+        yield "GPU memory", MEMORY
+    if any(form.gpu_state for form in forms):
+        yield "State of the GPU", GPU_STATE
     yield "Step", STEP
 
 

@@ -24,10 +24,13 @@ from tracekit.report.names import printable
 from tracekit.report.numbers import change_with_share, count, duration, percent, times
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.every_group import every_group
+from tracekit.report.sections.gpu_state import gpu_state_table
 from tracekit.report.sections.groups import evidence_table, group_note, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
+from tracekit.report.sections.memory import memory_table
+from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.overview import overview_table, shared_basis
 from tracekit.report.sections.queue import queue_table
@@ -77,6 +80,8 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         verdict=verdict_sentence(comparison),
         evidence=verdict_evidence(comparison),
         limits=limit_sentences(comparison),
+        accuracy=accuracy_sentence(comparison),
+        pictures=picture_sources(comparison),
         result=RESULTS[comparison.verdict.result],
         subject=subjects(comparison),
         scope=shared_scope(comparison),
@@ -125,6 +130,9 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
     sides: tuple[tuple[Side, str], ...] = ((comparison.a, "A"), (comparison.b, "B"))
     return {
         "overview": overview_table(comparison),
+        "memory": memory_table(comparison),
+        "numerics": numerics_table(comparison),
+        "gpu_state": gpu_state_table(comparison),
         "waterfall": waterfall_table(comparison),
         "families": family_table(comparison),
         "evidence": evidence_table(comparison),

@@ -22,6 +22,7 @@ from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.gate import gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
+from tracekit.report.sections.numerics import accuracy_sentence
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.startup import break_even_sentence
 from tracekit.report.sections.waterfall import part_labels, waterfall_note
@@ -84,7 +85,7 @@ def interrupted_summary(run: Run) -> RenderableType:
 
 def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> RenderableType:
     """The verdict, the figures side by side, where the time went, what to do, and the commands to type next."""
-    evidence = verdict_evidence(comparison)
+    evidence, accuracy = verdict_evidence(comparison), accuracy_sentence(comparison)
     # That a trace marks no steps is among the warnings, said of both sides.
     health = [each for side in (comparison.a, comparison.b) for each in side.health if each.code != "whole_trace"]
     parts: list[RenderableType] = [Text(printable(subjects(comparison)), style="dim"), Text()]
@@ -94,6 +95,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [Text(pays)] if pays else []
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
     parts += _gate(comparison)
+    parts += [Text(printable(accuracy))] if accuracy else []
     parts += _health([each for each in health if each.severity == "error"])
     parts += [Text(), _rendered(overview_table(comparison))]
     parts += [Text(printable(each)) for side in (comparison.a, comparison.b) for each in compilation_sentences(side)]

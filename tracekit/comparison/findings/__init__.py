@@ -14,6 +14,7 @@ from tracekit.comparison.findings.launch_bound import find_launch_bound
 from tracekit.comparison.findings.little_compiled import find_little_compiled
 from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.comparison.findings.more_gpu_time import find_more_gpu_time
+from tracekit.comparison.findings.outputs_differ import find_outputs_differ
 from tracekit.comparison.findings.pageable_copies import find_pageable_copies
 from tracekit.comparison.findings.profiler_distortion import find_profiler_distortion
 from tracekit.comparison.findings.recompiled_during_timing import find_recompiled_during_timing
@@ -26,6 +27,7 @@ from tracekit.model.comparison import Comparison, Finding
 
 #: The most serious first. A new finding is one file here and one line below.
 FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
+    find_outputs_differ,
     find_recompiled_during_timing,
     find_eager_fallback,
     find_compile_slower,

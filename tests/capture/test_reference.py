@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.capture.conftest import make_settings  # noqa: E402
+
+from tracekit.capture import reference as reference_file  # noqa: E402
+from tracekit.capture.outputs import Output  # noqa: E402
+from tracekit.capture.reference import call_reference, reference_dtype  # noqa: E402
+from tracekit.model.workload import BuiltWorkload  # noqa: E402
+from tracekit.workloads.flux_info import FLUX  # noqa: E402
+
+F = torch.nn.functional
+
+
+class Stubborn(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """A model that names precisions as published ones do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one = torch.nn.Linear(64, 64)
+        self.two = torch.nn.Linear(64, 64)
+        self.register_buffer("shift", torch.linspace(0, 1, 64))
+
+    def forward(self, x: Any, *, low: Any) -> Any:
+        x = self.one(x).to(low)
+        x = F.gelu(x) + self.shift.to(dtype=low)
+        return self.two(x * torch.ones(64, dtype=low))
+
+
+def built(low: Any, call: Any, model: Any) -> BuiltWorkload:
+    settings = make_settings(dtype=str(low).removeprefix("torch."))
+    return BuiltWorkload(FLUX, settings, call, (), (), (), (("model", model),))
+
+
+def stubborn(low: Any) -> tuple[Stubborn, Any, BuiltWorkload]:
+    torch.manual_seed(0)
+    model = Stubborn().to(low).eval().requires_grad_(False)
+    x = torch.randn(8, 64).to(low)
+    return model, x, built(low, lambda: model(x, low=low), model)
+
+
+def exactly(model: Any, x: Any, high: Any) -> Any:
+    import copy
+
+    return copy.deepcopy(model).to(high)(x.to(high), low=high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(torch.bfloat16, torch.float32), (torch.float16, torch.float32), (torch.float32, torch.float64)],
+)
+def test_the_reference_is_the_model_in_the_higher_precision(low: Any, high: Any) -> None:
+    model, x, workload = stubborn(low)
+    assert reference_dtype(low) is high
+    found = call_reference(workload, high, 0)
+    assert isinstance(found, Output)
+    assert found.tensors[""].dtype is high
+    assert torch.equal(found.tensors[""], exactly(model, x, high))
+
+
+def test_every_weight_holds_the_same_memory_afterwards_and_no_hook_stays() -> None:
+    model, _x, workload = stubborn(torch.bfloat16)
+    before = [(each.data_ptr(), each.dtype, each.clone()) for each in model.state_dict().values()]
+    output = workload.call()
+    call_reference(workload, torch.float32, 0)
+    after = [(each.data_ptr(), each.dtype) for each in model.state_dict().values()]
+    assert after == [(pointer, dtype) for pointer, dtype, _values in before]
+    assert not any(module._forward_pre_hooks for module in model.modules())
+    assert torch.equal(workload.call(), output)  # type: ignore[arg-type]
+
+
+def test_a_model_that_fails_is_put_back_and_said_to() -> None:
+    model, x, workload = stubborn(torch.bfloat16)
+
+    def call() -> Any:
+        if model.one.weight.dtype is torch.float32:
+            raise RuntimeError("written for one precision\nsecond line")
+        return model(x, low=torch.bfloat16)
+
+    found = call_reference(replace(workload, call=call), torch.float32, 0)
+    assert found == "the model cannot run in it (RuntimeError: written for one precision)"
+    assert model.one.weight.dtype is torch.bfloat16
+
+
+def test_the_noise_is_that_of_the_low_precision() -> None:
+    model = torch.nn.Linear(64, 64).bfloat16().requires_grad_(False)
+
+    def call() -> Any:
+        generator = torch.Generator().manual_seed(3)
+        # As pipelines draw it: in the precision that the weights have.
+        return torch.randn(64, generator=generator, dtype=model.weight.dtype) + 0 * model(torch.zeros(64).bfloat16())
+
+    low = call()
+    found = call_reference(built(torch.bfloat16, call, model), torch.float32, 0)
+    assert isinstance(found, Output)
+    assert torch.equal(found.tensors[""], low.float())
+
+
+def test_noise_drawn_in_full_precision_stays_as_it_is() -> None:
+    model = torch.nn.Linear(64, 64).bfloat16().requires_grad_(False)
+
+    def call() -> Any:
+        noise = torch.randn(64, generator=torch.Generator().manual_seed(3), dtype=torch.float32)
+        return noise, model(noise.bfloat16())
+
+    full = call()[0]
+    found = call_reference(built(torch.bfloat16, call, model), torch.float32, 0)
+    assert isinstance(found, Output)
+    assert torch.equal(found.tensors["[0]"], full)
+
+
+def test_tied_weights_are_raised_once_and_stay_tied() -> None:
+    one, two = torch.nn.Linear(8, 8).bfloat16(), torch.nn.Linear(8, 8).bfloat16()
+    two.weight = one.weight
+    model = torch.nn.Sequential(one, two).requires_grad_(False)
+    x = torch.ones(8).bfloat16()
+    call_reference(built(torch.bfloat16, lambda: model(x), model), torch.float32, 0)
+    assert two.weight is one.weight
+    assert one.weight.dtype is torch.bfloat16
+
+
+def test_what_does_not_fit_is_said_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    _model, _x, workload = stubborn(torch.bfloat16)
+    monkeypatch.setattr(reference_file, "free_memory_bytes", lambda _device: 2**30)
+    found = call_reference(workload, torch.float32, 2**32)
+    assert found == "it does not fit: float32 needs 10.0 GiB more, 1.0 GiB are free"
+
+
+def test_running_out_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    _model, _x, workload = stubborn(torch.bfloat16)
+
+    def failing() -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    found = call_reference(replace(workload, call=failing), torch.float32, 0)
+    assert isinstance(found, str)
+    assert found.startswith("it does not fit")
+
+
+def test_a_workload_without_modules_has_no_reference() -> None:
+    _model, _x, workload = stubborn(torch.bfloat16)
+    assert call_reference(replace(workload, modules=()), torch.float32, 0) == "the workload does not name its modules"
+
+
+def test_the_precision_of_products_is_put_back() -> None:
+    _model, _x, workload = stubborn(torch.bfloat16)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        call_reference(workload, torch.float32, 0)
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,0 +1,153 @@
+"""Outputs, memory and the GPU's state, as reports show them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.model.comparison import Comparison
+from tracekit.model.gpu_state import GpuSample, GpuState
+from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
+from tracekit.report.contract import comparison_json
+from tracekit.report.markdown import comparison_markdown
+from tracekit.report.page import comparison_page
+from tracekit.report.sections.gpu_state import gpu_state_table
+from tracekit.report.sections.memory import memory_table
+from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
+
+from ..browser import open_page
+from ..sides import make_pair, make_run, scaled
+from .conftest import timed_comparison
+from .test_terminal import rendered
+
+GIB = 2**30
+#: One black pixel.
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415408d76360606000000004000127a2e1"
+    "430000000049454e44ae426082"
+)
+
+
+def tensor(relative: float, **changes: object) -> TensorDifference:
+    told = TensorDifference("", "bfloat16", (1, 3, 64, 64), 12288, relative, relative / 10, relative, 0.9999, 1.0, 0.25)
+    return replace(told, **changes)  # type: ignore[arg-type]
+
+
+def numerics(relative: float, *, eager: float | None = None) -> FormNumerics:
+    return FormNumerics(
+        dtype="bfloat16",
+        against_itself=OutputDifference("itself", (tensor(0.0, equal_share=1.0),)),
+        against_eager=OutputDifference("eager", (tensor(eager),)) if eager is not None else None,
+        against_reference=OutputDifference("reference", (tensor(relative),)),
+        reference_dtype="float32",
+        no_reference=None,
+        pictures=(PictureFile("output", "eager-output.png"),),
+        skipped=("DynamicCache",),
+    )
+
+
+def state(*clocks: int) -> GpuState:
+    def sample(moment: str, clock: int) -> GpuSample:
+        return GpuSample(moment, 0.5, clock, 2619, 450.4, 52, (), None)  # type: ignore[arg-type]
+
+    during = (sample("during", clock) for clock in clocks)
+    return GpuState("nvml", (sample("before", 345), *during, sample("after", 1900)), {"power": 2000.0}, 700.0)
+
+
+def checked_comparison(compiled: float = 0.01) -> Comparison:
+    a, b = make_pair(scaled(1.5), scaled(1.0))
+    assert a.form and b.form
+    one = FormMemory(34 * GIB, MemoryUse(37 * GIB, 40 * GIB), MemoryUse(36 * GIB, 37 * GIB), 0, 0)
+    other = FormMemory(34 * GIB, MemoryUse(38 * GIB, 44 * GIB), None, 3 * GIB, 0)
+    a = replace(a, form=replace(a.form, numerics=numerics(0.011), memory=one, gpu_state=state(1980, 1965)))
+    found = numerics(compiled, eager=0.02)
+    b = replace(b, form=replace(b.form, numerics=found, memory=other, gpu_state=state(1980, 1980)))
+    a, b = (replace(each, pictures=(Picture(each.label, PNG),)) for each in (a, b))
+    return compare(a, b, ("eager", "compiled") * 10)
+
+
+def test_outputs_are_told_beside_each_other_the_reference_and_themselves():
+    table = numerics_table(checked_comparison())
+    assert table is not None
+    assert [row[:2] for row in table.rows] == [
+        ("eager", "float32, the reference"),
+        ("eager", "a second call"),
+        ("compiled", "eager"),
+        ("compiled", "float32, the reference"),
+        ("compiled", "a second call"),
+    ]
+    assert table.rows[0][2:] == ("0.011", "0.0011", "0.011", "0.0001", "25.0 %")
+    assert table.rows[1][2:5] == ("0", "0", "0")
+    assert "DynamicCache" in table.note
+
+
+def test_the_answer_stands_in_every_report():
+    comparison = checked_comparison()
+    sentence = accuracy_sentence(comparison)
+    assert sentence == (
+        "Outputs are as accurate as eager's. The output is off by 0.01 compiled and 0.011 eager, relative to float32; "
+        "0.037 is allowed."
+    )
+    assert sentence in comparison_markdown(comparison, make_run())
+    page = comparison_page(comparison, make_run())
+    assert page.count(sentence.replace("'", "&#39;")) == 2
+    from tracekit.report.terminal import comparison_summary
+
+    assert sentence in " ".join(rendered(comparison_summary(comparison, ())).split())
+
+
+def test_outputs_that_differ_are_a_finding_of_the_page():
+    page = comparison_page(checked_comparison(0.5), make_run())
+    assert "compiled computes something else than eager" in page
+    assert "Outputs differ by more than rounding" in page
+
+
+def test_memory_that_was_not_measured_is_a_dash():
+    table = memory_table(checked_comparison())
+    assert table is not None
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["Steady calls, reserved"] == ("37.0 GiB", "—", "—")
+    assert rows["Warm-up with compilation, reserved"] == ("40.0 GiB", "44.0 GiB", "+4.00 GiB")
+    assert rows["CUDA-graph pools, the form's own"] == ("0 B", "3.00 GiB", "+3.00 GiB")
+
+
+def test_the_gpu_is_told_before_between_and_after():
+    table = gpu_state_table(checked_comparison())
+    assert table is not None
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["Clock of the processors"] == ("345 → 1,965 to 1,980 → 1,900 MHz", "345 → 1,980 → 1,900 MHz")
+    assert rows["Power"][0] == "450 → 450 → 450 W"
+    assert rows["Held back by"][0] == "power limit for 2.00 ms"
+    assert rows["Other processes on it"] == ("—", "—")
+
+
+def test_what_nobody_looked_at_makes_no_table():
+    bare = timed_comparison()
+    assert (numerics_table(bare), memory_table(bare), gpu_state_table(bare)) == (None, None, None)
+    assert (accuracy_sentence(bare), picture_sources(bare)) == (None, ())
+    assert 'id="outputs"' not in comparison_page(bare, make_run())
+
+
+def test_the_contract_holds_the_figures_and_no_picture():
+    told = json.loads(comparison_json(checked_comparison()))
+    assert told["accuracy"]["result"] == "as_accurate"
+    form = told["b"]["form"]
+    assert form["numerics"]["against_reference"]["tensors"][0]["relative"] == 0.01
+    assert form["memory"]["warmup"]["reserved_bytes"] == 44 * GIB
+    assert form["gpu_state"]["samples"][1]["sm_clock_mhz"] == 1980
+    assert "pictures" not in told["b"]
+
+
+@pytest.mark.browser
+def test_a_browser_shows_the_pictures_without_network(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(comparison_page(checked_comparison(), make_run()), encoding="utf-8")
+    visit = open_page(path)
+    assert visit.complaints == ()
+    assert [address for address in visit.requests if not address.startswith("data:")] == []
+    assert "compiled" in visit.text
+    assert visit.overflow_px <= 0

@@ -1,0 +1,194 @@
+"""A workload's output in a higher precision than its own: the truth that both forms are rounded from.
+
+For the time of one eager call every low-precision weight and buffer of the model is replaced by its copy in the higher
+precision, tensors that reach a module are cast up, and whatever asks torch for the low precision gets the high one.
+Random numbers are drawn in the low precision and cast up, so that the noise is the same. Afterwards every parameter
+holds the very same memory as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils.hooks import RemovableHandle
+
+from tracekit.capture.device import free_memory_bytes, synchronize
+from tracekit.capture.outputs import Output, keep_output
+from tracekit.model.workload import BuiltWorkload
+
+HIGHER = {torch.bfloat16: torch.float32, torch.float16: torch.float32, torch.float32: torch.float64}
+RANDOM = (torch.randn, torch.rand, torch.normal, torch.randn_like, torch.rand_like)
+#: `x.half()` asks for a dtype by name.
+CASTS = {torch.Tensor.bfloat16: torch.bfloat16, torch.Tensor.half: torch.float16, torch.Tensor.float: torch.float32}
+#: How many times the copy of the weights must be free beside it, for what the call itself allocates.
+ROOM = 1.25
+
+
+def reference_dtype(dtype: torch.dtype) -> torch.dtype | None:
+    """The precision of the reference; None where there is nothing higher that this knows."""
+    return HIGHER.get(dtype)
+
+
+def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: int) -> Output | str:
+    """The output of one eager call in `high`, or why there is none, in words.
+
+    `calling_bytes` is what a call allocates beside the weights in the model's own precision; what it takes in the
+    reference's is guessed from it.
+    """
+    settings = workload.settings
+    low: torch.dtype = getattr(torch, settings.dtype)
+    if not workload.modules:
+        return "the workload does not name its modules"
+    modules = tuple(module for _name, module in workload.modules)
+    growth = high.itemsize / low.itemsize
+    if settings.device != "cpu":
+        torch.cuda.empty_cache()
+    need = ROOM * (_weight_bytes(modules, low) * growth + calling_bytes * growth)
+    free = free_memory_bytes(settings.device)
+    if need > free:
+        name = str(high).removeprefix("torch.")
+        return f"it does not fit: {name} needs {need / 2**30:.1f} GiB more, {free / 2**30:.1f} GiB are free"
+    try:
+        draws = _drawn_dtypes(workload)
+        with _raised(modules, low, high, draws), _exact_products(), torch.no_grad():
+            torch.manual_seed(settings.seed)
+            output = keep_output(workload.call())
+            synchronize(settings.device)
+    except torch.OutOfMemoryError:
+        return f"it does not fit: more than the {need / 2**30:.1f} GiB it was taken to need"
+    except Exception as error:  # noqa: BLE001 - models written for one precision may fail in any way; it is said how.
+        first = next(iter(str(error).strip().splitlines()), "")
+        return f"the model cannot run in it ({type(error).__name__}: {first[:160]})"
+    finally:
+        if settings.device != "cpu":
+            torch.cuda.empty_cache()
+    return output
+
+
+def _drawn_dtypes(workload: BuiltWorkload) -> list[torch.dtype]:
+    """In which precision each random tensor of an eager call is drawn."""
+    recorder = _Recording()
+    torch.manual_seed(workload.settings.seed)
+    with recorder, torch.no_grad():
+        workload.call()
+    return recorder.drawn
+
+
+class _Recording(TorchFunctionMode):
+    """Notes the precision of each random tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn: list[torch.dtype] = []
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        returned = func(*args, **(kwargs or {}))
+        if func in RANDOM:
+            self.drawn.append(returned.dtype)
+        return returned
+
+
+def _tensors(modules: Iterable[nn.Module], low: torch.dtype) -> Iterator[torch.Tensor]:
+    """Every parameter and buffer of the dtype, once."""
+    seen: set[int] = set()
+    for module in modules:
+        for tensor in chain(module.parameters(), module.buffers()):
+            if tensor.dtype == low and id(tensor) not in seen:
+                seen.add(id(tensor))
+                yield tensor
+
+
+def _weight_bytes(modules: Iterable[nn.Module], low: torch.dtype) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in _tensors(modules, low))
+
+
+@contextmanager
+def _raised(
+    modules: tuple[nn.Module, ...], low: torch.dtype, high: torch.dtype, draws: list[torch.dtype]
+) -> Iterator[None]:
+    kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+    with ExitStack() as stack:
+        stack.callback(_put_back, kept)
+        for tensor in _tensors(modules, low):
+            kept.append((tensor, tensor.data))
+            tensor.data = tensor.data.to(high)
+        for hook in _casting_hooks(modules, low, high):
+            stack.callback(hook.remove)
+        stack.enter_context(_Raising(low, high, draws))
+        yield
+
+
+def _put_back(kept: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    for tensor, data in kept:
+        tensor.data = data
+
+
+def _casting_hooks(modules: tuple[nn.Module, ...], low: torch.dtype, high: torch.dtype) -> Iterator[RemovableHandle]:
+    def cast(_module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        return _mapped(args, low, high), _mapped(kwargs, low, high)
+
+    for module in {id(each): each for root in modules for each in root.modules()}.values():
+        yield module.register_forward_pre_hook(cast, with_kwargs=True)
+
+
+def _mapped(value: Any, low: torch.dtype, high: torch.dtype) -> Any:
+    """The value with its tensors, or the dtypes that it names, raised; containers one level deep, as arguments are."""
+    if isinstance(value, torch.Tensor):
+        return value.to(high) if value.dtype == low else value
+    if value is low:
+        return high
+    if type(value) in (tuple, list):
+        return type(value)(_mapped(each, low, high) for each in value)
+    if type(value) is dict:
+        return {key: _mapped(each, low, high) for key, each in value.items()}
+    return value
+
+
+class _Raising(TorchFunctionMode):
+    """Calls of torch that name the low precision mean the high one."""
+
+    def __init__(self, low: torch.dtype, high: torch.dtype, draws: list[torch.dtype]) -> None:
+        super().__init__()
+        self._low, self._high, self._draws = low, high, iter(draws)
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in RANDOM:
+            return self._drawn(func, args, kwargs)
+        if CASTS.get(func) == self._low:
+            return args[0].to(self._high)
+        return func(*(self._named(each) for each in args), **{key: self._named(each) for key, each in kwargs.items()})
+
+    def _named(self, value: Any) -> Any:
+        return self._high if value is self._low else value
+
+    def _drawn(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # The same generator gives other numbers in another precision, and the noise is to be the same.
+        dtype = next(self._draws, None)
+        if dtype is not None and func is not torch.normal:
+            kwargs = {**kwargs, "dtype": dtype}
+        drawn = func(*args, **kwargs)
+        return drawn.to(self._high) if drawn.dtype == self._low else drawn
+
+
+@contextmanager
+def _exact_products() -> Iterator[None]:
+    """Matrix products and convolutions in full float32, not in TF32."""
+    products, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(products)
+        torch.backends.cudnn.allow_tf32 = convolutions

@@ -1,0 +1,23 @@
+"""Does compiled code compute something else than eager code?"""
+
+from __future__ import annotations
+
+from tracekit.comparison.commands import profile_command
+from tracekit.model.comparison import Comparison, Finding
+
+
+def find_outputs_differ(comparison: Comparison) -> Finding | None:
+    """Found when B's outputs are further from the truth than rounding explains (docs/numerics.md). The command it
+    advises rounds inside fused kernels as eager does: where that mends it, the order of rounding is the reason."""
+    accuracy, settings = comparison.accuracy, comparison.b.settings
+    if accuracy is None or accuracy.result != "less_accurate":
+        return None
+    command = profile_command(settings) if settings else None
+    return Finding(
+        code="outputs_differ",
+        severity="warning",
+        title=f"{comparison.b.label} computes something else than {comparison.a.label}",
+        evidence=accuracy.because,
+        saving_us=None,
+        advice=f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {command}" if command else None,
+    )

@@ -1,0 +1,65 @@
+"""Was a GPU held back, shared, or clocked differently while it was timed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.model.comparison import BUSY_MOVES, Side
+from tracekit.model.gpu_state import GpuState
+
+#: A limit that held for less of the time than this changes no median by as much as timing scatters.
+SLOWED_SHARE = 0.01
+#: The same for samples, which are few and taken when a call has just ended.
+SLOWED_SAMPLES = 0.05
+#: Forms whose median clocks are further apart are not compared alike: busy time moves by as much from recording to
+#: recording anyway.
+CLOCKS_APART = BUSY_MOVES
+
+
+def find_disturbance(a: Side, b: Side) -> Iterator[str]:
+    """A sentence for each: held back by power or temperature, other processes on the GPU, clocks that differ."""
+    held = [(side.label, how) for side in (a, b) for how in _held_back(_state(side))]
+    # Forms of one run share the counters, and mostly the limit.
+    for how in dict.fromkeys(how for _label, how in held):
+        labels = " and ".join(dict.fromkeys(label for label, each in held if each == how))
+        yield f"{labels}: the GPU was held back while it was timed: {how}. Times are of a throttled GPU."
+    others = {side.label: _others(_state(side)) for side in (a, b)}
+    most = max(others.values(), default=0)
+    if most:
+        labels = " and ".join(label for label, number in others.items() if number)
+        several = f"{most} other processes" if most > 1 else "another process"
+        yield f"{labels}: {several} had the GPU open while it was timed; whether they computed is not known."
+    yield from _clocks(a, b)
+
+
+def _state(side: Side) -> GpuState | None:
+    return side.form.gpu_state if side.form else None
+
+
+def _held_back(state: GpuState | None) -> Iterator[str]:
+    if state is None:
+        return
+    timed_us = state.timed_us
+    for limit, us in (state.slowed_us or {}).items():
+        if timed_us and us > SLOWED_SHARE * timed_us:
+            yield f"by its {limit} limit for {min(us / timed_us, 1):.0%} of the time".replace("%", " %")
+    if state.slowed_us is not None and any(us for us in state.slowed_us.values()):
+        return
+    during = state.during()
+    for reason in dict.fromkeys(reason for sample in during for reason in sample.slowed_by or ()):
+        number = sum(reason in (sample.slowed_by or ()) for sample in during)
+        if number > SLOWED_SAMPLES * len(during):
+            yield f"{reason}, in {number} of {len(during)} samples between calls"
+
+
+def _others(state: GpuState | None) -> int:
+    return max((sample.other_processes or 0 for sample in state.samples), default=0) if state else 0
+
+
+def _clocks(a: Side, b: Side) -> Iterator[str]:
+    one, other = (state.sm_clock_mhz if (state := _state(side)) else None for side in (a, b))
+    if one and other and abs(other / one - 1) > CLOCKS_APART:
+        yield (
+            f"The GPU's clock was {one:,.0f} MHz between A's calls and {other:,.0f} MHz between B's: part of the "
+            "difference is the clock's."
+        )

@@ -1,0 +1,75 @@
+"""At which clocks, power and temperature each side ran, and beside whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.gpu_state import GpuSample, GpuState
+from tracekit.report.numbers import MISSING, duration
+from tracekit.report.table import Column, Table
+
+FIGURES = {
+    "Clock of the processors": ("sm_clock_mhz", "MHz"),
+    "Clock of the memory": ("memory_clock_mhz", "MHz"),
+    "Power": ("power_w", "W"),
+    "Temperature": ("temperature_c", "°C"),
+}
+
+NOTE = (
+    "Before → between the timed calls (lowest to highest of the samples) → after. Asked of the driver five times a "
+    "second at most, never while a call ran; nothing was set."
+)
+
+
+def gpu_state_table(comparison: Comparison) -> Table | None:
+    """The GPU before, between and after the timed calls; None where neither side was watched."""
+    a, b = (side.form.gpu_state if side.form else None for side in (comparison.a, comparison.b))
+    if a is None and b is None:
+        return None
+    columns = (Column("GPU", numeric=False), *(_column(*each) for each in (("A", comparison.a), ("B", comparison.b))))
+    pairs = zip(_figures(a), _figures(b), strict=True)
+    rows = tuple((label, one, other) for (label, one), (_, other) in pairs)
+    return Table("The GPU while it was timed", columns, rows, NOTE)
+
+
+def _column(letter: str, side: Side) -> Column:
+    return Column(f"{letter}: {side.label}", numeric=False)
+
+
+def _figures(state: GpuState | None) -> Iterator[tuple[str, str]]:
+    for label, (field, unit) in FIGURES.items():
+        yield label, _course(state, field, unit) if state else MISSING
+    yield "Power limit", f"{state.power_limit_w:,.0f} W" if state and state.power_limit_w else MISSING
+    yield "Held back by", _slowed(state) if state else MISSING
+    yield "Other processes on it", _others(state.samples) if state else MISSING
+
+
+def _course(state: GpuState, field: str, unit: str) -> str:
+    parts = [_range(getattr(each, field) for each in state.samples if each.moment == moment) for moment in _MOMENTS]
+    return f"{' → '.join(parts)} {unit}" if any(part != MISSING for part in parts) else MISSING
+
+
+_MOMENTS = ("before", "during", "after")
+
+
+def _range(figures: Iterable[float | None]) -> str:
+    known = [figure for figure in figures if figure is not None]
+    if not known:
+        return MISSING
+    low, high = f"{min(known):,.0f}", f"{max(known):,.0f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _slowed(state: GpuState) -> str:
+    """The driver's counters where it keeps any, else the reasons it gave at the samples."""
+    reasons = dict.fromkeys(reason for sample in state.samples for reason in sample.slowed_by or ())
+    known = any(sample.slowed_by is not None for sample in state.samples)
+    counted = [f"{limit} limit for {duration(us)}" for limit, us in (state.slowed_us or {}).items() if us]
+    if counted or reasons:
+        return ", ".join((*counted, *reasons))
+    return "nothing" if known or state.slowed_us is not None else MISSING
+
+
+def _others(samples: Iterable[GpuSample]) -> str:
+    return _range(sample.other_processes for sample in samples)
