@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracekit.model.comparison import Comparison
+from tracekit.numbers import duration, duration_change
 from tracekit.report.names import printable
-from tracekit.report.numbers import duration, duration_change
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present

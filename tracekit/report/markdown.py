@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Run
+from tracekit.numbers import duration
 from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
-from tracekit.report.numbers import duration
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.gate import gate_table
 from tracekit.report.sections.gpu_state import gpu_state_table

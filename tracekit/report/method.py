@@ -104,10 +104,11 @@ OPERATORS = (
     "the compiled form a little slower than without."
 )
 
+#: Of the page alone: nothing else draws them.
 TIMELINES = (
-    "The recorded step of median length of each side, from the recording that distorts least, each from its own "
-    "start: the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by "
-    "what it was innermost in. A kernel lights up its kernel group, all the places in which the same work is done."
+    "The recorded step of median length of each side, from the recording that distorts least, each from its own start: "
+    "the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by the "
+    "innermost event. A kernel lights up its kernel group, all the places in which the same work is done."
 )
 
 OUTPUTS = (
@@ -149,8 +150,6 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
             yield "Memory traffic", TRAFFIC
         yield "Kernels and launches", KERNELS
         yield "Kernel groups", _groups({group.how for group in comparison.groups})
-        if comparison.a.timeline and comparison.b.timeline:
-            yield "Moment by moment", TIMELINES
     forms = [side.form for side in (comparison.a, comparison.b) if side.form]
     if any(form.numerics for form in forms):
         yield "Outputs", OUTPUTS

@@ -18,10 +18,10 @@ from markupsafe import Markup
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import Run
+from tracekit.numbers import change_with_share, count, duration, percent, times
 from tracekit.report.charts import Chart, comparison_charts
-from tracekit.report.method import how_measured
+from tracekit.report.method import TIMELINES, how_measured
 from tracekit.report.names import printable
-from tracekit.report.numbers import change_with_share, count, duration, percent, times
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.every_group import every_group
 from tracekit.report.sections.gpu_state import gpu_state_table
@@ -89,7 +89,7 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         tables=_tables(comparison, run),
         groups=every_group(comparison),
         group_note=group_note(comparison),
-        method=how_measured(comparison, run),
+        method=(*how_measured(comparison, run), *([("Moment by moment", TIMELINES)] if drawn else ())),
         on_cpu=comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None,
     )
     return page.lstrip()

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from tracekit.model.analysis import CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.numbers import count, duration, duration_change, mean_count, percent, size
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
-from tracekit.report.numbers import count, duration, duration_change, mean_count, percent, size
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.gate import gate_sentences

@@ -17,8 +17,8 @@ import numpy as np
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timeline import Bars, StepTimeline
+from tracekit.numbers import duration
 from tracekit.report.names import clipped, printable, short_kernel_name
-from tracekit.report.numbers import duration
 from tracekit.report.places import distinct_places
 from tracekit.report.sections.groups import group_label
 from tracekit.report.words import cause_words

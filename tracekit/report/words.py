@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.generation import Generation
-from tracekit.report.numbers import count, duration, times
+from tracekit.numbers import count, duration, times
 
 #: What an idle cause is called, and what it means.
 CAUSES = {

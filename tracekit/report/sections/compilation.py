@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.compilation import Diagnostics, FrameCompilation
+from tracekit.numbers import MISSING, count, duration, percent
 from tracekit.report.names import clipped, printable
-from tracekit.report.numbers import MISSING, count, duration, percent
 from tracekit.report.table import Column, Table
 from tracekit.report.words import scope
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.numbers import count, duration, duration_change
 from tracekit.report.names import clipped, printable
-from tracekit.report.numbers import count, duration, duration_change
 from tracekit.report.places import distinct_places
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.kernels import kernel_name

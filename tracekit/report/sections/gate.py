@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.gate import Checked, Metric
-from tracekit.report.numbers import MINUS, MISSING, count, duration, percent, size
+from tracekit.numbers import MINUS, MISSING, count, duration, percent, size
 from tracekit.report.table import Column, Table
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}

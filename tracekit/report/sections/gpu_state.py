@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.gpu_state import GpuSample, GpuState
-from tracekit.report.numbers import MISSING, duration
+from tracekit.numbers import MISSING, duration
 from tracekit.report.table import Column, Table
 
 FIGURES = {

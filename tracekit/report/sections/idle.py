@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap
 from tracekit.model.comparison import Comparison, Side
+from tracekit.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.names import clipped, printable
-from tracekit.report.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Table
 from tracekit.report.words import CAUSES, cause_words, scope, shared_scope

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tracekit.model.analysis import FAMILIES, FamilyTime
 from tracekit.model.comparison import Comparison, Side
+from tracekit.numbers import count, count_change, duration, duration_change, percent
 from tracekit.report.names import printable, short_kernel_name
-from tracekit.report.numbers import count, count_change, duration, duration_change, percent
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words import scope, shared_scope
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Bound, Comparison, Side
-from tracekit.report.numbers import percent, times
+from tracekit.numbers import percent, times
 
 
 def limit_sentences(comparison: Comparison) -> tuple[str, ...]:

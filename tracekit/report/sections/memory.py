@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.memory import FormMemory
-from tracekit.report.numbers import size, size_change
+from tracekit.numbers import size, size_change
 from tracekit.report.table import Column, Table
 
 ROWS: dict[str, Callable[[FormMemory], int | None]] = {

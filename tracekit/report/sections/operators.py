@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Side
+from tracekit.numbers import count, duration, percent
 from tracekit.report.names import clipped, printable
-from tracekit.report.numbers import count, duration, percent
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words import scope
 

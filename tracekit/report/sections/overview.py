@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tracekit.model.comparison import Basis, Comparison, Side, comparable
-from tracekit.report.numbers import (
+from tracekit.numbers import (
     MISSING,
     change_with_share,
     count,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tracekit.model.analysis import DeviceQueue, Percentiles
 from tracekit.model.comparison import Comparison, Side
-from tracekit.report.numbers import count, duration, percent
+from tracekit.numbers import count, duration, percent
 from tracekit.report.table import Column, Table
 from tracekit.report.words import shared_scope
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Side
+from tracekit.numbers import MISSING, count, duration, size, times
 from tracekit.report.names import clipped, printable
-from tracekit.report.numbers import MISSING, count, duration, size, times
 from tracekit.report.table import Column, Table
 from tracekit.report.words import extent
 

@@ -6,8 +6,8 @@ import msgspec
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import Environment, Run, Settings
+from tracekit.numbers import MISSING, size
 from tracekit.report.names import clipped, printable
-from tracekit.report.numbers import MISSING, size
 from tracekit.report.table import Column, Table
 
 SETTINGS = {

@@ -6,7 +6,7 @@ import math
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.startup import BreakEven
-from tracekit.report.numbers import MISSING, count, duration
+from tracekit.numbers import MISSING, count, duration
 from tracekit.report.table import Column, Table
 
 KINDS = {

@@ -8,7 +8,7 @@ from statistics import median
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timing import FormTiming
-from tracekit.report.numbers import MISSING, count, duration, percent, times
+from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.table import Column, Table
 
 #: Why timing stopped, in words.

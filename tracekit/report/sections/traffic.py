@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.rates import Rates
-from tracekit.report.numbers import MISSING, duration, percent, size, size_change
+from tracekit.numbers import MISSING, duration, percent, size, size_change
 from tracekit.report.sections.groups import bandwidth, group_label
 from tracekit.report.table import Column, Table
 from tracekit.report.words import shared_scope

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, WaterfallPart
+from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.names import short_kernel_name
-from tracekit.report.numbers import duration, duration_change, percent
 from tracekit.report.places import distinct_places
 from tracekit.report.table import Column, Table
 from tracekit.report.words import cause_words, shared_scope

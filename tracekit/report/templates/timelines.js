@@ -128,8 +128,9 @@
       pen.fillStyle = colour("rule");
       pen.fillRect(Math.round(x), AXIS - 4, 1, height - AXIS);
       pen.fillStyle = colour("soft");
-      pen.textAlign = x > width - 60 ? "right" : "left";
-      pen.fillText(asTime(time, apart), x + (pen.textAlign === "left" ? 3 : -3), AXIS / 2);
+      pen.textAlign = "left";
+      const text = asTime(time, apart);
+      if (x + 3 + pen.measureText(text).width < width) pen.fillText(text, x + 3, AXIS / 2);
     }
   };
   const draw = () => {
@@ -181,7 +182,7 @@
     const [name, kind] = lane.side.labels[lane.labels[i]];
     const parts = [lane.side.title, lane.name];
     parts.push(lane.name === "idle" ? data.words[kind] : `${name} (${data.words[kind]})`);
-    parts.push(`at ${asTime(lane.starts[i])}`, asTime(lane.ends[i] - lane.starts[i]));
+    parts.push(`at ${(lane.starts[i] / 1e3).toLocaleString("en", { maximumFractionDigits: 3 })} ms`, asTime(lane.ends[i] - lane.starts[i]));
     const group = lane.groups ? data.groups[lane.groups[i]] : 0;
     if (group) parts.push(`group: ${group[0]}${group[1] ? `, ${group[1]}` : ""}: ${group[2].toLocaleString("en")} of A, ${group[3].toLocaleString("en")} of B light up`);
     return parts.join(" · ");
