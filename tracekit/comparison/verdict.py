@@ -28,17 +28,17 @@ def judge(a: Side, b: Side, order: tuple[FormName, ...]) -> tuple[Verdict, tuple
     The speed-up is the ratio of the median walls. Its interval is a 95 % bootstrap one: rounds are resampled whole when
     the sides were timed in alternation, each side by itself when not. The noise floor is an A/A control (see
     `find_noise_floor`).
-    Calls that compiled are left out of all of these, and the result is then inconclusive.
+    Rounds in which something compiled are left out of interval and floor, and the result is then inconclusive.
     Faster or slower needs calls in alternation, an interval that leaves 1 out, and a change beyond the noise floor.
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
         return NOT_TIMED, ("No unprofiled times of both sides: the traces alone cannot say which side is faster.",)
     a_us, b_us, interleaved, warnings = _timed_calls(a.form.wall_us, b.form.wall_us, order)
-    a_us, b_us = without_compiling(a, b, a_us, b_us)
     recompiled = _recompiled(a, b)
     warnings += recompiled
     ends = (float(np.median(a_us)), float(np.median(b_us)))
     speedup = ends[0] / ends[1]
+    a_us, b_us = without_compiling(a, b, a_us, b_us)
     fewest = min(len(a_us), len(b_us))
     if fewest < FEWEST_CALLS:
         warnings += (f"Only {fewest} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations).",)
