@@ -201,11 +201,12 @@ def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
     assert finding.advice is not None and "--batch-size 4" in finding.advice and "--warmup" not in finding.advice
 
 
-def test_the_verdict_is_withheld_and_its_figures_are_of_the_calls_that_did_not_compile():
+def test_the_verdict_is_withheld_and_its_interval_is_of_the_calls_that_did_not_compile():
     verdict = compared(audited(), wall_us=WALLS, during_timing=1).verdict
     assert verdict.result == "inconclusive"
     assert verdict.speedup == pytest.approx(2.0, rel=0.01)
     assert verdict.noise_floor is not None and verdict.noise_floor < 0.05
+    assert verdict.ci95 is not None and verdict.ci95[0] > 1.95
 
 
 def test_what_a_compiling_call_cost_is_what_it_took_beyond_the_usual_call():

@@ -39,7 +39,8 @@ class Timings:
 
     Times are per form, in the order of measurement. `device_us` is between two device events, empty without a GPU.
     `peak_bytes` is the most memory a timed call held. `compilations` counts what was compiled inside timed calls.
-    `controls` are the second calls of one form in a round, in no other list.
+    `controls` are the second calls of one form in a round. `calls` are all calls of a form, controls too, as they were
+    made: the round and the wall time of each.
     """
 
     wall_us: dict[FormName, list[float]] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Timings:
     peak_bytes: dict[FormName, int] = field(default_factory=dict)
     compilations: dict[FormName, int] = field(default_factory=dict)
     controls: dict[FormName, list[ControlCall]] = field(default_factory=dict)
+    calls: dict[FormName, list[tuple[int, float]]] = field(default_factory=dict)
     order: list[FormName] = field(default_factory=list)
     stopped: StopReason = "interrupted"
     seconds: float = 0.0
@@ -54,6 +56,8 @@ class Timings:
     def add(self, name: FormName, call: CallTime, control_of: int | None = None) -> None:
         """Keeps one call; `control_of` is the round of which it is the control."""
         self.compilations[name] = self.compilations.get(name, 0) + call.compilations
+        round_ = len(self.wall_us.get(name, ())) if control_of is None else control_of
+        self.calls.setdefault(name, []).append((round_, call.wall_us))
         if call.peak_bytes is not None:
             self.peak_bytes[name] = max(self.peak_bytes.get(name, 0), call.peak_bytes)
         if control_of is not None:

@@ -14,6 +14,8 @@ from tracekit.model.workload import BuiltWorkload, Request
 if TYPE_CHECKING:
     from tracekit.capture.diagnostics import DiagnosticLog
     from tracekit.capture.forms import Form
+    from tracekit.capture.timing import Timings
+    from tracekit.model.compilation import CompilingCall, Diagnostics, FrameCompilation
 
 
 @dataclass
@@ -25,6 +27,11 @@ class Diagnoses:
     warmup: Request | None = None
     sizes: dict[str, int] | None = None
     _logs: dict[FormName, DiagnosticLog] = field(default_factory=dict)
+    _timed: dict[FormName, list[tuple[int, float]]] = field(default_factory=dict)
+
+    def timed(self, timings: Timings) -> None:
+        """Says which of the calls that were heard belongs to which round: some rounds call a form twice."""
+        self._timed = timings.calls
 
     def watched(self, form: Form) -> Form:
         """The form, heard from now on."""
@@ -61,5 +68,21 @@ class Diagnoses:
     def _with_diagnostics(self, form: FormResult) -> FormResult:
         if form.compilation is None or form.name not in self._logs:
             return form
-        found = self._logs[form.name].diagnose({"warm-up": form.warmup_us, "timed": form.wall_us})
+        timed = self._timed.get(form.name, [])
+        found = self._logs[form.name].diagnose({"warm-up": form.warmup_us, "timed": tuple(us for _, us in timed)})
+        found = by_rounds(found, [number for number, _ in timed])
         return replace(form, compilation=replace(form.compilation, diagnostics=found))
+
+
+def by_rounds(found: Diagnostics, rounds: list[int]) -> Diagnostics:
+    """The diagnostics with timed calls numbered by their round, from 1; `rounds` (from 0) has one for each call."""
+
+    def number(each: CompilingCall | FrameCompilation) -> int:
+        inside = each.phase == "timed" and 0 < each.call <= len(rounds)
+        return rounds[each.call - 1] + 1 if inside else each.call
+
+    return replace(
+        found,
+        calls=tuple(replace(each, call=number(each)) for each in found.calls),
+        frames=tuple(replace(each, call=number(each)) for each in found.frames),
+    )

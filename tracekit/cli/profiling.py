@@ -185,6 +185,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
                 timing.time_forms(timed, rule, workload.settings.seed, timings, progress)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
+            diagnoses.timed(timings)
             run = diagnoses.added(around.told(_with_timings(run, timings, rule)))
             store.save(run, draft)
         diagnoses.begin("later")

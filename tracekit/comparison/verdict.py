@@ -61,14 +61,14 @@ def judge(a: Side, b: Side, order: tuple[FormName, ...]) -> tuple[Verdict, tuple
 
     In alternation (`order` is not empty) the speed-up is the median over rounds of A's call by B's, with a block
     bootstrap interval; of several processes the mean of their medians, with Student's t. Not in alternation it is the
-    ratio of the medians, and no verdict follows. Rounds in which a side compiled are left out, and the result is then
-    inconclusive. Faster or slower needs an interval that leaves 1 out and a change
-    beyond the noise floor and beyond what is small (docs/timing.md).
+    ratio of the medians, and no verdict follows. Rounds in which a side compiled are left out of interval and
+    floor, and the result is then inconclusive. Faster or slower needs an interval that leaves 1 out and a change beyond
+    the noise floor and beyond what is small (docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
         return NOT_TIMED, ("No unprofiled times of both sides: the traces alone cannot say which side is faster.",)
+    ends = (float(np.median(a.form.wall_us)), float(np.median(b.form.wall_us)))
     own = without_compiling(a, b, np.asarray(a.form.wall_us), np.asarray(b.form.wall_us))
-    ends = (float(np.median(own[0])), float(np.median(own[1])))
     recompiled = _recompiled(a, b)
     if not order:
         verdict, warnings = _judge_apart(a.form, b.form, ends)
