@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -15,14 +15,14 @@ class Operator:
 
     `dims[i]` is the shape of input i, empty for what is no tensor; `dtypes[i]` its type as the profiler writes it
     (`c10::BFloat16`). The tensors of a list stand one by one, each of the type `TensorList`. Both are empty where
-    shapes were not recorded. `values[i]` is input i as the profiler writes it where it is no tensor (`[2, 2]`), known
-    of convolutions alone: empty for other operators.
+    shapes were not recorded. `values[i]` is argument i in words (`True`, `[2, 2]`), empty for tensors and for what was
+    left out; kept of attention and convolutions alone, and not compared: two calls may differ in a seed.
     """
 
     name: str
     dims: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
-    values: tuple[str, ...] = ()
+    values: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
