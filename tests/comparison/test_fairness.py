@@ -101,3 +101,13 @@ def test_one_side_without_gpu_activity_is_told():
 def test_several_gpus_are_told():
     several = make_side("b", make_analysis(devices=2))
     assert "b ran on 2 GPUs" in find_unfairness(make_side("a"), several)[0]
+
+
+def test_another_precision_of_float32_products_is_said_where_both_runs_hold_it():
+    a, b = make_side(form=make_form()), changed()
+    for one, other, said in (("highest", "high", True), (None, "high", False), ("high", "high", False)):
+        told = find_unfairness(
+            replace(a, environment=make_environment(float32_matmul_precision=one)),
+            replace(b, environment=make_environment(float32_matmul_precision=other)),
+        )
+        assert any("precision of float32 products" in sentence for sentence in told) == said

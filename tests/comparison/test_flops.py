@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.sequence import Inputs, _inputs
+from tracekit.analysis.sequence import _inputs, _values
 from tracekit.comparison.flops import flops_of, is_counted
 from tracekit.model.sequence import Operator
 
@@ -86,8 +86,9 @@ def record(call: Callable[[], Any], folder: Path) -> list[tuple[float, float, Op
     return [(each["ts"], each["ts"] + each["dur"], Operator(each["name"], *_of(each["args"]))) for each in operators]
 
 
-def _of(arguments: dict[str, Any]) -> Inputs:
-    return _inputs(*(json.dumps(arguments.get(key)) for key in ("Input Dims", "Input type", "Concrete Inputs")))
+def _of(arguments: dict[str, Any]) -> tuple[Any, ...]:
+    dims, types, values = (json.dumps(arguments.get(key)) for key in ("Input Dims", "Input type", "Concrete Inputs"))
+    return (*_inputs(dims, types), _values(values))
 
 
 def _innermost(events: list[tuple[float, float, Operator]]) -> list[Operator]:

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sequences import make_activity, make_sequence
 
 from tracekit.comparison.groups import group_kernels, measure_coverage
+from tracekit.comparison.matching import Cell
 from tracekit.model.analysis import FAMILIES
 from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup
 
-from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_side
+from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
 
 
 def grouped(a: Kernels, b: Kernels, *, a_steps: int = 2, b_steps: int = 2) -> dict[str, KernelGroup]:
@@ -127,3 +130,17 @@ def test_a_kernel_and_a_memory_set_of_one_name_are_told_apart(tmp_path):
     events = [make_kernel(0, 5, name="fillBuffer"), {**make_copy(6, 9, kind="memset"), "name": "fillBuffer"}]
     side = Side("x", "x", analyze(make_trace(tmp_path, events)), None, None, None)
     assert sorted(group.a[0].total_us for group in group_kernels(side, side)) == [3, 5]
+
+
+def test_each_side_s_figures_stand_beside_the_peak_of_its_own_device():
+    sides = []
+    for name, gpu, precision in (("gone", "NVIDIA A100-SXM4-80GB", "high"), ("new", "NVIDIA H200", "highest")):
+        activity = make_activity(name, "gemm", "mm", ((64, 64), (64, 64)), 0, 50.0, dtype="float")
+        side = make_side(name, make_analysis({name: ("gemm", 1, 50.0)}, steps=1, gpu_name=gpu), make_form())
+        environment = make_environment(gpu=gpu, float32_matmul_precision=precision)
+        sides.append(replace(side, environment=environment, sequence=make_sequence([activity])))
+    groups = group_kernels(*sides, (Cell((0,), (), "anchors"), Cell((), (0,), "anchors")))
+    shares = {group.label: group.rates.arithmetic_share for group in groups if group.rates}
+    rate = 2 * 64**3 / 50 / 1e6
+    # The names do not tell the units; the setting of each run does: tf32 units there, vector units here.
+    assert sorted(shares.values()) == [pytest.approx(rate / 156), pytest.approx(rate / 67)]

@@ -20,15 +20,14 @@ from tracekit.analysis.launches import GRAPH_LAUNCH, in_launch_order
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.window import find_scope
 from tracekit.model.sequence import Activity, Operator, OperatorSource, Sequence
-from tracekit.model.trace import INPUT_COLUMNS, Trace
+from tracekit.model.trace import Trace
 
 #: What asks for work: `aten::add`, `flash_attn::forward`, and Inductor's own events around the launch of a Triton
 #: kernel, which are named after the kernel and alone state its inputs. Compiled regions and autograd's nodes only hold
 #: them.
 ASKING = re.compile(r"(?!autograd::)\w+::\w|triton_")
 
-Inputs = tuple[tuple[tuple[int, ...], ...], tuple[str, ...], tuple[str, ...]]
-_NOT_RECORDED: Inputs = ((), (), ())
+_NOT_RECORDED: tuple[tuple[tuple[int, ...], ...], tuple[str, ...]] = ((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +172,10 @@ def _askers_on(operators: pl.DataFrame, moments: NDArray[np.int64], first: int) 
     shaped = "dims" in operators.columns
     asked: dict[int, _Asked | None] = {-1: None}
     for row, chain in chains.items():
-        inputs = _inputs(*(operators[column][row] for column in INPUT_COLUMNS)) if shaped else _NOT_RECORDED
-        within = tuple(names[each] for each in chain)
-        asked[row] = _Asked(Operator(names[row], *inputs), within, first + chain[0], first + row)
+        dims, dtypes = _inputs(operators["dims"][row], operators["dtypes"][row]) if shaped else _NOT_RECORDED
+        values = _values(operators["values"][row]) if shaped else ()
+        operator = Operator(names[row], dims, dtypes, values)
+        asked[row] = _Asked(operator, tuple(names[each] for each in chain), first + chain[0], first + row)
     return (asked[row] for row in innermost.tolist())
 
 
@@ -188,9 +188,9 @@ def _chain(row: int, parents: NDArray[np.int64]) -> list[int]:
 
 
 @cache
-def _inputs(dims: str | None, dtypes: str | None, values: str | None) -> Inputs:
-    """Sizes, types and values of an operator's inputs; none where the file's text is not what the profiler writes."""
-    shapes, types, written = _decoded(dims), _decoded(dtypes), _decoded(values)
+def _inputs(dims: str | None, dtypes: str | None) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
+    """The sizes and types of an operator's inputs; neither where the file's text is not what the profiler writes."""
+    shapes, types = _decoded(dims), _decoded(dtypes)
     if not all(isinstance(each, list) for each in shapes):
         return _NOT_RECORDED
     if len(types) != len(shapes) or not all(isinstance(each, str) for each in types):
@@ -201,9 +201,13 @@ def _inputs(dims: str | None, dtypes: str | None, values: str | None) -> Inputs:
         flat += [(tuple(each), type_) for each in of_list]
     if not all(isinstance(size, int) for shape, _ in flat for size in shape):
         return _NOT_RECORDED
-    # Where a list of tensors stands one by one, values would stand beside others.
-    alike = len(written) == len(flat) and all(isinstance(each, str) for each in written)
-    return tuple(shape for shape, _ in flat), tuple(type_ for _, type_ in flat), tuple(written) if alike else ()
+    return tuple(shape for shape, _ in flat), tuple(type_ for _, type_ in flat)
+
+
+def _values(text: str | None) -> tuple[str, ...]:
+    """The arguments in words; nothing where the file's text is not what the profiler writes."""
+    found = _decoded(text)
+    return tuple(found) if all(isinstance(each, str) for each in found) else ()
 
 
 def _decoded(text: str | None) -> list[Any]:
