@@ -17,6 +17,15 @@ from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import BuiltWorkload  # noqa: E402
 
 
+class Clipped(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        return torch.relu(self.inner(x))
+
+
 @pytest.fixture
 def named(block: Block) -> BuiltWorkload:
     x = torch.randn(64, 8)
@@ -88,3 +97,27 @@ def test_images_are_drawn_with_their_difference(named: BuiltWorkload) -> None:
     assert [each.kind for each in checked["compiled"].drawings] == ["output", "difference"]
     numerics = with_files(checked["compiled"], ("a.png", "b.png"))
     assert [(each.path, each.scale) for each in numerics.pictures] == [("a.png", 1.0), ("b.png", 64.0)]
+
+
+def test_a_fault_planted_in_inductor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tracekit.capture.forms import compiled_form
+    from tracekit.capture.warmup import warm_up
+    from tracekit.model.workload import CompileTarget
+
+    inductor = pytest.importorskip("torch._inductor.config")
+    if not hasattr(inductor.cpp, "inject_relu_bug_TESTING_ONLY"):
+        pytest.skip("this torch has no fault to plant")
+    model, x = Clipped().requires_grad_(False), torch.randn(64, 8)
+    workload = make_workload(lambda: model(x), (CompileTarget("model", model),))
+    workload = replace(workload, modules=(("model", model),))
+
+    def relative(fault: str | None) -> float:
+        monkeypatch.setattr(inductor.cpp, "inject_relu_bug_TESTING_ONLY", fault)
+        forms = (eager_form(workload), compiled_form(workload))
+        warm_up(forms[1], Silent())
+        against = check_outputs(workload, forms, 0, Silent())["compiled"].numerics.against_reference
+        assert against is not None
+        return against.tensors[0].relative or 0.0
+
+    assert relative(None) < 1e-6
+    assert relative("accuracy") > 0.1
