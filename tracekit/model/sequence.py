@@ -15,8 +15,9 @@ class Operator:
 
     `dims[i]` is the shape of input i, empty for what is no tensor; `dtypes[i]` its type as the profiler writes it
     (`c10::BFloat16`). The tensors of a list stand one by one, each of the type `TensorList`. Both are empty where
-    shapes were not recorded. `values[i]` is argument i in words (`True`, `[2, 2]`), empty for tensors and for what was
-    left out; kept of attention and convolutions alone, and not compared: two calls may differ in a seed.
+    shapes were not recorded. `values[i]` is input i as the profiler writes it where it is no tensor (`[2, 2]`, `True`),
+    known of convolutions and attention alone: empty for other operators. It is not compared: two calls may differ in a
+    seed.
     """
 
     name: str
@@ -57,9 +58,11 @@ class Sequence:
     """All activities of one side, in order.
 
     When every step ran the same sequence, `activities` is that of one step and `per_step` is 1; else those of all steps
-    follow one another and `per_step` is one over their number. A figure per step is `per_step` times the sum.
+    follow one another and `per_step` is one over their number. A figure per step is `per_step` times the sum. `starts`
+    are then the positions at which steps begin; empty where it is one step, or they are not known.
     """
 
     activities: tuple[Activity, ...]
     per_step: float
     operators: OperatorSource
+    starts: tuple[int, ...] = ()

@@ -19,9 +19,9 @@ CALL_COLUMNS = ("name", "start_ns", "end_ns", "thread", "correlation")
 #: overhead (the profiler's own). Operators that carry a stream (Inductor's Triton launch events) are host events too.
 HOST_COLUMNS = ("kind", "name", "start_ns", "end_ns", "thread")
 
-#: Columns more of `Trace.host` where a trace was read with shapes: an operator's `Input Dims`, `Input type` and, of
-#: attention and convolutions alone, `Concrete Inputs`, as the JSON the file holds. None where nothing was recorded, or
-#: what stands there is no list.
+#: Columns more of `Trace.host` where a trace was read with shapes: an operator's `Input Dims` and `Input type`, and of
+#: convolutions and attention `Concrete Inputs`, as the JSON the file holds. None where nothing was recorded, or what
+#: stands there is no list.
 INPUT_COLUMNS = ("dims", "dtypes", "values")
 
 

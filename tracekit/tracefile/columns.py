@@ -65,9 +65,9 @@ EXACT_US = 2**43
 #: Nanoseconds since any origin must fit 64 bits.
 LONGEST_TS_US = 2**62 / 1e3
 
-#: Parts of the names of operators of which the values of arguments are kept: flags of attention decide what has to be
-#: computed, and a convolution's stride and padding how large its result is.
-VALUED = ("attention", "conv")
+#: In the names of operators whose inputs are kept by value too: a convolution's stride and padding give its output, and
+#: a flag decides what attention has to compute.
+VALUED = ("conv", "attention")
 
 NO_ARGUMENTS = Arguments()
 NO_SHAPES = ShapedArguments()
@@ -230,11 +230,12 @@ class Columns:
         return {"thread": self._threads(events), "correlation": correlation}
 
     def _shapes(self, events: list[Event], arguments: list[Arguments]) -> dict[str, NDArray[np.int32]]:
-        """The numbers in `inputs` of what each operator's inputs are; their values of a few operators alone."""
+        """The numbers in `inputs` of what each operator's inputs are."""
         shaped = [each if isinstance(each, ShapedArguments) else NO_SHAPES for each in arguments]
         return {
             "dims": self.inputs.of(bytes(each.dims) for each in shaped),
             "dtypes": self.inputs.of(bytes(each.dtypes) for each in shaped),
+            # Of few operators: of most they are never asked for, and of many no two are alike.
             "values": self.inputs.of(
                 bytes(each.values) if any(part in (event.name or "") for part in VALUED) else b""
                 for event, each in zip(events, shaped, strict=True)
