@@ -17,8 +17,8 @@ ALTERNATION = (
 SPEED_UP = (
     "In each round A's call over B's; the speed-up is the median over the rounds. Its 95 % interval resamples the "
     "rounds 2,000 times, neighbouring ones together where they are alike. A change counts if the interval leaves 1 out "
-    "and it exceeds the noise floor, 2 % (of three processes or more 1 %), and what one form alone changed its speed by "
-    "(docs/timing.md)."
+    "and it exceeds the noise floor, 2 % (of three processes or more 1 %), and what one form alone changed its speed "
+    "by (docs/timing.md)."
 )
 
 NOISE_BY_CONTROLS = " The noise floor compares two calls of one form in one round in the same way."
