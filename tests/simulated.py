@@ -25,7 +25,7 @@ Random = np.random.Generator
 Noise = Callable[[FormName], float]
 
 EAGER_US = 10_000.0
-RULE = StoppingRule(rounds=None, target=0.01, budget_seconds=3.0, least=20)
+RULE = StoppingRule(rounds=None, target=0.01, budget_seconds=30.0, least=20)
 
 
 def make_forms() -> tuple[Form, ...]:

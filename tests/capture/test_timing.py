@@ -66,10 +66,16 @@ def run(rule: StoppingRule, *walls_us: float) -> Timings:
 
 
 def test_calls_that_agree_stop_at_the_fewest_rounds() -> None:
-    timings = run(until(), 1000.0)
+    timings = run(until(budget=0.4), 1000.0)
     assert timings.stopped == "target reached"
     assert len(timings.wall_us["eager"]) == 20
     assert timings.seconds == pytest.approx(0.05)
+
+
+def test_calls_that_agree_are_still_made_for_a_tenth_of_the_budget() -> None:
+    timings = run(until(budget=10.0), 1000.0)
+    assert timings.stopped == "target reached"
+    assert timings.seconds == pytest.approx(1.0, abs=0.005)
 
 
 def test_calls_that_never_agree_stop_when_the_budget_is_spent() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -129,17 +128,14 @@ def test_an_interrupt_ends_the_process_and_what_it_started(monkeypatch: pytest.M
     )
     python(monkeypatch, script)
 
-    def interrupted(self: Any, timeout: float | None = None) -> int:
-        if timeout is not None:
-            return real(self, timeout)
-        while not note.exists() or not note.read_text():
-            time.sleep(0.05)
-        raise KeyboardInterrupt
+    def interrupted(_seconds: float) -> None:
+        if note.exists() and note.read_text():
+            raise KeyboardInterrupt
 
-    real = subprocess.Popen.wait
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    monkeypatch.setattr(processes.time, "sleep", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_child(JOB, tmp_path, Silent(), "repeat 1")
+    monkeypatch.undo()
     assert gone(int(note.read_text()))
 
 

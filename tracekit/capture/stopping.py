@@ -14,6 +14,8 @@ from tracekit.statistics.interval import FEWEST, median_interval
 MOST_ROUNDS = 2000
 #: The interval is looked at whenever there are so many times as many rounds: seldom, so that looking changes little.
 GROWTH = 1.25
+#: Clocks switch and machines warm up in seconds: calls that agree for less than this part of the budget prove little.
+LEAST_OF_BUDGET = 0.1
 #: Enough to see how wide an interval is; the verdict takes more.
 RESAMPLES = 400
 
@@ -33,7 +35,7 @@ class Stopping:
             return "asked number" if rounds >= self._rule.rounds else None
         if rounds < FEWEST:
             return None
-        if rounds >= self._next_look:
+        if rounds >= self._next_look and seconds >= LEAST_OF_BUDGET * self._rule.budget_seconds:
             self._next_look = math.ceil(rounds * GROWTH)
             if self._is_narrow(walls):
                 return "target reached"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +26,8 @@ from tracekit.model.workload import Request
 
 #: In this order: the second finds what the first has left.
 COMPILED_STARTS: dict[StartKind, str] = {"compiled_no_cache": "no cache", "compiled_warm_cache": "warm cache"}
+#: How often it is looked whether a process has ended.
+LOOK_SECONDS = 0.2
 #: How long a process may take to end when it is told to.
 PATIENCE_SECONDS = 5.0
 #: Of what a process that failed has printed, so much is told.
@@ -110,7 +113,9 @@ def run_child(
         asked.write_bytes(msgspec.json.encode(job))
         command = [sys.executable, "-P", "-m", "tracekit.cli.child", str(asked), str(answer)]
         with printed.open("wb") as log, _started(command, environment or {}, log.fileno()) as process:
-            process.wait()
+            while process.poll() is None:
+                # Not wait(): a signal that another thread receives would not end it.
+                time.sleep(LOOK_SECONDS)
         lines = printed.read_text(errors="replace").splitlines()
         print(*lines, sep="\n", flush=True)  # noqa: T201 - into the run's output.log.
         if process.returncode or not answer.is_file():

@@ -15,7 +15,9 @@ Times = NDArray[np.float64]
 #: Forms share what moves them if their ratio ranges over less than this part of what each does.
 SHARED = 0.7
 #: A median hears of a second speed that so large a part of the calls has; of less it hears little.
-SWAYS = 0.25
+SWAYS = 0.15
+#: Speeds farther apart are interruptions, not speeds.
+MOST_APART = 0.5
 
 
 def find_restlessness(*sides: Side) -> tuple[str, ...]:
@@ -32,8 +34,9 @@ def unshared_change(a_us: Times, b_us: Times) -> float:
     ratios = np.asarray(a_us / b_us)
     drift, speeds = find_drift(ratios), [find_two_speeds(ratios)]
     speeds += [find_two_speeds(us) for us in (a_us, b_us) if _range(ratios) > SHARED * _range(us)]
-    apart = [each.slow_us / each.fast_us - 1 for each in speeds if each and SWAYS <= each.slow_share <= 1 - SWAYS]
-    return max((abs(drift or 0.0), *apart))
+    swaying = (each for each in speeds if each and SWAYS <= each.slow_share <= 1 - SWAYS)
+    apart = [each.slow_us / each.fast_us - 1 for each in swaying]
+    return max((abs(drift or 0.0), *(each for each in apart if each < MOST_APART)))
 
 
 def _range(values: Times) -> float:

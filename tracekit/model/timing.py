@@ -14,7 +14,7 @@ class StoppingRule:
     """When timing stops. `rounds` is a number that was asked for; the rest is for when none was.
 
     `target` is the half-width of the ratio's 95 % interval to reach, as a share: 0.01 is 1 % to each side. It is asked
-    from `least` rounds on; `budget_seconds` counts from the first call.
+    from `least` rounds and a tenth of the budget on; `budget_seconds` counts from the first call.
     """
 
     rounds: int | None
