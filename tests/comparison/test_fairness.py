@@ -6,6 +6,7 @@ from typing import Any
 from tracekit.comparison.fairness import find_unfairness
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Side
+from tracekit.model.generation import Generation
 
 from ..sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
 
@@ -111,3 +112,12 @@ def test_another_precision_of_float32_products_is_said_where_both_runs_hold_it()
             replace(b, environment=make_environment(float32_matmul_precision=other)),
         )
         assert any("precision of float32 products" in sentence for sentence in told) == said
+
+
+def test_another_phase_or_cache_of_generation_is_named():
+    decode = make_settings(generation=Generation("decode", None, "dynamic", fast_processor=False))
+    prefill = make_settings(generation=Generation("prefill", None, "static", fast_processor=True))
+    a = replace(make_side("a", form=make_form()), settings=decode)
+    warnings = find_unfairness(a, changed(settings=prefill))
+    assert "The sides differ in phase: A has decode, B has prefill." in warnings
+    assert "The sides differ in cache: A has dynamic, B has static." in warnings

@@ -53,7 +53,7 @@ def inputs() -> Any:
 
 
 def logits(model: Any, inputs: Any, phase: Any, cache: Any) -> torch.Tensor:
-    found = generating.make_call(model, inputs, Generation(phase, 3, cache, False), "default")()
+    found = generating.make_call(model, inputs, Generation(phase, None, cache, False), "default")()
     assert isinstance(found, torch.Tensor)
     return found
 
@@ -80,7 +80,7 @@ def test_phases_give_the_logits_that_generate_chooses_by(model: Any, inputs: Any
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 @pytest.mark.parametrize("phase", ["prefill", "decode"])
 def test_every_call_of_a_phase_does_the_same_again(model: Any, inputs: Any, phase: Any, cache: Any) -> None:
-    call = generating.make_call(model, inputs, Generation(phase, 3, cache, False), "default")
+    call = generating.make_call(model, inputs, Generation(phase, None, cache, False), "default")
     first = call()
     assert isinstance(first, torch.Tensor)
     assert all(torch.equal(first, again) for again in (call(), call()) if isinstance(again, torch.Tensor))
@@ -147,6 +147,11 @@ def test_parts_add_up_to_the_model() -> None:
 def test_compiling_the_vision_tower_of_a_decoding_step_is_refused() -> None:
     with pytest.raises(TracekitError, match="decoding looks at no image"):
         build(phase="decode", scope="visual")
+
+
+def test_a_number_of_tokens_is_refused_where_none_are_written() -> None:
+    with pytest.raises(TracekitError, match="says nothing of prefill alone"):
+        build(phase="prefill", max_new_tokens=3)
 
 
 def test_the_fast_processor_needs_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:

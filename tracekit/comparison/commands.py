@@ -31,5 +31,6 @@ def _generation(settings: Settings) -> list[str]:
     asked = settings.generation
     if asked is None:
         return []
-    words = ["--phase", asked.phase, "--max-new-tokens", str(asked.max_new_tokens), "--cache", asked.cache]
+    words = ["--phase", asked.phase, "--cache", asked.cache]
+    words += ["--max-new-tokens", str(asked.max_new_tokens)] if asked.max_new_tokens else []
     return [*words, "--use-fast" if asked.fast_processor else "--no-use-fast"]

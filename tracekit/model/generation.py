@@ -12,9 +12,10 @@ CacheKind = Literal["dynamic", "static"]
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What one call writes, and with which cache. `fast_processor` is the one of torchvision, the other is PIL's."""
+    """What one call writes, and with which cache. `max_new_tokens` is None in a phase of its own.
+    `fast_processor` is the one of torchvision, the other is PIL's."""
 
     phase: Phase
-    max_new_tokens: int
+    max_new_tokens: int | None
     cache: CacheKind
     fast_processor: bool

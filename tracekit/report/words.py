@@ -193,6 +193,7 @@ def subject(side: Side) -> str:
 
 def _generation(generation: Generation) -> str:
     cache = f"{generation.cache} cache"
-    if generation.phase == "generate":
-        return f"{generation.max_new_tokens} new token{'s' if generation.max_new_tokens > 1 else ''}, {cache}"
-    return f"{generation.phase}, {cache}"
+    tokens = generation.max_new_tokens
+    if tokens is None:
+        return f"{generation.phase}, {cache}"
+    return f"{tokens} new token{'s' if tokens > 1 else ''}, {cache}"

@@ -19,6 +19,10 @@ from tracekit.model.generation import Generation
 CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
 
 
+#: Of `generate`: the prompts, and one token more.
+STEPS_CAUGHT = 2
+
+
 class _NextToken(LogitsProcessor):
     """Says after every token that CUDA graphs may reuse the memory of the one before; changes no logits."""
 
@@ -69,7 +73,7 @@ class _Steps:
 def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mode: str) -> Callable[[], object]:
     """One call of the phase. It gives the tokens, prompts included, or the logits of each last position."""
     cache = _static_cache(model, inputs, generation) if generation.cache == "static" else None
-    if generation.phase == "generate":
+    if generation.max_new_tokens is not None:
         return _generate(model, inputs, generation.max_new_tokens, cache, mode)
     steps = _first_steps(model, inputs, cache)
     return _prefill(model, steps, cache) if generation.phase == "prefill" else _decode(model, steps)
@@ -80,7 +84,7 @@ def _static_cache(model: Any, inputs: Mapping[str, Any], generation: Generation)
     and CUDA graphs cannot keep that."""
     config = model.config.get_text_config()
     count, tokens = inputs["input_ids"].shape
-    new = generation.max_new_tokens if generation.phase == "generate" else 2
+    new = generation.max_new_tokens or STEPS_CAUGHT
     cache = StaticCache(config=config, max_cache_len=tokens + new)
     cache.early_initialization(
         batch_size=count,
@@ -117,7 +121,7 @@ def _first_steps(model: Any, inputs: Mapping[str, Any], cache: Cache | None) -> 
     steps = _Steps()
     hook = model.register_forward_pre_hook(steps.catch, with_kwargs=True)
     try:
-        _written(model, inputs, 2, cache)
+        _written(model, inputs, STEPS_CAUGHT, cache)
     finally:
         hook.remove()
     return steps

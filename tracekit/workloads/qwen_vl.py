@@ -111,7 +111,8 @@ ARCHITECTURES = {"7b": PUBLISHED_7B, "3b": PUBLISHED_3B, "small": SMALL, "tiny":
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The model and its prompts on `device`, ready to be called. `size` is already chosen; `request.scope` checked.
 
-    Raises TracekitError for pretrained weights that cannot be had, and for a scope that the phase does not run.
+    Raises TracekitError for pretrained weights and processors that cannot be had, and for a scope or a number of tokens
+    that the phase has not.
     """
     settings, generation = _settings(request, size, device)
     if settings.scope == "visual" and generation.phase == "decode":
@@ -133,9 +134,12 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
 
 def _settings(request: Request, size: str, device: str) -> tuple[Settings, Generation]:
     architecture = ARCHITECTURES[size]
+    phase = request.phase or "generate"
+    if phase != "generate" and request.max_new_tokens is not None:
+        raise TracekitError(f"--max-new-tokens says nothing of {phase} alone: leave it out, or pass --phase generate")
     generation = Generation(
-        phase=request.phase or "generate",
-        max_new_tokens=request.max_new_tokens or architecture.new_tokens,
+        phase=phase,
+        max_new_tokens=(request.max_new_tokens or architecture.new_tokens) if phase == "generate" else None,
         cache=request.cache or "dynamic",
         fast_processor=choose_fast(request.use_fast),
     )
