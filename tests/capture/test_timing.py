@@ -91,7 +91,7 @@ def test_long_calls_stop_at_the_budget_but_not_before_a_verdict_can_be_had() -> 
 
 
 def test_a_wider_target_needs_fewer_calls() -> None:
-    walls = np.random.default_rng(1).lognormal(8, 0.1, 997)
+    walls = np.random.default_rng(1).lognormal(11, 0.1, 997)
     wide, narrow = (len(run(until(target=share), *walls).wall_us["eager"]) for share in (0.05, 0.02))
     assert wide < narrow
 
@@ -99,6 +99,7 @@ def test_a_wider_target_needs_fewer_calls() -> None:
 def test_calls_of_microseconds_do_not_go_on_for_ever() -> None:
     timings = run(until(), *np.random.default_rng(2).lognormal(1, 1, 997))
     assert timings.stopped == "most rounds"
+    assert run(until(), 3.0).stopped == "target reached", "if they agree they have reached it all the same"
 
 
 def test_an_asked_number_is_kept_however_long_it_takes() -> None:

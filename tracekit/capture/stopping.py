@@ -35,7 +35,8 @@ class Stopping:
             return "asked number" if rounds >= self._rule.rounds else None
         if rounds < FEWEST:
             return None
-        if rounds >= self._next_look and seconds >= LEAST_OF_BUDGET * self._rule.budget_seconds:
+        long_enough = seconds >= LEAST_OF_BUDGET * self._rule.budget_seconds
+        if rounds >= MOST_ROUNDS or (rounds >= self._next_look and long_enough):
             self._next_look = math.ceil(rounds * GROWTH)
             if self._is_narrow(walls):
                 return "target reached"

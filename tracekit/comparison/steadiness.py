@@ -60,5 +60,5 @@ def _of(side: Side) -> Iterator[str]:
         yield (
             f"{side.label} ran at two speeds: {1 - speeds.slow_share:.0%} of the calls took about "
             f"{speeds.fast_us / 1e3:.3f} ms, the others {speeds.slow_us / 1e3:.3f} ms. Clocks that switch or other "
-            "work on this machine do that; a median says little then."
+            "work on this machine do that."
         )
