@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.sequences import eager, make_activity, make_sequence, product
 
+from tracekit.comparison import compare
 from tracekit.comparison.calls import Call, find_calls
 from tracekit.comparison.cells import evened
 from tracekit.comparison.noting import bytes_of_noted, note_calls
@@ -12,7 +13,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity, TensorShape
 from tracekit.model.sequence import Activity
 
-from ..sides import make_side
+from ..sides import make_analysis, make_side
 
 SHAPE = TensorShape((4, 8), "bfloat16")
 
@@ -68,6 +69,23 @@ def test_an_operator_that_runs_others_gives_its_operations_to_the_product_and_it
     assert convolution.flops == 7776
     assert convolution.bytes == 2 * (3 * 64 + 4 * 27 + 4 * 36)
     assert (addition.flops, addition.bytes) == (None, 2 * (2 * 4 * 36 + 4))
+
+
+def test_operations_of_an_operator_that_runs_two_products_are_given_to_neither() -> None:
+    two = [product(4, 8, 8, call=at) for at in (1, 2)]
+    first, second = calls_of(noted(two, [op("mine.qkv.default", 999, 777)], [0, 0]))
+    assert (first.flops, second.flops) == (2 * 4 * 8 * 8,) * 2
+    assert first.noted is second.noted is None
+
+
+def test_a_comparison_counts_what_was_noted() -> None:
+    cat = eager("cat", call=0)
+    analysis = make_analysis({cat.name: ("pointwise", 1, cat.duration_us)}, steps=1)
+    a = replace(make_side("a", analysis), sequence=make_sequence([cat]))
+    asked = EagerOps(1, "2.11", (op("aten.cat.default", 384),), (TaggedActivity(cat.name, 0),))
+    (group,) = compare(replace(a, provenance=asked), replace(a, label="b")).groups
+    assert group.traffic is not None
+    assert (group.traffic.eager_bytes, group.traffic.compiled_missing) == (384, 1)
 
 
 def test_what_a_recording_without_operators_holds_of_one_operator_is_one_call() -> None:
