@@ -20,6 +20,13 @@ def test_operators_have_their_inputs_as_the_file_writes_them(tmp_path: Path) -> 
     assert host["dtypes"].to_list() == ['["float", "Scalar"]', None]
 
 
+def test_the_values_of_arguments_are_kept_of_attention_alone(tmp_path: Path) -> None:
+    inputs = {"Input Dims": [[2], []], "Input type": ["float", "Scalar"], "Concrete Inputs": ["", "True"]}
+    attends = make_op(0, 1, name="aten::_scaled_dot_product_flash_attention", **inputs)
+    host = read_trace(write_trace(tmp_path, [attends, make_op(2, 3, **inputs)]), shapes=True).host
+    assert host["values"].to_list() == ['["", "True"]', None]
+
+
 def test_without_being_asked_for_there_are_none(tmp_path: Path) -> None:
     path = write_trace(tmp_path, [make_op(0, 1, **{"Input Dims": [[2]]})])
     assert read_trace(path).host.columns == list(HOST_COLUMNS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -26,10 +26,14 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[str, ..
     """
     if a.sequence is None or b.sequence is None:
         return None, ()
-    found: list[Cell] = []
     amiss: list[str] = list(_why_no_provenance(a, b))
+    rounds = _rounds(a.sequence, b.sequence)
+    if len(rounds) == 1:
+        cells, notes = _match(a.sequence, b.sequence, a, b)
+        return cells, (*amiss, *notes)
+    found: list[Cell] = []
     matched: dict[Hashable, tuple[tuple[Cell, ...], tuple[str, ...]]] = {}
-    for a_at, b_at in _rounds(a.sequence, b.sequence):
+    for a_at, b_at in rounds:
         one, other = _part(a.sequence, a_at), _part(b.sequence, b_at)
         key = _content(one), _content(other)
         if key not in matched:
@@ -80,12 +84,12 @@ def _tells_steps(sequence: Sequence | None) -> bool:
     return sequence is None or sequence.per_step == 1 or bool(sequence.starts)
 
 
-def _rounds(a: Sequence, b: Sequence) -> Iterator[_Round]:
+def _rounds(a: Sequence, b: Sequence) -> list[_Round]:
     """The steps of A beside those of B; all at once where the sides are not of as many steps."""
     one, other = _steps(a), _steps(b)
     if len(one) == len(other):
-        return zip(one, other, strict=True)
-    return iter([(range(len(a.activities)), range(len(b.activities)))])
+        return list(zip(one, other, strict=True))
+    return [(range(len(a.activities)), range(len(b.activities)))]
 
 
 def _steps(sequence: Sequence) -> list[range]:
@@ -94,9 +98,7 @@ def _steps(sequence: Sequence) -> list[range]:
 
 
 def _part(sequence: Sequence, at: range) -> Sequence:
-    """One step; the whole where it is the only one."""
-    if len(at) == len(sequence.activities):
-        return sequence
+    """One step."""
     return replace(sequence, activities=sequence.activities[at.start : at.stop], per_step=1.0, starts=())
 
 

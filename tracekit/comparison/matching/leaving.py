@@ -100,13 +100,17 @@ def _is_enclosed(at: int, own: _Stretch) -> bool:
     """Whether what stands next to it, others that are left aside, is matched; where the step begins or ends, on the one
     side that there is."""
     before, behind = at - 1, at + 1
-    left = set(own.left)
-    while before in left:
+    while _is_left(before, own):
         before -= 1
-    while behind in left:
+    while _is_left(behind, own):
         behind += 1
     beside = [each for each in (before, behind) if 0 <= each < len(own.units)]
     return bool(beside) and all(each in own.matched for each in beside)
+
+
+def _is_left(at: int, own: _Stretch) -> bool:
+    place = bisect_left(own.left, at)
+    return place < len(own.left) and own.left[place] == at
 
 
 def _are_alike(one: Unit, other: Unit) -> bool:
