@@ -47,7 +47,7 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     TracekitError when nothing matches `window`.
     """
     scope = find_scope(trace, window, steps)
-    work = _in_launch_order(scope)
+    work = in_launch_order(scope)
     asked = _find_askers(trace, work)
     activities = tuple(
         Activity(
@@ -70,7 +70,7 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     return Sequence(activities, 1 / count, known)
 
 
-def _in_launch_order(scope: Scope) -> pl.DataFrame:
+def in_launch_order(scope: Scope) -> pl.DataFrame:
     """The window's activities, step by step, with the launching call's name, thread and start."""
     calls = scope.calls.select("call", launched_by="name", launched_on="thread", launched_ns="start_ns")
     work = scope.activities.join(calls, on="call", how="left", maintain_order="left")

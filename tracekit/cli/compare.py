@@ -93,7 +93,7 @@ def compare(
     check_output_path("--json", json_path, a, b, ops)
     conditions = parse_conditions(",".join(gate)) if gate else ()
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
-    one, other, run = _load_sides(a, b, (form_a, form_b), reading)
+    one, other, run = load_sides(a, b, (form_a, form_b), reading)
     if ops is not None:
         one, other = _with_operators_of(ops, one, other, reading)
     order = run.order if run and one.label != other.label else ()
@@ -126,7 +126,7 @@ def _with_interrupts(comparison: Comparison, runs: int) -> Comparison:
     return replace(comparison, warnings=(warning, *comparison.warnings))
 
 
-def _load_sides(
+def load_sides(
     a: str, b: str | None, forms: tuple[FormName | None, FormName | None], reading: Reading
 ) -> tuple[Side, Side, Run | None]:
     """Both sides, told apart by their labels; and the run, when both are of one."""

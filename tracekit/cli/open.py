@@ -1,4 +1,4 @@
-"""`tracekit open`: a trace, shown in Perfetto."""
+"""`tracekit open`: a trace, or two as one, shown in Perfetto."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from tracekit.cli.reading import Reading
     from tracekit.model.run import FormName, RecordingKind
     from tracekit.serving.perfetto import TraceServer
 
@@ -20,34 +21,108 @@ SHORT_WAIT_SECONDS = 0.2
 
 @click.command(
     "open",
-    epilog="Example: tracekit open traces/flux-compiled --form eager",
+    epilog="Example: tracekit open traces/flux-compiled",
     context_settings={"max_content_width": 110},
 )
-@click.argument("trace", type=click.Path(path_type=Path), metavar="RUN|TRACE")
-@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run folder; compiled if it has that.")
+@click.argument("trace", type=click.Path(path_type=Path), metavar="RUN|A")
+@click.argument("other", type=click.Path(path_type=Path), metavar="[B]", required=False)
+@click.option(
+    "--form", type=click.Choice(("eager", "compiled")), help="Of a run folder: the recording of this form, as it is."
+)
 @click.option(
     "--recording",
     type=click.Choice(("light", "rich")),
-    help="Of a run folder: light has the truer gaps, rich has operators; rich if it has that.",
+    help="Of a run folder: light has the truer gaps, rich has operators; light for two forms, rich for one.",
 )
+@click.option(
+    "--window",
+    default="auto",
+    metavar="steps|whole|NAME",
+    help="What is shown of two: the marked steps, all of it, or spans by name or regular expression.",
+)
+@click.option("--steps", metavar="N|N-M", help="Of two only the marked steps with these numbers.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Where the trace of two is kept; perfetto.json.gz in the run folder."
+)
+@click.option("--no-cache", is_flag=True, help="Read the files of two anew, and keep nothing of them.")
+@click.option("--no-serve", is_flag=True, help="Write the trace of two and end.")
 @click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up waiting.")
 def open_(
-    trace: Path, form: FormName | None, recording: RecordingKind | None, no_browser: bool, timeout: float | None
+    trace: Path,
+    other: Path | None,
+    form: FormName | None,
+    recording: RecordingKind | None,
+    window: str,
+    steps: str | None,
+    out: Path | None,
+    no_cache: bool,
+    no_serve: bool,
+    no_browser: bool,
+    timeout: float | None,
 ) -> None:
-    """Show RUN or TRACE in Perfetto (ui.perfetto.dev).
+    """Show a run, a trace, or two traces in Perfetto (ui.perfetto.dev).
+
+    A run of both forms, or A and B, become one trace: both from time 0, with kernel groups, idle gaps by cause, steps,
+    the queue's length and the GPU's busy share, and arrows from eager kernels to what replaced them (docs/perfetto.md).
+    A single trace, or one form of a run, is shown as it was recorded.
 
     The file is served to that page alone, from 127.0.0.1:9001, until it was fetched or Ctrl-C. It stays on this
     machine: Perfetto reads it in the browser.
     """
+    from tracekit.cli.reading import Reading, parse_steps
+    from tracekit.errors import TracekitError
+
+    if _is_pair(trace, other, form):
+        reading = Reading(window, parse_steps(steps), cached=not no_cache)
+        path = _merge(trace, other, form, recording, reading, out)
+    elif no_serve or out is not None or steps is not None or window != "auto":
+        raise TracekitError("--window, --steps, --out and --no-serve are for two traces: one is shown as it is")
+    else:
+        path = _trace_path(trace, form, recording)
+    if not no_serve:
+        _serve(path, browser=not no_browser, timeout=timeout)
+
+
+def _is_pair(trace: Path, other: Path | None, form: FormName | None) -> bool:
+    """Whether two recordings are to be shown as one."""
+    from tracekit import store
+
+    if other is not None:
+        return True
+    return form is None and store.is_run(trace) and len(store.load(trace).forms) == 2
+
+
+def _merge(
+    trace: Path,
+    other: Path | None,
+    form: FormName | None,
+    recording: RecordingKind | None,
+    reading: Reading,
+    out: Path | None,
+) -> Path:
+    from tracekit.cli.merging import merge
+    from tracekit.cli.output import check_output_path
+    from tracekit.cli.sides import raise_if_damaged
+
+    check_output_path("--out", str(out) if out else None, str(trace) if trace.is_file() else None, str(other or ""))
+    merged = merge(str(trace), str(other) if other else None, form=form, recording=recording, reading=reading, out=out)
+    click.echo(f"written: {merged.path} ({merged.json_bytes / 1e6:.1f} MB unpacked)")
+    for note in merged.notes:
+        click.echo(note)
+    raise_if_damaged(*merged.sides)
+    return merged.path
+
+
+def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
+    """Until the page has it."""
     from tracekit.errors import TracekitError
     from tracekit.serving import perfetto
 
-    path = _trace_path(trace, form, recording)
     with perfetto.offered(path, perfetto.PORT) as server:
         click.echo(f"serving {path}")
         click.echo(server.link)
-        _send_to_browser(server, wanted=not no_browser)
+        _send_to_browser(server, wanted=browser)
         click.echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
         click.echo("waiting until it is fetched; Ctrl-C stops")
         if not _wait(server.fetched, timeout):

@@ -39,12 +39,21 @@ def group_by_cells(
 ) -> tuple[KernelGroup, ...]:
     """Cells with the same kernels, operators and shapes together, per step. The cells are a partition of both sides,
     however they were found. `peak` is that of the device, for shares of it."""
+    return tuple(group for group, _ in gather_cells(a, b, cells, peak))
+
+
+def gather_cells(
+    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peak: Peak | None = None
+) -> tuple[tuple[KernelGroup, tuple[Cell, ...]], ...]:
+    """Each group with its cells."""
     check_partition(cells, len(a.activities), len(b.activities))
     pieces = [
         Piece(cell, tuple(a.activities[at] for at in cell.a), tuple(b.activities[at] for at in cell.b))
         for cell in cells
     ]
-    return tuple(_group(some, a.per_step, b.per_step, peak) for some in _alike(pieces))
+    return tuple(
+        (_group(some, a.per_step, b.per_step, peak), tuple(piece.cell for piece in some)) for some in _alike(pieces)
+    )
 
 
 def _alike(pieces: list[Piece]) -> Iterable[list[Piece]]:
