@@ -54,6 +54,10 @@ class Loaded:
     def pinned(self) -> list[str]:
         return sorted(name for name, pinned in self.page.evaluate(TRACKS) if pinned)
 
+    def dialogs(self) -> list[str]:
+        """What the page says went wrong."""
+        return [each.inner_text() for each in self.page.query_selector_all(".pf-modal-dialog, .modal-dialog")]
+
     def picture(self, path: Path) -> None:
         self.page.screenshot(path=path)
 

@@ -105,13 +105,24 @@ def _merge(
     from tracekit.cli.output import check_output_path
     from tracekit.cli.sides import raise_if_damaged
 
-    check_output_path("--out", str(out) if out else None, str(trace) if trace.is_file() else None, str(other or ""))
+    check_output_path("--out", str(out) if out else None, *_read_files(trace, other))
     merged = merge(str(trace), str(other) if other else None, form=form, recording=recording, reading=reading, out=out)
     click.echo(f"written: {merged.path} ({merged.json_bytes / 1e6:.1f} MB unpacked)")
     for note in merged.notes:
         click.echo(note)
     raise_if_damaged(*merged.sides)
     return merged.path
+
+
+def _read_files(*places: Path | None) -> list[str]:
+    """What the merged trace is made of, which it must not replace. A folder of a run may hold it all the same."""
+    files: list[Path] = []
+    for place in places:
+        if place is not None and place.is_dir():
+            files += [path for path in place.iterdir() if not path.name.startswith("perfetto")]
+        elif place is not None:
+            files.append(place)
+    return [str(path) for path in files]
 
 
 def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:

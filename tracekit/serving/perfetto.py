@@ -20,9 +20,9 @@ PAGE = "https://ui.perfetto.dev"
 HOST = "127.0.0.1"
 #: The only port the page's content policy lets it fetch from.
 PORT = 9001
-#: What the page keeps in sight, by the names of tracks: of a merged trace each side's groups, streams and gaps, of
-#: torch.profiler's own the streams.
-PINNED = (r": (kernel groups|GPU \d+ stream|idle)", r"^stream -?\d+")
+#: What the page keeps in sight, by the names of tracks, in this order: of a merged trace the kernel groups of both
+#: sides, their streams, their gaps; of torch.profiler's own the streams.
+PINNED = (": kernel groups", r": GPU \d+ stream", ": idle", r"^stream -?\d+")
 #: A browser may hold a connection open without asking for anything.
 SILENCE_SECONDS = 60.0
 PIECE_BYTES = 1 << 20

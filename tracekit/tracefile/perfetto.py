@@ -38,22 +38,25 @@ def write_picture(picture: Picture, path: Path) -> int:
     Raises TracekitError where nothing can be written.
     """
     draft = path.with_name(f".{path.name}.draft")
-    size = 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # No time and no name in it: the same picture is the same file.
-        with (
-            draft.open("wb") as file,
-            gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed,
-        ):
-            for piece in _pieces(picture):
-                size += packed.write(piece)
-        os.replace(draft, path)
+        try:
+            size = _write(picture, draft)
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
     except OSError as error:
         raise TracekitError(f"cannot write {path}: {error.strerror}; name another place with --out") from None
-    finally:
-        draft.unlink(missing_ok=True)
     return size
+
+
+def _write(picture: Picture, path: Path) -> int:
+    # No time and no name in it: the same picture is the same file.
+    with (
+        path.open("wb") as file,
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed,
+    ):
+        return sum(packed.write(piece) for piece in _pieces(picture))
 
 
 def _pieces(picture: Picture) -> Iterator[bytes]:

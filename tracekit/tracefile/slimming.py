@@ -15,6 +15,8 @@ MOST_BYTES = 140_000_000
 EVENT_BYTES, ARROW_BYTES, POINT_BYTES = 110, 220, 110
 #: Host events shorter than this are hardly to be seen beside a step.
 SHORT_NS = 5000
+#: A cut in time leaves no more than this share, or it would not be worth another look.
+MOST_KEPT = 0.95
 
 
 def slimmed(picture: Picture, most_bytes: int = MOST_BYTES) -> Picture:
@@ -24,8 +26,7 @@ def slimmed(picture: Picture, most_bytes: int = MOST_BYTES) -> Picture:
         if estimate_bytes(picture) <= most_bytes:
             return picture
         picture = drop(picture)
-    size = estimate_bytes(picture)
-    return picture if size <= most_bytes else _cut(picture, most_bytes / size)
+    return picture if estimate_bytes(picture) <= most_bytes else _cut(picture, most_bytes)
 
 
 def estimate_bytes(picture: Picture) -> int:
@@ -64,19 +65,24 @@ def _without(picture: Picture, what: str, found: pl.Expr) -> Picture:
     return _noted(picture, f"{what} ({before - _count(picture):,} events)")
 
 
-def _cut(picture: Picture, share: float) -> Picture:
+def _cut(picture: Picture, most_bytes: int) -> Picture:
     """Only the beginning, to the same moment on both sides."""
-    last = max((_end_of(track) for panel in picture.panels for track in panel.tracks), default=0)
-    moment = int(last * share)
-    picture = _with_tracks(picture, lambda track: replace(track, slices=_before(track.slices, "start_ns", moment)))
+    moment = max((_end_of(track) for panel in picture.panels for track in panel.tracks), default=0)
+    cut = picture
+    # Events are not spread evenly over time, so one cut in proportion may not do.
+    while (size := estimate_bytes(cut)) > most_bytes and moment:
+        moment = int(moment * min(most_bytes / size, MOST_KEPT))
+        cut = _until(picture, moment)
+    return _noted(cut, f"everything that begins later than {moment / 1e6:.3f} ms")
 
+
+def _until(picture: Picture, moment: int) -> Picture:
     def shorter(counter: Counter) -> Counter:
         return replace(counter, points=_before(counter.points, "at_ns", moment))
 
-    panels = tuple(
-        replace(panel, counters=tuple(shorter(counter) for counter in panel.counters)) for panel in picture.panels
-    )
-    return _noted(replace(picture, panels=panels), f"everything that begins later than {moment / 1e6:.3f} ms")
+    kept = _with_tracks(picture, lambda track: replace(track, slices=_before(track.slices, "start_ns", moment)))
+    panels = (replace(panel, counters=tuple(map(shorter, panel.counters))) for panel in kept.panels)
+    return replace(kept, panels=tuple(panels))
 
 
 def _before(table: pl.DataFrame, column: str, moment: int) -> pl.DataFrame:
