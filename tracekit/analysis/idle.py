@@ -73,6 +73,11 @@ def list_gaps(trace: Trace, scope: Scope) -> tuple[IdleGap, ...]:
     return _as_gaps(scope, study, sorted(_chosen(study), key=lambda each: each.of(each.gaps.starts)))
 
 
+def main_cause(gap: IdleGap) -> str:
+    """The cause that takes most of the gap."""
+    return max(gap.causes, key=lambda cause: gap.causes[cause], default="unattributed")
+
+
 def _study(trace: Trace, scope: Scope) -> _Study:
     gaps = [find_gaps(trace, scope, device) for device in scope.windows]
     launching = launching_calls(scope.linked, scope.calls)

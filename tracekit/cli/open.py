@@ -26,25 +26,22 @@ SHORT_WAIT_SECONDS = 0.2
 )
 @click.argument("trace", type=click.Path(path_type=Path), metavar="RUN|A")
 @click.argument("other", type=click.Path(path_type=Path), metavar="[B]", required=False)
-@click.option(
-    "--form", type=click.Choice(("eager", "compiled")), help="Of a run folder: the recording of this form, as it is."
-)
+@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run: this form alone, as recorded.")
 @click.option(
     "--recording",
     type=click.Choice(("light", "rich")),
-    help="Of a run folder: light has the truer gaps, rich has operators; light for two forms, rich for one.",
+    help="Of a run: light has the truer gaps, rich the operators.",
 )
 @click.option(
     "--window",
     default="auto",
     metavar="steps|whole|NAME",
-    help="What is shown of two: the marked steps, all of it, or spans by name or regular expression.",
+    help="What is shown of two; as in compare.",
 )
-@click.option("--steps", metavar="N|N-M", help="Of two only the marked steps with these numbers.")
+@click.option("--steps", metavar="N|N-M", help="Of two only these steps.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Where the trace of two is kept; perfetto.json.gz in the run folder."
+    "--out", type=click.Path(path_type=Path), help="Where two are kept, if not as perfetto.json.gz in the run."
 )
-@click.option("--no-cache", is_flag=True, help="Read the files of two anew, and keep nothing of them.")
 @click.option("--no-serve", is_flag=True, help="Write the trace of two and end.")
 @click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up waiting.")
@@ -56,25 +53,20 @@ def open_(
     window: str,
     steps: str | None,
     out: Path | None,
-    no_cache: bool,
     no_serve: bool,
     no_browser: bool,
     timeout: float | None,
 ) -> None:
-    """Show a run, a trace, or two traces in Perfetto (ui.perfetto.dev).
+    """Show a run, a trace, or two in Perfetto (ui.perfetto.dev).
 
-    A run of both forms, or A and B, become one trace: both from time 0, with kernel groups, idle gaps by cause, steps,
-    the queue's length and the GPU's busy share, and arrows from eager kernels to what replaced them (docs/perfetto.md).
-    A single trace, or one form of a run, is shown as it was recorded.
-
-    The file is served to that page alone, from 127.0.0.1:9001, until it was fetched or Ctrl-C. It stays on this
-    machine: Perfetto reads it in the browser.
+    Both forms of a run, or A and B, become one trace with the findings in it (docs/perfetto.md). It is served to that
+    page alone, from 127.0.0.1:9001, until it was fetched or Ctrl-C, and stays on this machine.
     """
     from tracekit.cli.reading import Reading, parse_steps
     from tracekit.errors import TracekitError
 
     if _is_pair(trace, other, form):
-        reading = Reading(window, parse_steps(steps), cached=not no_cache)
+        reading = Reading(window, parse_steps(steps))
         path = _merge(trace, other, form, recording, reading, out)
     elif no_serve or out is not None or steps is not None or window != "auto":
         raise TracekitError("--window, --steps, --out and --no-serve are for two traces: one is shown as it is")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.analysis.drawing.slices import Row, as_slices, details
-from tracekit.analysis.idle import list_gaps
+from tracekit.analysis.idle import list_gaps, main_cause
 from tracekit.analysis.window import Scope, Span, WindowKind
 from tracekit.model.analysis import IdleGap, StepUse
 from tracekit.model.picture import Track
@@ -54,8 +54,3 @@ def _gap_rows(gaps: list[IdleGap], origin_ns: int) -> Iterator[Row]:
             where=gap.where.words if gap.where else None,
         )
         yield "idle", main_cause(gap), start, start + round(gap.duration_us * 1000), told, None
-
-
-def main_cause(gap: IdleGap) -> str:
-    """The cause that takes most of the gap."""
-    return max(gap.causes, key=lambda cause: gap.causes[cause], default="unattributed")
