@@ -20,9 +20,16 @@ PAGE = "https://ui.perfetto.dev"
 HOST = "127.0.0.1"
 #: The only port the page's content policy lets it fetch from.
 PORT = 9001
+#: No second lane of a track, which holds little.
+FIRST_LANE = r"^(?!.* \(\d+\))"
 #: What the page keeps in sight, by the names of tracks, in this order: of a merged trace the kernel groups of both
 #: sides, their streams, their gaps; of torch.profiler's own the streams.
-PINNED = (": kernel groups", r": GPU \d+ stream", ": idle", r"^stream -?\d+")
+PINNED = (
+    f"{FIRST_LANE}.*: kernel groups",
+    rf"{FIRST_LANE}.*: GPU \d+ stream",
+    f"{FIRST_LANE}.*: idle",
+    r"^stream -?\d+",
+)
 #: A browser may hold a connection open without asking for anything.
 SILENCE_SECONDS = 60.0
 PIECE_BYTES = 1 << 20
