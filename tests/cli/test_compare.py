@@ -44,6 +44,17 @@ def test_two_trace_files_are_compared_and_reported(folder: Path) -> None:
     assert (folder / "reports/vit_eager-vs-vit_default.md").read_text().startswith("# ")
 
 
+def test_the_next_command_shows_both_sides_as_one_trace(folder: Path) -> None:
+    def told(*arguments: object) -> str:
+        # Long commands are broken, with a backslash between words.
+        return "".join(run(*arguments).stdout.replace("\\\n", "").split())
+
+    made = make_run_folder(folder)
+    assert f"tracekitopen{VIT[0]}{VIT[1]}written" in told(*VIT)
+    assert f"tracekitopen{made}written" in told(made)
+    assert f"tracekitopen{made / 'eager-light.json'}" in told(made, "--form-a", "eager")
+
+
 def test_traces_alone_give_no_verdict() -> None:
     comparison = compare_json(*VIT)
     assert comparison["schema"] == "tracekit.comparison/1"

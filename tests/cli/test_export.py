@@ -6,14 +6,19 @@ import io
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from tests.cli.runs import make_run_folder
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 
+from tracekit.analysis import analyze
 from tracekit.cli.main import main
+from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.tracefile import read_trace
 
 FLUX = DATA / "flux_default.json.gz"
+VIT = Path(__file__).parents[2] / "traces" / "h200-vit"
 
 
 def run(*arguments: object) -> Result:
@@ -97,7 +102,7 @@ def test_a_damaged_trace_is_written_as_far_as_it_goes_and_said(tmp_path: Path) -
     broken.write_text(whole[: whole.rindex("{")])
     result = run(broken, "--csv", "-")
     assert (result.exit_code, len(rows_of(result.stdout))) == (1, 1)
-    assert "is damaged, and the CSV holds what could be read" in result.stderr
+    assert "is damaged, and the tables hold what could be read" in result.stderr
 
 
 def test_the_trace_itself_is_never_overwritten(tmp_path: Path) -> None:
@@ -129,10 +134,90 @@ def test_only_the_steps_asked_for_are_listed(tmp_path: Path) -> None:
     assert row["step"] == "2"
 
 
-def test_a_run_folder_is_asked_for_one_of_its_traces(tmp_path: Path) -> None:
-    result = run(make_run_folder(tmp_path), "--csv", "-")
+def test_a_run_folder_is_asked_for_one_of_its_traces_for_hta(tmp_path: Path) -> None:
+    result = run(make_run_folder(tmp_path), "--hta", tmp_path / "out")
     assert result.exit_code == 1
     assert "is a run folder: name one of its traces (eager-light.json, eager-rich.json" in result.stderr
+
+
+def test_of_a_run_kernels_and_gaps_are_of_the_form_that_was_asked_for(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    assert len(rows_of(run(folder, "--kernels", "-").stdout)) == 2
+    assert len(rows_of(run(folder, "--kernels", "-", "--form", "eager").stdout)) == 4
+    result = run(folder / "eager-light.json", "--kernels", "-", "--form", "eager")
+    assert (result.exit_code, "leave --form out" in result.stderr) == (1, True)
+
+
+def test_every_idle_gap_is_a_line_whose_causes_add_up() -> None:
+    rows = rows_of(run(FLUX, "--gaps", "-").stdout)
+    idle = analyze(read_trace(FLUX)).idle
+    assert idle is not None
+    assert len(rows) == idle.gap_count
+    for row in rows:
+        assert sum(float(row[f"{cause}_us"]) for cause in IDLE_CAUSES) == pytest.approx(
+            float(row["duration_us"]), abs=0.01
+        )
+        assert float(row[f"{row['cause']}_us"]) == max(float(row[f"{cause}_us"]) for cause in IDLE_CAUSES)
+    for each in idle.causes:
+        assert sum(float(row[f"{each.cause}_us"]) for row in rows) == pytest.approx(each.us, abs=0.1)
+
+
+def test_groups_add_up_to_the_gpu_time_of_both_sides() -> None:
+    rows = rows_of(run(VIT, "--groups", "-").stdout)
+    for side, form in (("a", "eager"), ("b", "compiled")):
+        analysis = analyze(read_trace(VIT / f"{form}-light.json.gz"))
+        assert analysis.kernels is not None
+        assert analysis.copies is not None
+        total = (analysis.kernels.total_us + analysis.copies.total_us) / 2
+        assert sum(float(row[f"{side}_us"]) for row in rows) == pytest.approx(total, abs=0.1)
+    (lost,) = [row for row in rows if row["kind"] == "defused"]
+    assert (lost["group"], float(lost["a_count"]), float(lost["b_count"])) == ("1", 24, 84)
+    assert "attention" in lost["where"]
+
+
+def test_groups_of_two_traces(tmp_path: Path) -> None:
+    out = tmp_path / "groups.csv"
+    assert run(DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz", "--groups", out).exit_code == 0
+    assert len(rows_of(out.read_text(encoding="utf-8"))) > 5
+
+
+def test_a_parquet_file_has_numbers_and_nothing_in_place_of_what_is_not_known(tmp_path: Path) -> None:
+    for table in ("kernels", "gaps", "groups"):
+        out = tmp_path / f"{table}.parquet"
+        result = run(VIT, f"--{table}", out)
+        assert result.exit_code == 0, result.output
+        frame = pl.read_parquet(out)
+        assert frame.height > 10
+        assert all(frame.schema[name] == pl.Float64 for name in frame.columns if name.endswith("_us"))
+    assert pl.read_parquet(tmp_path / "kernels.parquet").filter(kind="kernel")["bytes"].null_count() > 0
+
+
+def test_a_benchmark_has_the_entries_that_actions_read() -> None:
+    entries = json.loads(run(VIT, "--benchmark", "-").stdout)
+    by_name = {each["name"]: each for each in entries}
+    assert len(by_name) == len(entries)
+    assert all(
+        {"name", "unit", "value"} <= set(each) <= {"name", "unit", "value", "range", "extra"} for each in entries
+    )
+    assert all(isinstance(each["value"], float | int) for each in entries)
+    assert by_name["vit compiled: call"]["value"] == pytest.approx(3.562901)
+    assert by_name["vit compiled: call"]["unit"] == "ms"
+    assert by_name["vit compiled: call"]["range"].startswith("± 0.0")
+    assert by_name["vit compiled: kernels"]["value"] == 200
+    assert by_name["vit eager: call"]["extra"].startswith("NVIDIA H200\ntorch 2.11")
+    assert "vit eager: compiling" not in by_name
+    others = json.loads(run(VIT.with_name("h200-vit-reduce-overhead"), "--benchmark", "-").stdout)
+    assert "vit compiled (reduce-overhead): call" in {each["name"] for each in others}
+
+
+def test_standard_output_takes_one_table() -> None:
+    result = run(VIT, "--gaps", "-", "--groups", "-")
+    assert (result.exit_code, "takes one table" in result.stderr) == (1, True)
+
+
+def test_groups_of_one_trace_are_refused() -> None:
+    result = run(FLUX, "--groups", "-")
+    assert (result.exit_code, "name a second one" in result.stderr) == (1, True)
 
 
 @pytest.mark.hta

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import json
 import shutil
 import signal
 import socket
@@ -13,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.cli.runs import make_run_folder
+from tests.traces import make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit import store
 from tracekit.cli.main import main
@@ -81,7 +85,8 @@ def test_a_trace_is_served_until_it_was_fetched(trace: Path, port: int) -> None:
     result = CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "20"])
     browser.join()
     assert result.exit_code == 0, result.output
-    assert f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json" in result.output.splitlines()
+    link = f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json&startupCommands="
+    assert any(line.startswith(link) for line in result.output.splitlines())
     assert "fetched" in result.output.splitlines()[-1]
 
 
@@ -90,7 +95,9 @@ def test_the_browser_is_sent_to_the_link(trace: Path, port: int, monkeypatch: py
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(webbrowser, "open", lambda link: sent.append(link) or True)
     CliRunner().invoke(main, ["open", str(trace), "--timeout", "0.05"])
-    assert sent == [f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json"]
+    assert [link.partition("&")[0] for link in sent] == [
+        f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json"
+    ]
 
 
 def test_no_browser_means_none(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,10 +135,10 @@ def test_a_taken_port_is_one_line(trace: Path, port: int) -> None:
 @pytest.mark.parametrize(
     ("options", "file"),
     [
-        ((), "compiled-rich.json.gz"),
+        (("--form", "compiled"), "compiled-rich.json.gz"),
         (("--form", "eager"), "eager-rich.json.gz"),
         (("--form", "eager", "--recording", "light"), "eager-light.json.gz"),
-        (("--recording", "light"), "compiled-light.json.gz"),
+        (("--form", "compiled", "--recording", "light"), "compiled-light.json.gz"),
     ],
 )
 def test_a_run_folder_shows_the_recording_that_was_asked_for(
@@ -199,3 +206,84 @@ def test_ctrl_c_stops_serving_with_one_line(trace: Path, port: int) -> None:
             # Else leaving the block would wait for it for ever.
             process.kill()
     assert (process.returncode, said) == (130, "stopped\n")
+
+
+def test_a_run_of_both_forms_becomes_one_trace_in_its_folder(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    result = CliRunner().invoke(main, ["open", str(run), "--no-serve"])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(f"written: {run / 'perfetto.json.gz'} (")
+    events = json.loads(gzip.decompress((run / "perfetto.json.gz").read_bytes()))["traceEvents"]
+    names = {each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    for form in ("eager", "compiled"):
+        assert {
+            f"{form}: {track}" for track in ("steps", "GPU 0 stream 7", "idle, GPU 0", "kernel groups, GPU 0")
+        } <= names
+    # Two kernels a step against one, in two steps.
+    assert len([each for each in events if each.get("cat") == "kernel"]) == 6
+    assert min(each["ts"] for each in events if each["ph"] == "X") == 0
+
+
+def test_the_merged_trace_is_served_like_any_other(tmp_path: Path, port: int) -> None:
+    browser = fetch_when_served(f"http://127.0.0.1:{port}/perfetto.json.gz", seconds=60)
+    result = CliRunner().invoke(main, ["open", str(make_run_folder(tmp_path)), "--no-browser", "--timeout", "60"])
+    browser.join()
+    assert result.exit_code == 0, result.output
+    assert "kernel%20groups" in result.output
+
+
+def test_the_rich_recordings_are_merged_beside_the_light_ones(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    result = CliRunner().invoke(main, ["open", str(run), "--recording", "rich", "--no-serve"])
+    assert result.exit_code == 0, result.output
+    text = gzip.decompress((run / "perfetto-rich.json.gz").read_bytes()).decode()
+    assert '"denoise"' in text
+    assert "tracekit.step#1" not in text
+
+
+def test_any_two_traces_become_one(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    out = tmp_path / "both.json.gz"
+    files = [str(run / f"{form}-light.json") for form in ("eager", "compiled")]
+    result = CliRunner().invoke(main, ["open", *files, "--out", str(out), "--no-serve"])
+    assert result.exit_code == 0, result.output
+    assert b'"eager-light: GPU 0 stream 7"' in gzip.decompress(out.read_bytes())
+
+
+def test_what_two_windows_cannot_tell_is_said(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    bare = write_trace(tmp_path, [make_call(0, 5, correlation=1), make_kernel(10, 20, correlation=1)])
+    out = str(tmp_path / "both.json.gz")
+    result = CliRunner().invoke(main, ["open", str(run / "eager-light.json"), str(bare), "--out", out, "--no-serve"])
+    assert result.exit_code == 0, result.output
+    assert "no groups and no arrows" in result.output
+
+
+def test_a_run_without_a_gpu_shows_its_hosts(tmp_path: Path) -> None:
+    files = []
+    for name in ("eager", "compiled"):
+        (tmp_path / name).mkdir()
+        events = [make_span(10, 60), make_op(20, 30, name=f"aten::{name}")]
+        files.append(str(write_trace(tmp_path / name, events)))
+    out = tmp_path / "both.json.gz"
+    result = CliRunner().invoke(main, ["open", *files, "--out", str(out), "--no-serve"])
+    assert result.exit_code == 0, result.output
+    text = gzip.decompress(out.read_bytes())
+    assert b"aten::eager" in text
+    assert b"aten::compiled" in text
+
+
+def test_options_of_two_traces_are_refused_for_one(trace: Path) -> None:
+    for options in (["--window", "whole"], ["--steps", "1"], ["--out", "x.json.gz"], ["--no-serve"]):
+        result = CliRunner().invoke(main, ["open", str(trace), *options])
+        assert (result.exit_code, "are for two traces" in result.stderr) == (1, True), options
+
+
+def test_the_merged_trace_never_overwrites_what_it_is_made_of(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    files = [str(run / f"{form}-light.json") for form in ("eager", "compiled")]
+    for out in files:
+        result = CliRunner().invoke(main, ["open", *files, "--out", out, "--no-serve"])
+        assert (result.exit_code, "would overwrite" in result.stderr) == (1, True)
+    result = CliRunner().invoke(main, ["open", str(run), "--out", files[0], "--no-serve"])
+    assert (result.exit_code, "would overwrite" in result.stderr) == (1, True)

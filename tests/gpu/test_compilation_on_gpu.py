@@ -31,7 +31,8 @@ def test_all_of_a_compiled_models_gpu_time_is_launched_from_compiled_code(tmp_pa
     assert side.entering is side.rich, "the light recording of a GPU holds no operators"
     assert side.rich is not None and side.rich.regions is not None
     assert side.rich.regions.gpu_share == pytest.approx(1.0, abs=0.05)
-    assert side.rich.regions.graphs == 1
+    # One for each block: torch.compile passes over the Sequential around them.
+    assert side.rich.regions.graphs == 2
     assert side.rich.regions.guards_us > 0
     assert side.diagnostics is not None
     phases = {each.phase for each in side.diagnostics.phases}

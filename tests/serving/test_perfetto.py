@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from tracekit.errors import TracekitError
-from tracekit.serving.perfetto import PAGE, TraceServer, offered
+from tracekit.serving.perfetto import PAGE, PINNED, TraceServer, offered
 
 CONTENT = bytes(range(256)) * 20_000
 
@@ -127,6 +128,22 @@ def test_the_port_is_free_at_once_for_the_next_trace(trace: Path) -> None:
         assert ask(first, "/eager.json.gz")[0] == 200
     with offered(trace, port) as second:
         assert ask(second, "/eager.json.gz")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "pinned"),
+    [
+        ("eager: kernel groups, GPU 0 10001", True),
+        ("compiled: GPU 1 stream 7 20003", True),
+        ("a (b): idle, GPU 0 10002", True),
+        ("compiled: GPU 0 stream 7 (2) 20004", False),
+        ("eager: GPU 0 busy %", False),
+        ("eager: thread 7 10005", False),
+        ("stream 7 7", True),
+    ],
+)
+def test_what_is_pinned(name: str, pinned: bool) -> None:
+    assert any(re.search(pattern, name) for pattern in PINNED) == pinned
 
 
 def test_the_link_leads_to_the_file_whatever_its_name(tmp_path: Path) -> None:

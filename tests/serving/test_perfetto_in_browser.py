@@ -11,6 +11,7 @@ import pytest
 from tracekit.serving.perfetto import PAGE, TraceServer, offered
 
 from ..browser import FLAGS, find_chromium
+from ..perfetto import find_ui, shown
 
 FETCH = """async (url) => {
     const answer = await fetch(url);
@@ -62,3 +63,14 @@ def test_another_page_may_not(trace: Path) -> None:
     with offered(trace, port=0) as server:
         assert "Failed to fetch" in fetch_from("https://elsewhere.example", server)
         assert not server.fetched.is_set()
+
+
+@pytest.mark.browser
+def test_a_recording_as_torch_wrote_it_has_its_streams_pinned() -> None:
+    find_ui()
+    path = Path(__file__).parents[2] / "traces" / "h200-vit" / "eager-rich.json.gz"
+    with offered(path, port=0) as server:
+        link = server.link.replace(f":{server.port}", ":9001")
+    with shown(path, link) as page:
+        assert page.pinned()
+        assert all(name.startswith("stream 7") for name in page.pinned())

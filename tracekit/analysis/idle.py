@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.gaps import Gaps, Ints, cut_by_steps, find_gaps
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.places import find_places
-from tracekit.analysis.syncs import find_drained, find_waits, measure_syncs, syncing_threads
+from tracekit.analysis.syncs import Waits, find_drained, find_waits, measure_syncs, syncing_threads
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
 from tracekit.analysis.window import Scope
 from tracekit.model.analysis import (
@@ -39,26 +39,60 @@ LARGEST = 10
 MOST_WORK = 4
 
 
+@dataclass(frozen=True, slots=True)
+class _Study:
+    """The gaps of each device, and what was found of them."""
+
+    gaps: list[Gaps]
+    divided: list[NDArray[np.int64]]
+    drained: list[tuple[Ints, Ints]]
+    timelines: dict[int, Timeline]
+    waits: dict[int, Waits]
+    unrecorded: str
+
+
 def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     """Every gap of every device in the window, divided by cause."""
+    study = _study(trace, scope)
+    return IdleSummary(
+        gap_count=sum(len(each.starts) for each in study.gaps),
+        causes=_sum_causes(study.divided),
+        syncs=measure_syncs(scope, study.timelines, study.waits, study.gaps, study.drained),
+        largest=_as_gaps(scope, study, sorted(_chosen(study, LARGEST), key=lambda each: -each.length)[:LARGEST]),
+        by_device=tuple(
+            DeviceIdle(each.device, _as_causes(parts.sum(axis=0)))
+            for each, parts in zip(study.gaps, study.divided, strict=True)
+        ),
+        by_step=_by_step(scope, study.timelines, study.gaps, study.unrecorded),
+    )
+
+
+def list_gaps(trace: Trace, scope: Scope) -> tuple[IdleGap, ...]:
+    """Every gap of every device in the window, in the order of their starts."""
+    study = _study(trace, scope)
+    return _as_gaps(scope, study, sorted(_chosen(study), key=lambda each: each.of(each.gaps.starts)))
+
+
+def main_cause(gap: IdleGap) -> str:
+    """The cause that takes most of the gap."""
+    return max(gap.causes, key=lambda cause: gap.causes[cause], default="unattributed")
+
+
+def _study(trace: Trace, scope: Scope) -> _Study:
     gaps = [find_gaps(trace, scope, device) for device in scope.windows]
     launching = launching_calls(scope.linked, scope.calls)
     threads = {int(thread) for each in gaps for column in (each.thread, each.other) for thread in np.unique(column)}
     threads |= syncing_threads(scope, launching)
     timelines = {thread: lay_flat(trace, thread, launching) for thread in sorted(threads) if thread >= 0}
     unrecorded = _unrecorded_cause(trace)
-    divided = [_divide(each, timelines, unrecorded) for each in gaps]
     waits = {thread: find_waits(timeline) for thread, timeline in timelines.items()}
-    drained = [find_drained(each, waits) for each in gaps]
-    return IdleSummary(
-        gap_count=sum(len(each.starts) for each in gaps),
-        causes=_sum_causes(divided),
-        syncs=measure_syncs(scope, timelines, waits, gaps, drained),
-        largest=_largest(scope, timelines, gaps, divided, drained),
-        by_device=tuple(
-            DeviceIdle(each.device, _as_causes(parts.sum(axis=0))) for each, parts in zip(gaps, divided, strict=True)
-        ),
-        by_step=_by_step(scope, timelines, gaps, unrecorded),
+    return _Study(
+        gaps=gaps,
+        divided=[_divide(each, timelines, unrecorded) for each in gaps],
+        drained=[find_drained(each, waits) for each in gaps],
+        timelines=timelines,
+        waits=waits,
+        unrecorded=unrecorded,
     )
 
 
@@ -149,22 +183,21 @@ class _Chosen:
         return int(column[self.at])
 
 
-def _largest(
-    scope: Scope,
-    timelines: dict[int, Timeline],
-    gaps: list[Gaps],
-    divided: list[NDArray[np.int64]],
-    drained: list[tuple[Ints, Ints]],
-) -> tuple[IdleGap, ...]:
+def _chosen(study: _Study, longest: int | None = None) -> list[_Chosen]:
+    """The gaps of each device, or the longest few of each."""
     every: list[_Chosen] = []
-    for each, parts, (threads, rows) in zip(gaps, divided, drained, strict=True):
-        longest = np.argsort(each.starts - each.ends, kind="stable")[:LARGEST].tolist()
-        every += [_Chosen(each, at, parts[at], int(threads[at]), int(rows[at])) for at in longest]
-    every.sort(key=lambda chosen: -chosen.length)
+    for each, parts, (threads, rows) in zip(study.gaps, study.divided, study.drained, strict=True):
+        order = np.argsort(each.starts - each.ends, kind="stable")[:longest].tolist()
+        every += [_Chosen(each, at, parts[at], int(threads[at]), int(rows[at])) for at in order]
+    return every
+
+
+def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen]) -> tuple[IdleGap, ...]:
     origin = min((int(window[0, 0]) for window in scope.windows.values() if len(window)), default=0)
-    every = every[:LARGEST]
-    places = _places(timelines, [_row_to_name(timelines, chosen) for chosen in every])
-    return tuple(_as_gap(scope, timelines, chosen, place, origin) for chosen, place in zip(every, places, strict=True))
+    places = _places(study.timelines, [_row_to_name(study.timelines, chosen) for chosen in every])
+    return tuple(
+        _as_gap(scope, study.timelines, chosen, place, origin) for chosen, place in zip(every, places, strict=True)
+    )
 
 
 def _as_gap(
@@ -225,8 +258,8 @@ def _row_to_name(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[int, 
     table, moment = timelines[thread].table, chosen.of(chosen.gaps.called_ns)
     starts = table["start_ns"].to_numpy()
     first, last = int(np.searchsorted(starts, moment, "left")), int(np.searchsorted(starts, moment, "right"))
-    found = table["call"].slice(first, last - first).eq(call).arg_true()
-    return (thread, first + int(found[0])) if len(found) else None
+    at_once = table["call"].slice(first, last - first).to_list()
+    return (thread, first + at_once.index(call)) if call in at_once else None
 
 
 def _places(timelines: dict[int, Timeline], rows: list[tuple[int, int] | None]) -> list[Place | None]:

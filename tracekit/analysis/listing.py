@@ -1,12 +1,28 @@
-"""Every GPU activity of the window, one row each, for spreadsheets and notebooks."""
+"""Every GPU activity of the window, and every idle gap, one row each, for spreadsheets and notebooks."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from tracekit.analysis.families import family_of
+from tracekit.analysis.idle import list_gaps, main_cause
 from tracekit.analysis.window import find_scope
+from tracekit.errors import TracekitError
+from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
+
+GAP_SCHEMA: dict[str, type[pl.DataType]] = {
+    "device": pl.Int64,
+    "start_us": pl.Float64,
+    "duration_us": pl.Float64,
+    "cause": pl.String,
+    **{f"{cause}_us": pl.Float64 for cause in IDLE_CAUSES},
+    "after": pl.String,
+    "before": pl.String,
+    "launched_by": pl.String,
+    "sync": pl.String,
+    "where": pl.String,
+}
 
 
 def list_activities(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None = None) -> pl.DataFrame:
@@ -41,3 +57,30 @@ def list_activities(trace: Trace, *, window: str = "auto", steps: tuple[int, int
         "launched_us",
         "bytes",
     )
+
+
+def list_idle(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None = None) -> pl.DataFrame:
+    """Every idle gap of the window, in order of its start: device, start_us since the start of the window, duration_us,
+    cause (the one that takes most of it), a column of microseconds for each cause, after and before (the activities
+    around it), launched_by, sync (the call that exposed it), where.
+
+    Raises TracekitError when nothing matches `window`, and for a trace without GPU activity.
+    """
+    if not trace.activities.height:
+        raise TracekitError(f"{trace.path} has no GPU activity, and so no idle time of a GPU")
+    rows = [
+        {
+            "device": gap.device,
+            "start_us": gap.start_us,
+            "duration_us": gap.duration_us,
+            "cause": main_cause(gap),
+            **{f"{cause}_us": gap.causes.get(cause, 0.0) for cause in IDLE_CAUSES},
+            "after": gap.after,
+            "before": gap.before,
+            "launched_by": gap.launched_by,
+            "sync": gap.sync,
+            "where": gap.where.words if gap.where else None,
+        }
+        for gap in list_gaps(trace, find_scope(trace, window, steps))
+    ]
+    return pl.DataFrame(rows, schema=GAP_SCHEMA)

@@ -23,9 +23,20 @@ def measure_queues(trace: Trace, scope: Scope) -> tuple[DeviceQueue, ...] | None
     """One for each device; None where no activity of the window is joined to a call."""
     if not scope.activities["call"].drop_nulls().len():
         return None
-    names = scope.calls.select("call", called_ns="start_ns", returned_ns="end_ns", launched_by="name")
-    linked = scope.linked.join(names, on="call", how="left", maintain_order="left")
+    linked = _with_calls(scope)
     return tuple(_measure(trace, scope, device, linked.filter(pl.col("device") == device)) for device in scope.windows)
+
+
+def waiting_over_time(scope: Scope, device: int) -> tuple[Ints, Ints]:
+    """The queue's length from each moment on, in order; 0 before the first."""
+    items = _as_items(_with_calls(scope).filter(pl.col("device") == device))
+    return _count_over_time(*(np.sort(each) for each in columns(items, "handed_ns", "start_ns")))
+
+
+def _with_calls(scope: Scope) -> pl.DataFrame:
+    """The trace's activities with what is known of the calls that launched them."""
+    names = scope.calls.select("call", called_ns="start_ns", returned_ns="end_ns", launched_by="name")
+    return scope.linked.join(names, on="call", how="left", maintain_order="left")
 
 
 def _measure(trace: Trace, scope: Scope, device: int, linked: pl.DataFrame) -> DeviceQueue:

@@ -16,6 +16,8 @@ from tracekit.analysis.links import link_launches
 from tracekit.errors import TracekitError
 from tracekit.model.trace import Trace
 
+WindowKind = Literal["steps", "span", "whole"]
+
 #: Spans that mark steps, the first kind that is there counts: tracekit's own, then torch.profiler's schedule.
 STEP_MARKS = ("tracekit.step#", "ProfilerStep#")
 #: Profilers before 2023 wrote `ProfilerStep#N` as an operator.
@@ -43,7 +45,7 @@ class Scope:
     the activities that could belong to several steps, because the spans of several threads overlap.
     """
 
-    kind: Literal["steps", "span", "whole"]
+    kind: WindowKind
     spans: tuple[Span, ...]
     activities: pl.DataFrame
     linked: pl.DataFrame
@@ -73,7 +75,7 @@ def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) 
 
 def find_named_or_steps(
     trace: Trace, window: str, steps: tuple[int, int] | None = None
-) -> tuple[Literal["steps", "span", "whole"], tuple[Span, ...]]:
+) -> tuple[WindowKind, tuple[Span, ...]]:
     """The spans that `window` names, and what they are. Raises TracekitError when nothing in the trace matches."""
     if not window:
         raise TracekitError("--window takes steps, whole, or the name of a span")

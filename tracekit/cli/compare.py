@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,7 @@ def compare(
     check_output_path("--json", json_path, a, b, ops)
     conditions = parse_conditions(",".join(gate)) if gate else ()
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
-    one, other, run = _load_sides(a, b, (form_a, form_b), reading)
+    one, other, run = load_sides(a, b, (form_a, form_b), reading)
     if ops is not None:
         one, other = _with_operators_of(ops, one, other, reading)
     order = run.order if run and one.label != other.label else ()
@@ -105,7 +106,7 @@ def compare(
     console = console_beside(json_path)
     for each in interrupted:
         console.print(interrupted_summary(each))
-    console.print(comparison_summary(comparison, (f"tracekit open {one.path}", f"tracekit open {other.path}")))
+    console.print(comparison_summary(comparison, _next_commands(a, b, one, other, as_is=not (form_a or form_b))))
     for path in written:
         say(console, f"written: {path}")
     write_json(comparison_json(comparison), json_path)
@@ -113,6 +114,13 @@ def compare(
     if comparison.gate is not None:
         outcome = comparison.gate.outcome
         context.exit(GATE_EXITS[(inconclusive or outcome) if outcome == "inconclusive" else outcome])
+
+
+def _next_commands(a: str, b: str | None, one: Side, other: Side, *, as_is: bool) -> tuple[str, ...]:
+    """What shows both sides as one trace; one by one where forms were chosen that `open` would not choose."""
+    if as_is and "-" not in (a, b):
+        return (shlex.join(("tracekit", "open", a, *((b,) if b else ()))),)
+    return f"tracekit open {one.path}", f"tracekit open {other.path}"
 
 
 def _with_interrupts(comparison: Comparison, runs: int) -> Comparison:
@@ -126,7 +134,7 @@ def _with_interrupts(comparison: Comparison, runs: int) -> Comparison:
     return replace(comparison, warnings=(warning, *comparison.warnings))
 
 
-def _load_sides(
+def load_sides(
     a: str, b: str | None, forms: tuple[FormName | None, FormName | None], reading: Reading
 ) -> tuple[Side, Side, Run | None]:
     """Both sides, told apart by their labels; and the run, when both are of one."""

@@ -1,4 +1,4 @@
-"""`tracekit export`: a trace for other tools."""
+"""`tracekit export`: a trace, or a comparison, for other tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.cli.reading import Reading
-    from tracekit.model.trace import Trace
+    from tracekit.model.comparison import Side
+    from tracekit.model.run import FormName
 
 #: A cell that begins so is run as a formula by spreadsheets.
 FORMULA = r"^\s*[=+\-@]|^[\t\r]"
@@ -22,72 +23,150 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
     epilog="Example: tracekit export trace.json.gz --hta for-hta",
     context_settings={"max_content_width": 110},
 )
-@click.argument("trace", metavar="TRACE")
+@click.argument("trace", metavar="TRACE|RUN")
+@click.argument("other", metavar="[B]", required=False)
 @click.option("--hta", type=click.Path(path_type=Path), metavar="FOLDER", help="For Holistic Trace Analysis.")
-@click.option("--csv", metavar="PATH|-", help="Kernels, copies and sets, a line each; - is standard output.")
 @click.option(
-    "--window",
-    default="auto",
-    metavar="steps|whole|NAME",
-    help="What the CSV holds: the marked steps, all of it, or spans by name or regular expression.",
+    "--kernels", "--csv", metavar="PATH|-", help="Kernels, copies and sets, a line each; - is standard output."
 )
-@click.option("--steps", metavar="N|N-M", help="In the CSV only the marked steps with these numbers.")
+@click.option("--gaps", metavar="PATH|-", help="Idle gaps with their causes, a line each.")
+@click.option("--groups", metavar="PATH|-", help="Kernel groups of a run's two forms, or of TRACE and B.")
+@click.option("--benchmark", metavar="PATH|-", help="A run's figures as JSON for benchmark actions of CI.")
+@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run, for kernels and gaps.")
+@click.option("--window", default="auto", metavar="steps|whole|NAME", help="What the tables hold; as in compare.")
+@click.option("--steps", metavar="N|N-M", help="In the tables only the marked steps with these numbers.")
 @click.option("--rank", default=0, show_default=True, type=click.IntRange(min=0), help="What HTA is to call it.")
 @click.option("--no-cache", is_flag=True, help="Read the file anew, and keep nothing of it.")
 def export(
-    trace: str, hta: Path | None, csv: str | None, window: str, steps: str | None, rank: int, no_cache: bool
+    trace: str,
+    other: str | None,
+    hta: Path | None,
+    kernels: str | None,
+    gaps: str | None,
+    groups: str | None,
+    benchmark: str | None,
+    form: FormName | None,
+    window: str,
+    steps: str | None,
+    rank: int,
+    no_cache: bool,
 ) -> None:
-    """Write TRACE for other tools.
-
-    --hta: a folder that hta.trace_analysis.TraceAnalysis takes as its trace_dir; Triton's launch events are no longer
-    taken for GPU work there, and steps are known. --csv: what `tracekit analyze` counts, one activity a line.
-    """
+    """Write TRACE for other tools (docs/export.md). Tables are Parquet where PATH ends so, else CSV."""
     from tracekit import store
     from tracekit.cli.output import check_output_path, console_beside, say
     from tracekit.cli.reading import Reading, parse_steps
     from tracekit.errors import TracekitError
     from tracekit.tracefile.hta import export_for_hta
 
-    if hta is None and csv is None:
-        raise TracekitError("say what for: --hta FOLDER, --csv PATH, or both")
-    check_output_path("--csv", csv, trace)
-    if trace and store.is_run(Path(trace)):
-        names = ", ".join(each.path for form in store.load(Path(trace)).forms for each in form.recordings)
+    asked = {"--kernels": kernels, "--gaps": gaps, "--groups": groups, "--benchmark": benchmark}
+    if hta is None and not any(asked.values()):
+        raise TracekitError("say what for: --hta FOLDER, --kernels, --gaps, --groups or --benchmark PATH")
+    for option, path in asked.items():
+        check_output_path(option, path, trace, other)
+    if list(asked.values()).count("-") > 1:
+        raise TracekitError("standard output takes one table: name files for the others")
+    if hta is not None and store.is_run(Path(trace)):
+        names = ", ".join(each.path for each_form in store.load(Path(trace)).forms for each in each_form.recordings)
         raise TracekitError(f"{trace} is a run folder: name one of its traces ({names})")
-    console = console_beside(csv)
+    console = console_beside("-" if "-" in asked.values() else None)
     if hta is not None:
         say(console, f"written: {export_for_hta(trace, hta, rank=rank)}")
-    if csv is not None:
-        reading = Reading(window, parse_steps(steps), cached=not no_cache)
-        _export_csv(reading.read(trace), reading, csv, console)
+    reading = Reading(window, parse_steps(steps), cached=not no_cache)
+    if groups is not None or benchmark is not None:
+        _export_sides(trace, other, reading, groups, benchmark, console)
+    if kernels is not None or gaps is not None:
+        _export_one(trace, form, reading, kernels, gaps, console)
 
 
-def _export_csv(trace: Trace, reading: Reading, csv: str, console: Console) -> None:
+def _export_sides(
+    a: str, b: str | None, reading: Reading, groups: str | None, benchmark: str | None, console: Console
+) -> None:
+    """What takes two sides, or all there is of a run."""
+    from dataclasses import replace
+
+    import polars as pl
+
+    from tracekit.cli.sides import raise_if_damaged
+    from tracekit.comparison import compare
+    from tracekit.report.benchmark import benchmark_json
+    from tracekit.report.tables import group_rows
+
+    sides, order = _load(a, b, replace(reading, shapes=True), both=groups is not None)
+    if groups is not None:
+        rows = group_rows(compare(sides[0], sides[1], order))
+        _write_table(pl.DataFrame(rows, infer_schema_length=None), groups, console)
+    if benchmark is not None:
+        _write_text(benchmark_json(sides), benchmark, console)
+    raise_if_damaged(*sides)
+
+
+def _load(a: str, b: str | None, reading: Reading, *, both: bool) -> tuple[tuple[Side, ...], tuple[FormName, ...]]:
+    """Two sides and the order of their calls, or the one form that a run has."""
+    from tracekit import store
+    from tracekit.cli.compare import load_sides
+    from tracekit.cli.sides import load_side
+
+    forms = store.load(Path(a)).forms if b is None and store.is_run(Path(a)) else ()
+    if len(forms) == 1 and not both:
+        return (load_side(a, form=forms[0].name, reading=reading),), ()
+    one, other, run = load_sides(a, b, (None, None), reading)
+    return (one, other), run.order if run else ()
+
+
+def _export_one(
+    place: str, form: FormName | None, reading: Reading, kernels: str | None, gaps: str | None, console: Console
+) -> None:
     """Raises TracekitError, after writing what there is, when the trace could be read in part only."""
-    from tracekit.analysis.listing import list_activities
-    from tracekit.cli.output import say
+    from tracekit import store
+    from tracekit.analysis.listing import list_activities, list_idle
+    from tracekit.cli.sides import choose_form
     from tracekit.errors import TracekitError
 
-    _write_csv(list_activities(trace, window=reading.window, steps=reading.steps), csv)
-    if csv != "-":
-        say(console, f"written: {csv}")
+    if store.is_run(Path(place)):
+        chosen = choose_form(store.load(Path(place)), Path(place), form)
+        place = str(store.recording_path(Path(place), chosen, "light"))
+    elif form is not None:
+        raise TracekitError(f"{place} is no run folder: leave --form out")
+    trace = reading.read(place)
+    if kernels is not None:
+        _write_table(list_activities(trace, window=reading.window, steps=reading.steps), kernels, console)
+    if gaps is not None:
+        _write_table(list_idle(trace, window=reading.window, steps=reading.steps), gaps, console)
     if trace.truncated or trace.skipped:
         raise TracekitError(
-            f"{trace.path} is damaged, and the CSV holds what could be read; `tracekit analyze` says more"
+            f"{trace.path} is damaged, and the tables hold what could be read; `tracekit analyze` says more"
         )
 
 
-def _write_csv(rows: pl.DataFrame, path: str) -> None:
-    import polars as pl
+def _write_table(rows: pl.DataFrame, path: str, console: Console) -> None:
+    import io
 
-    from tracekit.cli.output import write_file
+    if not path.endswith(".parquet"):
+        _write_text(_as_csv(rows), path, console)
+        return
+    from tracekit.cli.output import say, write_bytes
+
+    packed = io.BytesIO()
+    rows.write_parquet(packed)
+    write_bytes(Path(path), packed.getvalue())
+    say(console, f"written: {path}")
+
+
+def _as_csv(rows: pl.DataFrame) -> str:
+    import polars as pl
 
     text_columns = pl.col(pl.String)
     safe = rows.with_columns(
         pl.when(text_columns.str.contains(FORMULA)).then(pl.lit("'") + text_columns).otherwise(text_columns).name.keep()
     )
-    text = safe.write_csv(float_precision=3)
+    return safe.write_csv(float_precision=3)
+
+
+def _write_text(text: str, path: str, console: Console) -> None:
+    from tracekit.cli.output import say, write_file
+
     if path == "-":
         click.echo(text, nl=False)
-    else:
-        write_file(Path(path), text)
+        return
+    write_file(Path(path), text)
+    say(console, f"written: {path}")

@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": "Say what changed from one run or trace to another, and why.",
     "open": "Show a trace in Perfetto.",
     "export": "Write a trace for other tools.",
+    "schema": "Print the JSON Schemas of what is written.",
     "workloads": "List the models that can be profiled.",
     "doctor": "Check that this machine can profile.",
 }

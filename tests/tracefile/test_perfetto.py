@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracekit.errors import TracekitError
+from tracekit.model.picture import Picture
+from tracekit.tracefile import read_trace
+from tracekit.tracefile.perfetto import write_picture
+
+from ..pictures import make_picture, make_track
+
+
+def written(picture: Picture, folder: Path) -> list[dict[str, Any]]:
+    path = folder / "perfetto.json.gz"
+    size = write_picture(picture, path)
+    text = gzip.decompress(path.read_bytes())
+    assert len(text) == size
+    return json.loads(text)["traceEvents"]
+
+
+def test_each_panel_is_a_process_and_each_lane_a_named_thread(tmp_path: Path) -> None:
+    stream = make_track("GPU 0 stream 7", (0, 1000), (999, 2001), (2001, 3000))
+    events = written(make_picture((stream,), (stream,)), tmp_path)
+    processes = {each["pid"]: each["args"]["name"] for each in events if each["name"] == "process_name"}
+    threads = {(each["pid"], each["tid"]): each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    assert sorted(processes.values()) == ["compiled", "eager"]
+    assert sorted(threads.values()) == [
+        "compiled: GPU 0 stream 7",
+        "compiled: GPU 0 stream 7 (2)",
+        "eager: GPU 0 stream 7",
+        "eager: GPU 0 stream 7 (2)",
+    ]
+    slices = [each for each in events if each["ph"] == "X"]
+    assert {threads[each["pid"], each["tid"]] for each in slices if each["name"] == "k1"} == {
+        "eager: GPU 0 stream 7 (2)",
+        "compiled: GPU 0 stream 7 (2)",
+    }
+    (first,) = [each for each in slices if each["pid"] == 1 and each["name"] == "k1"]
+    assert (first["ts"], first["dur"], first["cat"], first["args"]) == (0.999, 1.002, "kernel", {"number": 1})
+
+
+def test_a_nested_track_is_one_lane(tmp_path: Path) -> None:
+    events = written(make_picture((make_track("thread 1", (0, 100), (10, 50), nests=True),)), tmp_path)
+    assert len({each["tid"] for each in events if each["ph"] == "X"}) == 1
+
+
+def test_an_arrow_begins_at_whichever_end_is_earlier(tmp_path: Path) -> None:
+    # Perfetto drops one that ends before it begins.
+    eager = make_track("GPU 0 stream 7", (100, 200), (5000, 6000), keys=True)
+    compiled = make_track("GPU 0 stream 7", (300, 400), (900, 1000), keys=True)
+    picture = make_picture((eager,), (compiled,), arrows=(("fused", 0, 0), ("substituted", 1, 1)))
+    flows = [each for each in written(picture, tmp_path) if each["ph"] in "sf"]
+    assert [(each["ph"], each["name"], each["pid"], each["ts"]) for each in flows] == [
+        ("s", "fused", 1, 0.1),
+        ("f", "fused", 2, 0.3),
+        ("s", "substituted", 2, 0.9),
+        ("f", "substituted", 1, 5.0),
+    ]
+    assert flows[0]["id"] == flows[1]["id"] != flows[2]["id"] == flows[3]["id"]
+    assert {each.get("bp") for each in flows if each["ph"] == "f"} == {"e"}
+
+
+def test_curves_are_counters_of_their_process(tmp_path: Path) -> None:
+    points = [each for each in written(make_picture((make_track("a", (0, 1)),)), tmp_path) if each["ph"] == "C"]
+    assert [(each["name"], each["ts"], each["args"]) for each in points] == [
+        ("eager: GPU 0 busy", 0, {"%": 10.0}),
+        ("eager: GPU 0 busy", 0.05, {"%": 20.5}),
+    ]
+
+
+def test_the_same_picture_is_the_same_file_and_any_reader_of_traces_takes_it(tmp_path: Path) -> None:
+    picture = make_picture((make_track("GPU 0 stream 7", (0, 1000), (2000, 3000)),))
+    first, second = tmp_path / "a" / "one.json.gz", tmp_path / "two.json.gz"
+    write_picture(picture, first)
+    write_picture(picture, second)
+    assert first.read_bytes() == second.read_bytes()
+    assert read_trace(first).activities.height == 2
+
+
+def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(TracekitError, match=r"cannot write .*--out"):
+        write_picture(make_picture((make_track("a", (0, 1)),)), tmp_path / "file" / "perfetto.json.gz")

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracekit.model.picture import Picture
+from tracekit.tracefile.perfetto import write_picture
+from tracekit.tracefile.slimming import estimate_bytes, slimmed
+
+from ..pictures import make_picture, make_track
+
+KERNELS = tuple((at * 100_000, at * 100_000 + 50_000) for at in range(100))
+
+
+def busy_picture() -> Picture:
+    """100 kernels, 400 Python functions, 300 operators of which 200 are short, and an arrow for each kernel."""
+    stream = make_track("GPU 0 stream 7", *KERNELS, keys=True)
+    python = make_track(
+        "thread 1", *((at * 10_000, at * 10_000 + 9000) for at in range(400)), kind="python", nests=True
+    )
+    short = make_track("thread 2", *((at * 10_000, at * 10_000 + 900) for at in range(200)), kind="op", nests=True)
+    long = make_track("thread 3", *((at * 10_000, at * 10_000 + 9000) for at in range(100)), kind="op", nests=True)
+    return make_picture((stream, python, short, long), (stream,), arrows=tuple(("fused", at, at) for at in range(100)))
+
+
+def tracks(picture: Picture) -> list[str]:
+    return [track.name for track in picture.panels[0].tracks]
+
+
+def test_what_is_small_enough_stays_as_it_is() -> None:
+    picture = busy_picture()
+    assert slimmed(picture) is picture
+
+
+def test_the_estimate_is_no_less_than_what_is_written(tmp_path: Path) -> None:
+    picture = busy_picture()
+    size = write_picture(picture, tmp_path / "p.json.gz")
+    assert size <= estimate_bytes(picture) + 2000
+    assert estimate_bytes(picture) < 2 * size
+
+
+def test_the_host_goes_rule_by_rule_before_the_gpu_and_each_is_said() -> None:
+    picture = busy_picture()
+    whole = estimate_bytes(picture)
+    without_python = slimmed(picture, whole - 1)
+    assert tracks(without_python) == ["GPU 0 stream 7", "thread 2", "thread 3"]
+    assert without_python.notes == ("left out to keep the page fast: Python functions (400 events)",)
+    without_short = slimmed(picture, estimate_bytes(without_python) - 1)
+    assert tracks(without_short) == ["GPU 0 stream 7", "thread 3"]
+    assert "host events shorter than 5 us (200 events)" in without_short.notes[-1]
+    without_host = slimmed(picture, estimate_bytes(without_short) - 1)
+    assert tracks(without_host) == ["GPU 0 stream 7"]
+    assert without_host.arrows.height == 100
+    assert len(without_host.notes) == 3
+
+
+def test_at_last_it_is_cut_in_time_and_no_arrow_hangs_in_the_air() -> None:
+    picture = slimmed(busy_picture(), 30_000)
+    assert estimate_bytes(picture) <= 30_000
+    kept = picture.panels[0].tracks[0].slices.height
+    assert 10 < kept < 100
+    assert picture.arrows.height == kept
+    assert "everything that begins later than" in picture.notes[-1]

@@ -1,0 +1,35 @@
+"""Rows of a track, made of what is known one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import polars as pl
+
+SCHEMA: dict[str, type[pl.DataType]] = {
+    "kind": pl.String,
+    "name": pl.String,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "details": pl.String,
+    "key": pl.Int64,
+}
+
+Row = tuple[str, str, int, int, str | None, int | None]
+
+
+def as_slices(rows: Iterable[Row]) -> pl.DataFrame:
+    """By start, longer first."""
+    return in_order(pl.DataFrame(list(rows), schema=SCHEMA, orient="row"))
+
+
+def in_order(slices: pl.DataFrame) -> pl.DataFrame:
+    return slices.select(list(SCHEMA)).sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
+
+
+def details(**known: Any) -> str | None:
+    """A JSON object of what is known; its keys are words, `launched_by` stands as `launched by`."""
+    told = {key.replace("_", " "): value for key, value in known.items() if value not in (None, "", (), {})}
+    return msgspec.json.encode(told).decode() if told else None

@@ -1,0 +1,95 @@
+"""Two recordings in one trace for Perfetto, with what was found in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tracekit.cli.compare import load_sides
+from tracekit.cli.reading import Reading
+
+if TYPE_CHECKING:
+    from tracekit.model.comparison import Side
+    from tracekit.model.picture import Matching, Panel, Picture
+    from tracekit.model.run import FormName, RecordingKind
+
+NOT_MATCHED = "kernels could not be matched one by one, so there are no groups and no arrows"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merged trace: where it lies, its size unpacked, and what it does not show."""
+
+    path: Path
+    json_bytes: int
+    notes: tuple[str, ...]
+    sides: tuple[Side, Side]
+
+
+def merge(
+    a: str,
+    b: str | None,
+    *,
+    form: FormName | None = None,
+    recording: RecordingKind | None = None,
+    reading: Reading,
+    out: Path | None = None,
+) -> Merged:
+    """Writes one trace of A and B, or of the two forms of the run folder A, and says where.
+
+    Of a run it shows the light recording, whose gaps are the truer ones, unless `recording` says otherwise. Raises
+    TracekitError for whatever keeps one of them from being read or the file from being written.
+    """
+    from tracekit.tracefile.perfetto import write_picture
+    from tracekit.tracefile.slimming import slimmed
+
+    reading = replace(reading, shapes=True, cpu=True)
+    forms = (form, form) if b is not None else (None, None)
+    one, other, run = load_sides(a, b, forms, reading)
+    picture = slimmed(_picture(one, other, recording, reading))
+    path = out or _place(a, one, other, recording, of_one_run=run is not None)
+    return Merged(path, write_picture(picture, path), picture.notes, (one, other))
+
+
+def _picture(a: Side, b: Side, recording: RecordingKind | None, reading: Reading) -> Picture:
+    from tracekit.analysis.drawing import draw_arrows
+    from tracekit.comparison.membership import match_work
+    from tracekit.model.picture import Picture
+
+    matching = match_work(a, b)
+    one, other = _panel(a, "a", matching, recording, reading), _panel(b, "b", matching, recording, reading)
+    notes = () if matching else (NOT_MATCHED,)
+    return Picture((one, other), draw_arrows(matching, one, other), notes)
+
+
+def _panel(
+    side: Side, which: Literal["a", "b"], matching: Matching | None, recording: RecordingKind | None, reading: Reading
+) -> Panel:
+    from tracekit.analysis import holds_window
+    from tracekit.analysis.drawing import draw_panel, known_of
+
+    trace = reading.read(_shown_path(side, recording))
+    if trace.path != side.path and (reading.steps or not holds_window(trace, reading.window)):
+        # The other recording of a form has other steps, each like those that were asked for.
+        reading = replace(reading, steps=None, window="auto")
+    known = known_of(matching, which)
+    return draw_panel(trace, side.label, window=reading.window, steps=reading.steps, known=known, wall_us=side.wall_us)
+
+
+def _shown_path(side: Side, recording: RecordingKind | None) -> str:
+    from tracekit import store
+
+    if side.form is None or recording is None:
+        return side.path
+    return str(store.recording_path(Path(side.path).parent, side.form, recording))
+
+
+def _place(a: str, one: Side, other: Side, recording: RecordingKind | None, *, of_one_run: bool) -> Path:
+    """In the run's folder, else beside the runs."""
+    name = "perfetto-rich.json.gz" if recording == "rich" else "perfetto.json.gz"
+    if of_one_run:
+        return Path(a) / name
+    both = re.sub(r"[^\w.-]+", "-", f"{one.label}-vs-{other.label}")
+    return Path("traces") / f"{both}.{name}"

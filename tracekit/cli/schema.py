@@ -1,0 +1,33 @@
+"""`tracekit schema`: the JSON Schemas of what tracekit writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from tracekit.report.schemas import SchemaName
+
+NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "run")
+
+
+@click.command(epilog="Example: tracekit schema comparison", context_settings={"max_content_width": 110})
+@click.argument("name", type=click.Choice(NAMES), required=False)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all of them into a folder.")
+def schema(name: SchemaName | None, out: Path | None) -> None:
+    """Print the JSON Schema of what `analyze --json`, `compare --json` or a run folder's run.json holds."""
+    from tracekit.cli.output import write_file
+    from tracekit.errors import TracekitError
+    from tracekit.report.schemas import schema_text
+
+    if (name is None) == (out is None):
+        raise TracekitError(f"name one ({', '.join(NAMES)}) to print it, or --out FOLDER to write them all")
+    if name is not None:
+        click.echo(schema_text(name), nl=False)
+    for each in NAMES if out else ():
+        assert out is not None
+        path = out / f"{each}.json"
+        write_file(path, schema_text(each))
+        click.echo(f"written: {path}")

@@ -1,0 +1,117 @@
+"""The JSON Schemas of what tracekit writes, made from the nouns themselves, so that they say what this version writes.
+
+Every key that is written is required; more keys may come with later versions, none go.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from tracekit.model import analysis, comparison, gate, provenance, rates, run, sequence
+
+SchemaName = Literal["analysis", "comparison", "run"]
+#: Where names in annotations are found, whatever a module imports for itself.
+NAMES = {
+    name: value
+    for module in (rates, sequence, provenance, run, gate, analysis, comparison)
+    for name, value in vars(module).items()
+}
+#: The dialect that msgspec writes.
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Fields = dict[str, Any]
+
+
+def schema(name: SchemaName) -> dict[str, Any]:
+    """The JSON Schema of `tracekit.NAME/1`."""
+    makers: dict[SchemaName, Callable[[], type]] = {
+        "analysis": _analysis_file,
+        "comparison": _comparison_file,
+        "run": lambda: _written(run.Run),
+    }
+    told = msgspec.json.schema(makers[name]())
+    return {"$schema": DIALECT, "$id": f"tracekit.{name}/1", "title": f"tracekit.{name}/1", **told}
+
+
+def schema_text(name: SchemaName) -> str:
+    return msgspec.json.format(msgspec.json.encode(schema(name)), indent=1).decode() + "\n"
+
+
+def _analysis_file() -> type:
+    """`run` is there for a run folder alone."""
+    parts = {"schema": Literal["tracekit.analysis/1"], **_fields(analysis.Analysis)}
+    measured = _made("Measured", {"form": _as_written(run.FormResult), "steps": int, **_derived()})
+    return _made("AnalysisFile", parts, run=measured)
+
+
+def _comparison_file() -> type:
+    parts = _fields(comparison.Comparison)
+    bound = parts.pop("a_bound")
+    del parts["b_bound"]
+    side = _made("Side", {**_side_fields(), "bound": bound})
+    checked = _made("Gate", {"outcome": gate.Outcome, **_fields(gate.Gate)})
+    told = {"schema": Literal["tracekit.comparison/1"], **parts, "a": side, "b": side, "gate": checked | None}
+    return _made("ComparisonFile", told)
+
+
+def _side_fields() -> Fields:
+    """As `contract` writes a side: without every activity one by one, with what is derived from it."""
+    parts = _fields(comparison.Side)
+    del parts["sequence"], parts["provenance"]
+    return {**parts, "operators": sequence.OperatorSource | None, "steps": int, **_derived()}
+
+
+def _derived() -> Fields:
+    causes = dict[str, float]
+    figures = dict.fromkeys(
+        ("wall_us", "recorded_wall_us", "busy_us", "unprofiled_idle_us", "recorded_idle_us", "idle_share"), float | None
+    )
+    per_step = {
+        **figures,
+        "recorded_idle_share": float | None,
+        "slowdown": float | None,
+        "recorded_idle_by_cause_us": causes,
+        "unprofiled_idle_by_cause_us": causes | None,
+    }
+    return {"per_step": _made("PerStep", per_step), "rich": _as_written(analysis.Analysis) | None}
+
+
+def _made(name: str, parts: Fields, **optional: Any) -> type:
+    every = [(key, kind) for key, kind in parts.items()]
+    every += [(key, kind | msgspec.UnsetType, msgspec.UNSET) for key, kind in optional.items()]  # type: ignore[misc]
+    return dataclasses.make_dataclass(name, every)
+
+
+@functools.cache
+def _written(noun: type) -> type:
+    """The noun as it stands in JSON: names of kernels are listed under `top`, the first of them."""
+    made = _made(noun.__name__, _fields(noun))
+    made.__doc__ = noun.__doc__
+    return made
+
+
+def _fields(noun: type) -> Fields:
+    hints = typing.get_type_hints(noun, localns=NAMES)
+    found = {field.name: _as_written(hints[field.name]) for field in dataclasses.fields(noun)}
+    return {"top" if name == "by_name" else name: kind for name, kind in found.items()}
+
+
+def _as_written(kind: Any) -> Any:
+    """The type with every noun in it as it stands in JSON."""
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _written(kind)
+    arguments = typing.get_args(kind)
+    if not arguments or typing.get_origin(kind) is Literal:
+        return kind
+    inner = tuple(each if each is Ellipsis else _as_written(each) for each in arguments)
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        return functools.reduce(operator.or_, inner)
+    return typing.get_origin(kind)[inner]
