@@ -56,16 +56,18 @@ def _break_even(
     startup_us = extra_us(calls_us, steady_us)
     cost_us = startup_us - eager_us
     faster = verdict.result == "faster"
+    calls = _calls(cost_us, verdict, verdict.speedup) if faster or verdict.result == "slower" else None
     return BreakEven(
         kind=kind,
         source=source,
         first_call_us=calls_us[0],
         startup_us=startup_us,
         eager_startup_us=eager_us,
-        calls=_calls(cost_us, verdict, verdict.speedup) if faster or verdict.result == "slower" else None,
+        calls=calls,
         calls_ci95=_range(cost_us, verdict) if faster else None,
         graphs=graphs,
         cache_hits=hits,
+        never=calls == math.inf,
     )
 
 

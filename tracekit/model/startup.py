@@ -47,3 +47,4 @@ class BreakEven:
     calls_ci95: tuple[float, float] | None
     graphs: int | None = None
     cache_hits: int | None = None
+    never: bool = False

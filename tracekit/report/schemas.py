@@ -15,17 +15,49 @@ from typing import Any, Literal
 
 import msgspec
 
-from tracekit.model import analysis, comparison, gate, provenance, rates, run, sequence
+from tracekit.model import (
+    analysis,
+    comparison,
+    compilation,
+    gate,
+    generation,
+    gpu_state,
+    memory,
+    numerics,
+    provenance,
+    rates,
+    regions,
+    run,
+    sequence,
+    startup,
+    timeline,
+    timing,
+)
 
 SchemaName = Literal["analysis", "comparison", "run"]
+OTHERS = (
+    rates,
+    sequence,
+    provenance,
+    compilation,
+    regions,
+    generation,
+    gpu_state,
+    memory,
+    numerics,
+    startup,
+    timing,
+    timeline,
+)
 #: Where names in annotations are found, whatever a module imports for itself.
 NAMES = {
-    name: value
-    for module in (rates, sequence, provenance, run, gate, analysis, comparison)
-    for name, value in vars(module).items()
+    name: value for module in (*HOST, *DEVICE, run, gate, analysis, comparison) for name, value in vars(module).items()
 }
 #: The dialect that msgspec writes.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+#: Positions in sequences that are not written.
+UNWRITTEN = ("a_at", "b_at")
 
 Fields = dict[str, Any]
 
@@ -64,8 +96,7 @@ def _comparison_file() -> type:
 
 def _side_fields() -> Fields:
     """As `contract` writes a side: without every activity one by one, with what is derived from it."""
-    parts = _fields(comparison.Side)
-    del parts["sequence"], parts["provenance"]
+    parts = _fields(comparison.Side, without=("sequence", "provenance", "timeline", "pictures"))
     return {**parts, "operators": sequence.OperatorSource | None, "steps": int, **_derived()}
 
 
@@ -98,9 +129,10 @@ def _written(noun: type) -> type:
     return made
 
 
-def _fields(noun: type) -> Fields:
+def _fields(noun: type, without: tuple[str, ...] = ()) -> Fields:
     hints = typing.get_type_hints(noun, localns=NAMES)
-    found = {field.name: _as_written(hints[field.name]) for field in dataclasses.fields(noun)}
+    names = [field.name for field in dataclasses.fields(noun) if field.name not in (*without, *UNWRITTEN)]
+    found = {name: _as_written(hints[name]) for name in names}
     return {"top" if name == "by_name" else name: kind for name, kind in found.items()}
 
 
