@@ -35,24 +35,11 @@ from tracekit.model import (
 )
 
 SchemaName = Literal["analysis", "comparison", "run"]
-OTHERS = (
-    rates,
-    sequence,
-    provenance,
-    compilation,
-    regions,
-    generation,
-    gpu_state,
-    memory,
-    numerics,
-    startup,
-    timing,
-    timeline,
-)
+#: The modules of nouns, in the order in which a later one's name wins.
+NOUNS = (rates, sequence, provenance, compilation, regions, generation, gpu_state, memory, numerics, startup, timing)
+MORE_NOUNS = (timeline, run, gate, analysis, comparison)
 #: Where names in annotations are found, whatever a module imports for itself.
-NAMES = {
-    name: value for module in (*HOST, *DEVICE, run, gate, analysis, comparison) for name, value in vars(module).items()
-}
+NAMES = {name: value for module in (*NOUNS, *MORE_NOUNS) for name, value in vars(module).items()}
 #: The dialect that msgspec writes.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
