@@ -87,6 +87,7 @@ def compare(
     from tracekit.cli.reading import Reading, parse_steps
     from tracekit.cli.sides import interrupted_run, raise_if_damaged, write_report
     from tracekit.comparison import compare as compare_sides
+    from tracekit.comparison.advice import with_verified
     from tracekit.comparison.gate import check, parse_conditions
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
@@ -100,6 +101,7 @@ def compare(
     order = run.order if run and one.label != other.label else ()
     interrupted = [run for run in map(interrupted_run, {a, b or a}) if run]
     comparison = _with_interrupts(compare_sides(one, other, order), len(interrupted))
+    comparison = with_verified(comparison, run.verified if run else None)
     comparison = replace(comparison, gate=check(comparison, conditions)) if conditions else comparison
     folder, name = _report_place(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
     written = write_report(comparison, run, command_line(), folder, name)

@@ -49,6 +49,7 @@ DTYPES = ("bfloat16", "float16", "float32")
     "--repeat-process", "repeats", type=click.IntRange(1, 50), metavar="K", help="Time it in K more processes."
 )
 @click.option("--startup", is_flag=True, help="Start it up in fresh processes: no cache, warm cache.")
+@click.option("--verify-advice", is_flag=True, help="Try the most promising advice, and say what it brought.")
 @click.option(
     "--warmup", metavar="SIZE=N,...", help="Warm up at other sizes: batch=1,height=256. A mistake, explained."
 )
@@ -70,6 +71,7 @@ def profile(
     time_budget: float | None,
     repeats: int | None,
     startup: bool,
+    verify_advice: bool,
     no_numerics: bool,
     out: Path | None,
     force: bool,
@@ -91,6 +93,8 @@ def profile(
     if idle_options:
         raise TracekitError(f"{', '.join(idle_options)} says how to compile: pass --compiled too, or leave it out")
     check_output_path("--json", json_path)
+    if verify_advice and (no_baseline or not compiled):
+        raise TracekitError("--verify-advice needs both forms: pass --compiled, and leave --no-baseline out")
     plan = Plan(
         request=Request(workload=workload, **asked),  # type: ignore[arg-type]
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),
@@ -102,6 +106,7 @@ def profile(
         warmup=parse_warmup(warmup) if warmup is not None else None,
         timing=plan_timing(asked["iterations"] is not None, target, time_budget, repeats or 0, startup),
         numerics=not no_numerics,
+        verify=verify_advice,
     )
     profile_workload(plan)
 

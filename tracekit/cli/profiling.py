@@ -47,6 +47,11 @@ class Plan:
     warmup: dict[str, int] | None = None
     timing: TimingPlan = field(default_factory=TimingPlan)
     numerics: bool = True
+    verify: bool = False
+
+    @property
+    def needs_processes(self) -> bool:
+        return self.timing.needs_processes or self.verify
 
 
 def profile_workload(plan: Plan) -> None:
@@ -101,7 +106,7 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
         run = _first_manifest(plan, workload, reason)
         store.save(run, draft)
         run = _run_forms(plan, workload, run, draft, progress)
-        if plan.timing.needs_processes:
+        if plan.needs_processes:
             del workload
             run = _run_processes(plan, request, run, draft, progress)
     return replace(run, notes=(*run.notes, *(f"Warning while it ran: {line}" for line in warned)))
@@ -214,6 +219,10 @@ def _run_processes(plan: Plan, request: Request, run: Run, draft: Path, progress
     for larger in measure_in_processes(plan.timing, request, run, draft, progress):
         run = larger
         store.save(run, draft)
+    if plan.verify:
+        from tracekit.cli.verifying import verify_advice
+
+        run = verify_advice(plan.timing, request, run, draft, progress)
     return run
 
 

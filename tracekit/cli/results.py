@@ -27,12 +27,13 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     from tracekit.cli.reading import Reading
     from tracekit.cli.sides import load_side, write_report
     from tracekit.comparison import compare
+    from tracekit.comparison.advice import with_verified
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
 
     reading = Reading(shapes=True)
     eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
-    comparison = compare(eager, compiled, run.order)
+    comparison = with_verified(compare(eager, compiled, run.order), run.verified)
     written = write_report(comparison, run, run.command, Path("reports"), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))

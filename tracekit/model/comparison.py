@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tracekit.model.calibration import shrink_idle
 
 if TYPE_CHECKING:
+    from tracekit.model.advice import VerifiedAdvice
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
     from tracekit.model.compilation import Diagnostics
     from tracekit.model.gate import Gate
@@ -356,7 +357,7 @@ class Finding:
     """What a reader should know or do. `saving_us` is what following the advice would save of a call at most, by
     estimate; None where nobody can say. `advice` is the command to try or the line to change. `changes` are the options
     of `tracekit profile` that the advice changes (`mode` to its new value), empty where it is no other run. `places`
-    is where the recording shows it, the longest first.
+    is where the recording shows it, the longest first. `verified` is what came of the advice, where it was tried.
     """
 
     code: str
@@ -367,6 +368,7 @@ class Finding:
     advice: str | None
     changes: dict[str, str] = field(default_factory=dict)
     places: tuple[TracePlace, ...] = ()
+    verified: VerifiedAdvice | None = None
 
 
 @dataclass(frozen=True, slots=True)

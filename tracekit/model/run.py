@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.generation import Generation
 from tracekit.model.gpu_state import GpuState
@@ -137,7 +138,7 @@ class Run:
     """The manifest of one `tracekit profile`. `status` is incomplete while it runs and after an interrupt.
 
     `order` names the form of each timed call in the order they ran, so that pairs can be told; control calls are not in
-    it.
+    it. `verified` is what came of the run's own advice (`--verify-advice`).
     """
 
     schema: Literal["tracekit.run/1"]
@@ -152,6 +153,7 @@ class Run:
     forms: tuple[FormResult, ...]
     order: tuple[FormName, ...]
     notes: tuple[str, ...]
+    verified: VerifiedAdvice | None = None
 
     def form(self, name: FormName) -> FormResult | None:
         return next((form for form in self.forms if form.name == name), None)

@@ -11,6 +11,7 @@ from tracekit.numbers import duration
 from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
 from tracekit.report.sections.compilation import compilation_tables
+from tracekit.report.sections.findings import finding_notes
 from tracekit.report.sections.gate import gate_table
 from tracekit.report.sections.gpu_state import gpu_state_table
 from tracekit.report.sections.groups import evidence_table, group_table, origin_table
@@ -121,7 +122,8 @@ def _finding(finding: Finding) -> str:
     saving = f" Saving: up to {duration(finding.saving_us)}." if finding.saving_us is not None else ""
     advice = f" Try: {_code(finding.advice)}" if finding.advice else ""
     text = f"{finding.severity}: {finding.title}"
-    return f"- **{escaped(text)}** {escaped(finding.evidence + saving)}{advice}\n"
+    notes = "".join(f" {escaped(note)}" for note in finding_notes(finding))
+    return f"- **{escaped(text)}** {escaped(finding.evidence + saving)}{advice}{notes}\n"
 
 
 def _cell(cell: Cell) -> str:

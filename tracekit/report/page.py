@@ -24,6 +24,7 @@ from tracekit.report.method import TIMELINES, how_measured
 from tracekit.report.names import printable
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.every_group import every_group
+from tracekit.report.sections.findings import finding_notes
 from tracekit.report.sections.gpu_state import gpu_state_table
 from tracekit.report.sections.groups import evidence_table, group_note, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
@@ -170,6 +171,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["duration"] = duration
+    environment.filters["finding_notes"] = finding_notes
     environment.filters["moment"] = _moment
     environment.filters["unbroken"] = _unbroken
     environment.tests["wide"] = _is_wide

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from tracekit.model import (
+    advice,
     analysis,
     comparison,
     compilation,
@@ -36,8 +37,21 @@ from tracekit.model import (
 
 SchemaName = Literal["analysis", "comparison", "run"]
 #: The modules of nouns, in the order in which a later one's name wins.
-NOUNS = (rates, sequence, provenance, compilation, regions, generation, gpu_state, memory, numerics, startup, timing)
-MORE_NOUNS = (timeline, run, gate, analysis, comparison)
+NOUNS = (
+    advice,
+    rates,
+    sequence,
+    provenance,
+    compilation,
+    regions,
+    generation,
+    gpu_state,
+    memory,
+    numerics,
+    startup,
+    timing,
+)
+MORE_NOUNS = (advice, timeline, run, gate, analysis, comparison)
 #: Where names in annotations are found, whatever a module imports for itself.
 NAMES = {name: value for module in (*NOUNS, *MORE_NOUNS) for name, value in vars(module).items()}
 #: The dialect that msgspec writes.

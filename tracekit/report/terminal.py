@@ -19,6 +19,7 @@ from tracekit.numbers import count, duration, duration_change, mean_count, perce
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.compilation import compilation_sentences
+from tracekit.report.sections.findings import finding_notes
 from tracekit.report.sections.gate import gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
@@ -278,6 +279,7 @@ def _finding(finding: Finding) -> Iterator[RenderableType]:
     yield Text("  " + printable(finding.evidence))
     if finding.advice:
         yield _command(finding.advice)
+    yield from (Text("  " + printable(note), style="dim") for note in finding_notes(finding))
 
 
 def _warnings(comparison: Comparison) -> Iterator[Text]:

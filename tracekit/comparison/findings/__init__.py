@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracekit.comparison.findings.broken_graphs import find_broken_graphs
+from tracekit.comparison.findings.cold_start import find_cold_start
 from tracekit.comparison.findings.compile_slower import find_compile_slower
 from tracekit.comparison.findings.compiled_again import find_compiled_again
 from tracekit.comparison.findings.eager_fallback import find_eager_fallback
@@ -39,6 +40,7 @@ FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
     find_broken_graphs,
     find_little_compiled,
     find_compiled_again,
+    find_cold_start,
     find_synchronising_calls,
     find_pageable_copies,
     find_single_precision,

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.comparison.findings.cold_start import find_cold_start
+from tracekit.model.comparison import Comparison
+from tracekit.model.startup import BreakEven
+
+from ...sides import STEADY, make_pair, make_settings, scaled
+
+COLD = BreakEven("compiled_no_cache", "fresh_process", 6e7, 6e7, 1e6, 5000.0, (4500.0, 6000.0))
+WARM = BreakEven("compiled_warm_cache", "fresh_process", 2e7, 2e7, 1e6, 1500.0, (1400.0, 1700.0))
+
+
+def started(*starts: BreakEven, scope: str = "transformer") -> Comparison:
+    comparison = compare(*make_pair(STEADY, scaled(0.8)), ("eager", "compiled") * 10)
+    side = replace(comparison.b, settings=make_settings(scope=scope))
+    return replace(comparison, b=side, break_even=starts)
+
+
+def test_a_dear_start_is_told_with_the_calls_it_takes_and_what_a_cache_makes_of_it():
+    finding = find_cold_start(started(COLD, WARM))
+    assert finding is not None
+    assert finding.title == "Compiling pays after 5,000 calls"
+    assert "takes 60.0 s more than steady calls, and each call saves 200.0 µs." in finding.evidence
+    assert "With a warm cache it takes 20.0 s and pays after 1,500." in finding.evidence
+    assert finding.saving_us is None
+    assert finding.advice is not None
+    assert "--scope regional" in finding.advice
+
+
+def test_what_is_compiled_by_block_has_no_smaller_scope():
+    finding = find_cold_start(started(COLD, scope="regional"))
+    assert finding is not None
+    assert finding.advice is None
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        replace(COLD, calls=900.0),
+        replace(COLD, startup_us=2e7),
+        replace(COLD, calls=math.inf),
+        replace(COLD, calls=None),
+    ],
+)
+def test_a_start_that_pays_soon_or_is_short_or_never_pays_is_not_told(start: BreakEven):
+    assert find_cold_start(started(start)) is None
+
+
+def test_a_warm_cache_is_no_cold_start():
+    assert find_cold_start(started(replace(WARM, calls=5000.0, startup_us=6e7))) is None

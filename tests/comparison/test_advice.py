@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.comparison.advice import judge_advice, top_advice, with_verified
+from tracekit.model.comparison import Comparison, Finding
+from tracekit.report.sections.findings import finding_notes
+
+from ..sides import STEADY, make_pair, scaled
+
+
+def finding(code: str, saving_us: float | None, **changes: str) -> Finding:
+    return Finding(code, "warning", code, "", saving_us, f"try {code}", changes=changes)
+
+
+def advised(*findings: Finding) -> Comparison:
+    return replace(compare(*make_pair(STEADY, scaled(0.9)), ("eager", "compiled") * 10), findings=findings)
+
+
+GRAPHS = finding("launch_bound", 300.0, mode="reduce-overhead")
+SCOPE = finding("uncompiled_component", 500.0, scope="all")
+
+
+def test_the_advice_that_promises_most_is_tried():
+    assert top_advice(advised(GRAPHS, SCOPE)) is SCOPE
+
+
+def test_advice_that_is_no_other_run_or_promises_nothing_is_not_tried():
+    assert top_advice(advised(finding("lines", 900.0), finding("again", None, dynamic="True"))) is None
+
+
+def test_what_was_measured_stands_beside_what_was_predicted():
+    verified = judge_advice(advised(GRAPHS), GRAPHS, STEADY, scaled(0.5), 12.5)
+    assert verified.predicted_us == pytest.approx(900.225 - 300)
+    assert verified.measured_us == pytest.approx(500.125)
+    assert verified.speedup == pytest.approx(2.0)
+    assert verified.ci95[0] <= verified.speedup <= verified.ci95[1]
+    assert (verified.rounds, verified.command, verified.compile_seconds) == (10, "try launch_bound", 12.5)
+
+
+def test_it_is_told_at_the_finding_that_gave_the_advice():
+    comparison = advised(GRAPHS, SCOPE)
+    verified = judge_advice(comparison, SCOPE, STEADY, scaled(0.5), None)
+    told = with_verified(comparison, verified)
+    assert [each.verified for each in told.findings] == [None, verified]
+    (note,) = finding_notes(told.findings[1])
+    assert note.startswith("Tried in a fresh process: 500.1 µs a call where 400.2 µs was predicted at best, 2.00×")
+    assert finding_notes(told.findings[0]) == ()
+
+
+def test_a_run_that_verified_nothing_leaves_its_findings_alone():
+    comparison = advised(GRAPHS)
+    assert with_verified(comparison, None) is comparison

@@ -1,0 +1,58 @@
+"""The part of `tracekit profile` that follows its own advice, and says what came of it (`--verify-advice`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tracekit.cli.processes import run_child
+from tracekit.cli.reading import Reading
+from tracekit.cli.sides import load_side
+from tracekit.cli.timing import TimingPlan, stopping_rule
+from tracekit.comparison import compare
+from tracekit.comparison.advice import judge_advice, top_advice
+from tracekit.model.child import ChildJob
+from tracekit.model.comparison import Comparison
+from tracekit.model.progress import Progress
+from tracekit.model.run import Run
+from tracekit.model.workload import Request
+
+#: Added to the seed for the order of the calls, so that it is drawn anew.
+ORDER = 1000
+
+
+def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
+    """The run with what came of its most promising advice, in a fresh process; with a note where there is none."""
+    comparison = _compared(draft, run)
+    finding = top_advice(comparison)
+    if finding is None:
+        return replace(run, notes=(*run.notes, "There was no advice to verify: no finding names another run to try."))
+    advised = replace(request, **_asked(finding.changes))
+    rule = stopping_rule(plan, request, run.settings)
+    job = ChildJob(
+        advised, run.settings.size, run.settings.device, ("eager", "compiled"), rule, run.settings.seed + ORDER
+    )
+    found = run_child(job, draft, progress, f"following the advice: {_words(finding.changes)}")
+    eager, compiled = found.forms
+    if eager.times is None or compiled.times is None:
+        raise AssertionError("a job with a rule times its forms")
+    seconds = compiled.compilation.seconds if compiled.compilation else None
+    verified = judge_advice(comparison, finding, eager.times.wall_us, compiled.times.wall_us, seconds)
+    return replace(run, verified=verified)
+
+
+def _compared(draft: Path, run: Run) -> Comparison:
+    reading = Reading(shapes=True, cached=False)
+    eager, compiled = (load_side(draft, form=name, reading=reading) for name in ("eager", "compiled"))
+    return compare(eager, compiled, run.order)
+
+
+def _asked(changes: dict[str, str]) -> dict[str, Any]:
+    """The fields of a request: a flag is `True` or `False` in a finding."""
+    flags = {"True": True, "False": False}
+    return {name: flags.get(value, value) for name, value in changes.items()}
+
+
+def _words(changes: dict[str, str]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changes.items())

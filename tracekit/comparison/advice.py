@@ -1,0 +1,57 @@
+"""Which advice is worth trying, and what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tracekit.model.advice import VerifiedAdvice
+from tracekit.model.comparison import Comparison, Finding
+from tracekit.statistics.interval import median_interval
+
+
+def top_advice(comparison: Comparison) -> Finding | None:
+    """The finding whose advice is another run of `tracekit profile` and promises most; None without any."""
+    tryable = [finding for finding in comparison.findings if finding.changes and finding.saving_us]
+    return max(tryable, key=lambda finding: finding.saving_us or 0.0, default=None)
+
+
+def judge_advice(
+    comparison: Comparison,
+    finding: Finding,
+    eager_us: Sequence[float],
+    advised_us: Sequence[float],
+    compile_seconds: float | None,
+) -> VerifiedAdvice:
+    """What following the finding's advice brought, from calls of both forms in the same rounds of one process."""
+    wall_us = comparison.verdict.b_wall_us
+    if wall_us is None or finding.saving_us is None or finding.advice is None:
+        raise AssertionError("only advice with a saving is tried, of runs that were timed")
+    rounds = min(len(eager_us), len(advised_us))
+    one, other = np.asarray(eager_us[:rounds]), np.asarray(advised_us[:rounds])
+    interval = median_interval(np.log(one / other))
+    return VerifiedAdvice(
+        code=finding.code,
+        command=finding.advice,
+        predicted_us=wall_us - finding.saving_us,
+        measured_us=float(np.median(other)),
+        eager_us=float(np.median(one)),
+        speedup=math.exp(interval.middle),
+        ci95=(math.exp(interval.low), math.exp(interval.high)),
+        rounds=rounds,
+        compile_seconds=compile_seconds,
+    )
+
+
+def with_verified(comparison: Comparison, verified: VerifiedAdvice | None) -> Comparison:
+    """The comparison with what came of the advice at the finding that gave it."""
+    if verified is None:
+        return comparison
+    findings = (
+        replace(each, verified=verified) if (each.code, each.advice) == (verified.code, verified.command) else each
+        for each in comparison.findings
+    )
+    return replace(comparison, findings=tuple(findings))

@@ -1,0 +1,26 @@
+"""Advice that was tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedAdvice:
+    """What came of following a finding's advice (`code`) in a fresh process, beside what was predicted.
+
+    `predicted_us` is the compiled call less the finding's saving. `measured_us` is the compiled call as advised, timed
+    in alternation with the eager form: `speedup` over that eager form, with its 95 % interval. `eager_us` is that eager
+    form's call, which tells how alike the two processes were. `compile_seconds` is what the warm-up calls that compiled
+    took.
+    """
+
+    code: str
+    command: str
+    predicted_us: float
+    measured_us: float
+    eager_us: float
+    speedup: float
+    ci95: tuple[float, float]
+    rounds: int
+    compile_seconds: float | None

@@ -1,0 +1,35 @@
+"""What stands below a finding: where the recording shows it, and what came of its advice."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from tracekit.model.comparison import Finding
+from tracekit.numbers import duration, times
+
+
+def finding_notes(finding: Finding) -> tuple[str, ...]:
+    """Sentences, of which there may be none."""
+    return (*_places(finding), *_tried(finding))
+
+
+def _places(finding: Finding) -> tuple[str, ...]:
+    if not finding.places:
+        return ()
+    name = PurePath(finding.places[0].path).name
+    told = ", ".join(f"at {duration(each.start_us)} for {duration(each.duration_us)}" for each in finding.places)
+    return (f"In {name}, from the start of what was read: {told}.",)
+
+
+def _tried(finding: Finding) -> tuple[str, ...]:
+    tried = finding.verified
+    if tried is None:
+        return ()
+    low, high = tried.ci95
+    compiling = f"; compiling took {duration(tried.compile_seconds * 1e6)}" if tried.compile_seconds else ""
+    told = (
+        f"Tried in a fresh process: {duration(tried.measured_us)} a call where {duration(tried.predicted_us)} was"
+        f" predicted at best, {times(tried.speedup)} as fast as eager (95 % interval {low:.3f} to {high:.3f},"
+        f" {tried.rounds:,} rounds; eager took {duration(tried.eager_us)}){compiling}."
+    )
+    return (told,)
