@@ -14,6 +14,9 @@ from tracekit.capture.gpu_state import GpuWatch  # noqa: E402
 from tracekit.capture.timing import Timings, time_forms  # noqa: E402
 from tracekit.model.gpu_state import GpuSample, Moment  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.timing import StoppingRule  # noqa: E402
+
+THREE_ROUNDS = StoppingRule(rounds=3, target=0.01, budget_seconds=60, least=3)
 
 
 class Driver:
@@ -45,11 +48,12 @@ def test_each_form_has_the_samples_between_its_own_calls(monkeypatch: pytest.Mon
     watched = watch(monkeypatch, Driver())
     forms = (Form("eager", "cpu", lambda: None), Form("compiled", "cpu", lambda: None))
     with watched.timing():
-        time_forms(tuple(map(watched.watched, forms)), 3, 0, Timings(), Silent())
+        time_forms(tuple(map(watched.watched, forms)), THREE_ROUNDS, 0, Timings(), Silent())
     states = [watched.state_of(name) for name in ("eager", "compiled")]
-    for state in states:
+    # The second round calls the eager form once more, as its control.
+    for state, calls in zip(states, (4, 3), strict=True):
         assert state is not None
-        assert [each.moment for each in state.samples] == ["before", *["during"] * 3, "after"]
+        assert [each.moment for each in state.samples] == ["before", *["during"] * calls, "after"]
     assert states[0] is not None and states[1] is not None
     assert not set(states[0].during()) & set(states[1].during())
     assert states[0].power_limit_w == 700
@@ -64,7 +68,7 @@ def test_samples_are_taken_outside_of_what_is_timed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(gpu_state, "SECONDS_BETWEEN", 0.0)
     watched = watch(monkeypatch, Slow())
     timings = Timings()
-    time_forms((watched.watched(Form("eager", "cpu", lambda: None)),), 3, 0, timings, Silent())
+    time_forms((watched.watched(Form("eager", "cpu", lambda: None)),), THREE_ROUNDS, 0, timings, Silent())
     assert max(timings.wall_us["eager"]) < 40_000
 
 

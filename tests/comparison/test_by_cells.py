@@ -76,7 +76,7 @@ def test_a_device_s_peak_makes_rates_shares_of_it() -> None:
     peak = peak_of("NVIDIA H200")
     assert peak is not None
     with_peak, without = (
-        next(group.rates for group in group_by_cells(one, other, cells, each) if group.kind == "fused")
+        next(group.rates for group in group_by_cells(one, other, cells, (each, each)) if group.kind == "fused")
         for each in (peak, None)
     )
     assert with_peak is not None and with_peak.gb_per_s is not None
@@ -117,7 +117,7 @@ def test_attention_that_was_given_a_mask_says_what_differs_and_what_it_costs() -
             "Attention is asked for otherwise: is_causal was True and is False; a mask of 1x1x512x512 came in; "
             "the key was 1x1x512x256 and is 1x8x512x256; the value was 1x1x512x256 and is 1x8x512x256."
         ),
-        "The same kernel takes 34.0 us a call instead of 16.0.",
+        "The same kernel takes 34.0 µs a call instead of 16.0 µs.",
     )
 
 

@@ -77,7 +77,7 @@ def test_a_run_of_before_is_compared_without_any_of_this():
 def test_one_cheap_break_is_information_with_its_line_and_what_helps():
     finding = findings(Diagnostics(frames=(FRAME,), breaks=(replace(ITEM, per_step_us=9.0),)))["broken_graphs"]
     assert finding.severity == "info"
-    assert "model.py:20: Unsupported Tensor.item() (0.009 ms a step" in finding.evidence
+    assert "model.py:20: Unsupported Tensor.item() (9.00 µs a step" in finding.evidence
     assert finding.evidence.endswith("Keep it a tensor.")
     assert finding.saving_us == 9.0
     assert finding.advice is not None and finding.advice.endswith("--fullgraph")
@@ -106,7 +106,7 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
     comparison = compared(Diagnostics(frames=(FRAME,), fallbacks=(LIMIT,)), regions=make_regions(share=0.25))
     finding = {each.code: each for each in comparison.findings}["recompile_limit"]
     assert finding.title == "forward (model.py:12) was compiled so often that torch gave up: it runs eager"
-    assert "75% of GPU time was launched outside of compiled code" in finding.evidence
+    assert "75 % of GPU time was launched outside of compiled code" in finding.evidence
     assert finding.advice is not None and finding.advice.endswith("--dynamic")
     assert comparison.warnings == (
         "Part of the compiled form ran eager: forward (model.py:12): Dynamo recompile limit exceeded.",
@@ -138,8 +138,8 @@ def test_a_window_that_is_only_a_part_of_the_call_does_not_show_that_a_form_ran_
 
 def test_compiled_code_that_does_little_of_the_work_is_told():
     finding = findings(None, regions=make_regions(share=0.2))["little_compiled"]
-    assert finding.title == "Compiled code does 20% of the GPU's work in compiled"
-    assert "80% of GPU time of 0.709 ms a step" in finding.evidence
+    assert finding.title == "Compiled code does 20 % of the GPU's work in compiled"
+    assert "80 % of GPU time of 709.0 µs a step" in finding.evidence
     assert "The scope was transformer." in finding.evidence
 
 
@@ -152,7 +152,7 @@ def test_skipped_cuda_graphs_are_told_with_the_reason_where_they_were_asked_for(
     skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("mutated inputs (2 instances)", 3),))
     finding = findings(skipped, mode="reduce-overhead")["skipped_cuda_graphs"]
     assert "mutated inputs (2 instances) (3 times)" in finding.evidence
-    assert "0% of the kernels were started by CUDA graphs" in finding.evidence
+    assert "0 % of the kernels were started by CUDA graphs" in finding.evidence
     assert finding.advice is not None and "--mode default" in finding.advice
     assert "skipped_cuda_graphs" not in findings(skipped)
     assert "skipped_cuda_graphs" not in findings(skipped, mode="reduce-overhead", device="cpu")
@@ -227,4 +227,4 @@ def test_without_the_audit_recompiling_in_timed_calls_is_met_with_dynamic():
     finding = findings(found, wall_us=WALLS, during_timing=1)["recompiled_during_timing"]
     assert finding.advice is not None and finding.advice.endswith("--dynamic")
     dynamic = findings(found, wall_us=WALLS, during_timing=1, dynamic=True)["recompiled_during_timing"]
-    assert dynamic.advice is not None and "--dynamic" not in dynamic.advice
+    assert dynamic.advice is not None and dynamic.advice.count("--dynamic") == 1

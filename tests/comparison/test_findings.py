@@ -60,7 +60,7 @@ def test_attention_that_is_kept_and_takes_longer_is_found_with_its_cost():
     finding = found(eager(), with_attention(440))["slower_attention"]
     assert finding.saving_us == pytest.approx((440 - 200) / 2)
     assert finding.title == "Attention takes 2.2 times as long"
-    assert finding.evidence == "It took 0.100 ms and takes 0.220 ms."
+    assert finding.evidence == "It took 100.0 µs and takes 220.0 µs."
     assert "slower_attention" in found(eager(), with_attention(440, name="fmha_cutlassF"))
 
 
