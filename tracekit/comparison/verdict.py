@@ -148,7 +148,7 @@ def _uneven(a: FormResult, b: FormResult) -> tuple[str, ...]:
 
 def _recompiled(a: Side, b: Side) -> tuple[str, ...]:
     return tuple(
-        f"{side.label} compiled {count} times while timed: the verdict is withheld."
+        f"{side.label}: {count} compilation{'s' if count > 1 else ''} ran inside timed calls: the verdict is withheld."
         for side in (a, b)
         if side.form and (count := _compilations(side.form))
     )

@@ -109,7 +109,13 @@ def _answer(comparison: Comparison) -> str:
         return f"{b} is {times(verdict.speedup)} as fast as {a}."
     if verdict.result == "slower":
         return f"{b} is slower than {a}: a call takes {times(1 / verdict.speedup)} the time."
+    if withheld := [side.label for side in (comparison.a, comparison.b) if _compiled_while_timed(side)]:
+        return f"{' and '.join(withheld)} was compiled again inside the timed calls: the verdict is withheld."
     return f"No difference in speed between {a} and {b} could be established."
+
+
+def _compiled_while_timed(side: Side) -> bool:
+    return bool(side.form and side.form.compilation and side.form.compilation.during_timing)
 
 
 def _why_not_timed(comparison: Comparison) -> str:
