@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 PIP := $(RUN) pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto
 
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
@@ -18,6 +18,8 @@ BENCH_ARGS ?=
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
 
+# A worker for each core: torch's own threads would only get in their way.
+test: export OMP_NUM_THREADS = 1
 test: .venv/.test
 	$(RUN) pytest $(PYTEST_ARGS)
 

@@ -1,0 +1,89 @@
+"""A run follows its own advice: what is tried, and what is kept of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.runs import make_run_folder
+from tests.sides import STEADY, scaled
+
+from tracekit import store
+from tracekit.cli import verifying
+from tracekit.cli.timing import TimingPlan
+from tracekit.cli.verifying import verify_advice
+from tracekit.model.child import ChildForm, ChildJob, ChildResult
+from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.progress import Silent
+from tracekit.model.run import CompileFacts, Run
+from tracekit.model.timing import ProcessTimes
+from tracekit.model.workload import Request
+
+GRAPHS = Finding("launch_bound", "warning", "", "", 100.0, "try", changes={"mode": "reduce-overhead"})
+ANY_SIZES = Finding("compiled_again", "warning", "", "", 100.0, "try", changes={"dynamic": "True"})
+
+
+class Child:
+    """Stands for `run_child`: the compiled form takes a quarter of the eager one's time."""
+
+    def __init__(self) -> None:
+        self.asked: list[ChildJob] = []
+
+    def __call__(self, job: ChildJob, _draft: Path, _progress: Any, what: str) -> ChildResult:
+        self.asked.append(job)
+        times = [ProcessTimes(us, None, (), "asked number", 0.1) for us in (STEADY, scaled(0.25))]
+        facts = CompileFacts(1, 0, 7.5, 0, 0)
+        eager, compiled = ChildForm("eager", (), None, times[0]), ChildForm("compiled", (), facts, times[1])
+        return ChildResult(2.5, (eager, compiled))
+
+
+@pytest.fixture
+def child(monkeypatch: pytest.MonkeyPatch) -> Child:
+    fake = Child()
+    monkeypatch.setattr(verifying, "run_child", fake)
+    return fake
+
+
+def verified(folder: Path, monkeypatch: pytest.MonkeyPatch, finding: Finding | None) -> Run:
+    compared: Comparison = verifying._compared(folder, store.load(folder))
+    told = replace(compared, findings=(finding,) if finding else ())
+    monkeypatch.setattr(verifying, "_compared", lambda _draft, _run: told)
+    return verify_advice(TimingPlan(), Request("flux", iterations=10), store.load(folder), folder, Silent())
+
+
+def test_the_advised_mode_is_timed_beside_eager_in_a_fresh_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
+) -> None:
+    run = verified(make_run_folder(tmp_path), monkeypatch, GRAPHS)
+    (job,) = child.asked
+    assert (job.request.mode, job.forms, job.size) == ("reduce-overhead", ("eager", "compiled"), "full")
+    assert job.rule is not None and job.rule.rounds == 10
+    assert run.verified is not None
+    assert run.verified.speedup == pytest.approx(4.0)
+    assert run.verified.predicted_us == pytest.approx(500.125 - 100)
+    assert run.verified.compile_seconds == 7.5
+
+
+def test_a_flag_is_asked_for_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child) -> None:
+    verified(make_run_folder(tmp_path), monkeypatch, ANY_SIZES)
+    assert child.asked[0].request.dynamic is True
+
+
+def test_without_advice_nothing_is_started_and_the_run_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
+) -> None:
+    run = verified(make_run_folder(tmp_path), monkeypatch, None)
+    assert child.asked == []
+    assert run.verified is None
+    assert "There was no advice to verify: no finding names another run to try." in run.notes
+
+
+def test_what_was_tried_is_read_again_with_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
+) -> None:
+    folder = make_run_folder(tmp_path)
+    run = verified(folder, monkeypatch, GRAPHS)
+    store.save(run, folder)
+    assert store.load(folder).verified == run.verified
