@@ -92,5 +92,6 @@ def test_a_committed_report_opens_without_network_or_complaint(path: Path) -> No
     assert visit.requests == ()
     assert len(visit.charts) >= 3
     assert visit.spilled == ()
-    assert "as fast as eager" in visit.text
+    warmed_elsewhere = "warmed-up-elsewhere" in path.name
+    assert ("the verdict is withheld" if warmed_elsewhere else "as fast as eager") in visit.text
     assert path.stat().st_size < 2_000_000
