@@ -208,3 +208,22 @@ def test_a_convolution_whose_result_is_known_has_a_limit() -> None:
 
 def test_a_cpu_run_has_no_bound() -> None:
     assert find_bound(make_side("eager", make_cpu_analysis(), make_form())) is None
+
+
+def test_idle_time_that_no_recording_shows_is_no_host_s() -> None:
+    bound = bound_of(side_of(busy_us=300, idle_us=100, wall_us=1000), run_of(LARGE))
+    assert bound.parts_us["launch"] == pytest.approx(100)
+    assert bound.parts_us["unseen"] == pytest.approx(600)
+    assert bound.kind == "mixed"
+    assert bound.because.startswith(
+        "in 60 % of the call the GPU had nothing to do for a reason that no recording shows"
+    )
+
+
+def test_what_synchronising_calls_exposed_is_no_more_than_the_host_s_idle_time() -> None:
+    bound = bound_of(
+        side_of(busy_us=300, idle_us=700, wall_us=1000, behind_syncs_us=900, causes={"op_dispatch": 0.5, "device": 0.5})
+    )
+    assert bound.parts_us["sync"] == pytest.approx(350)
+    assert bound.parts_us["launch"] == pytest.approx(0)
+    assert bound.parts_us["device"] == pytest.approx(350)

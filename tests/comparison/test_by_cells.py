@@ -324,3 +324,10 @@ def test_what_is_gone_moved_what_it_moved_and_what_is_added_moves_more() -> None
     assert gone.traffic is not None
     assert added.traffic is not None
     assert (gone.traffic.removed_bytes, added.traffic.removed_bytes) == (bytes_, -bytes_)
+
+
+def test_numbers_in_names_of_triton_kernels_part_no_group_whichever_side_they_are_on() -> None:
+    fused = make_sequence([triton("add", (64,), call=number, number=number) for number in range(3)])
+    plain = make_sequence([eager("add", (64,), call=number) for number in range(3)])
+    cells = tuple(Cell((at,), (at,), "anchors") for at in range(3))
+    assert len(group_by_cells(fused, plain, cells)) == len(group_by_cells(plain, fused, cells)) == 1

@@ -35,5 +35,11 @@ def test_operators_without_shapes_are_said_to_be() -> None:
 
 def test_sides_that_hardly_match_may_be_of_different_models() -> None:
     (warning,) = find_strangers(Coverage(0.302, 0.167))
-    assert warning.startswith("Only 30% of A's GPU time and 17% of B's could be matched")
+    assert warning.startswith("Only 30 % of A's GPU time and 17 % of B's GPU time could be matched")
     assert find_strangers(Coverage(0.99, 0.95)) == find_strangers(None) == ()
+
+
+def test_only_the_side_that_hardly_matches_is_named_and_what_is_known_to_be_gone_counts_as_told() -> None:
+    (warning,) = find_strangers(Coverage(0.5, 1.0))
+    assert warning.startswith("Only 50 % of A's GPU time could be matched")
+    assert find_strangers(Coverage(0.5, 1.0, a_time_alone=0.45)) == ()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from tracekit.comparison.peaks import peak_of_side
 from tracekit.comparison.roofline import limit_of
+from tracekit.model.calibration import shrink_idle
 from tracekit.model.comparison import Basis, Bound, BoundKind, Side
 from tracekit.model.sequence import Activity, Sequence
 
@@ -37,28 +38,30 @@ WORDS = {
     "launch": "the GPU had nothing to do because the host had not launched the next work yet",
     "compile": "the GPU had nothing to do while code was compiled",
     "device": "the GPU paused between pieces of work that had been launched",
+    "unseen": "the GPU had nothing to do for a reason that no recording shows",
     "copy": "the GPU copied memory",
     "memory": "the GPU ran kernels that are limited by memory (estimate)",
     "compute": "the GPU ran kernels that are limited by arithmetic (estimate)",
 }
 #: From this share of the call on a second part, and work of unknown limit, is worth a word.
 SECOND, UNKNOWN = 0.1, 0.02
-HOST = ("sync", "launch", "compile")
 Parts = dict[str, float]
 
 
 def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
     """What holds this side back; None without GPU figures. `sequence` gives the sizes that products were called with;
     without it they are of no known limit."""
-    recorded = _recorded_idle(side)
-    if recorded is None or side.busy_us is None:
+    if side.analysis.idle is None or side.busy_us is None:
         return None
     work, true_us = _work(side, sequence), side.unprofiled_idle_us
     basis: Basis = "trace" if true_us is None else "unprofiled"
     if true_us is None:
-        idle = [recorded, _as_if_slowed(side, recorded, side.busy_us)]
+        whole = {cause: us for cause, us in side.idle_by_cause().items() if cause != "profiler"}
+        slowed_us = max((math.fsum(whole.values()) + side.busy_us) / _most_slowed(side) - side.busy_us, 0.0)
+        idle = [_parts(side, whole), _parts(side, shrink_idle(whole, slowed_us))]
     else:
-        idle = [_with_idle(recorded, true_us)]
+        causes = side.calibrated_idle_by_cause() or {}
+        idle = [_parts(side, causes, unseen_us=true_us - math.fsum(causes.values()))]
     cases = [{**each, **work} for each in idle]
     kinds = {_decide(each) for each in cases}
     kind = kinds.pop() if len(kinds) == 1 else "mixed"
@@ -71,40 +74,32 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
     return Bound(kind, basis, cases[0], starved, ". ".join(filter(None, sentences)))
 
 
-def _recorded_idle(side: Side) -> Parts | None:
-    """Idle time per step as recorded, without the profiler's own. What a synchronising call exposed is its part, to the
-    last microsecond of the gap: without the call the host would have gone on launching."""
-    idle = side.analysis.idle
-    if idle is None:
-        return None
-    causes = side.idle_by_cause()
-    sync = math.fsum(each.idle_after_us for each in idle.syncs) / side.steps
-    host = math.fsum(us for cause, us in causes.items() if cause not in ("device", "profiler", "compile"))
-    sync = min(max(sync, causes.get("sync_wait", 0.0)), host)
+def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> Parts:
+    """Idle time per step by part. What a synchronising call exposed is its part, to the last microsecond of the gap:
+    without the call the host would have gone on launching. It has the share of the host's time that it was recorded
+    with."""
+    host = _host_us(causes)
+    sync = _sync_share(side) * host
     return {
         "sync": sync,
         "launch": host - sync,
         "compile": causes.get("compile", 0.0),
         "device": causes.get("device", 0.0),
+        "unseen": max(unseen_us, 0.0),
     }
 
 
-def _with_idle(recorded: Parts, true_us: float) -> Parts:
-    """Idle time by part if there is so much of it.
-
-    Recording slows the host, not the GPU: host parts shrink alike, until the whole is right, and the device's only when
-    nothing is left of them.
-    """
-    host = math.fsum(recorded[part] for part in HOST)
-    device = min(recorded["device"], true_us) if host else true_us
-    factor = (true_us - device) / host if host else 0.0
-    return {part: us * factor if part in HOST else device for part, us in recorded.items()}
+def _host_us(causes: Mapping[str, float]) -> float:
+    return math.fsum(us for cause, us in causes.items() if cause not in ("device", "profiler", "compile"))
 
 
-def _as_if_slowed(side: Side, recorded: Parts, busy_us: float) -> Parts:
-    """The recorded idle time, if the call itself was shorter by as much as recording was ever seen to lengthen one."""
-    window = math.fsum(recorded.values()) + busy_us
-    return _with_idle(recorded, max(window / _most_slowed(side) - busy_us, 0.0))
+def _sync_share(side: Side) -> float:
+    """How much of the host's idle time synchronising calls exposed, 0 to 1, as recorded."""
+    recorded = side.idle_by_cause()
+    syncs = side.analysis.idle.syncs if side.analysis.idle else ()
+    exposed = max(math.fsum(each.idle_after_us for each in syncs) / side.steps, recorded.get("sync_wait", 0.0))
+    host = _host_us(recorded)
+    return min(exposed / host, 1.0) if host else 0.0
 
 
 def _most_slowed(side: Side) -> float:

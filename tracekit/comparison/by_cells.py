@@ -87,7 +87,9 @@ def _alike(pieces: list[Piece]) -> Iterable[list[Piece]]:
 def _work(piece: Piece) -> Hashable:
     """What became of it, the kernels of both sides and the operators of A: the numbers in names of Triton kernels say
     nothing."""
-    a = tuple((each.name, each.operator.name if each.operator else None) for each in piece.a)
+    a = tuple(
+        (without_number(each.name), without_number(each.operator.name) if each.operator else None) for each in piece.a
+    )
     b = tuple(without_number(each.name) for each in piece.b)
     return piece.cell.how, piece.cell.exact, _kind(piece), _places((piece,)), a, b
 

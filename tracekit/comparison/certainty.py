@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Coverage, Side
+from tracekit.numbers import percent
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
 MOST_WITH_SHAPES = 0.5
@@ -17,11 +18,17 @@ def find_doubts(*sides: Side) -> tuple[str, ...]:
 
 def find_strangers(coverage: Coverage | None) -> tuple[str, ...]:
     """A sentence where so little was matched that the sides may not be the same model."""
-    if coverage is None or min(coverage.a_time_matched, coverage.b_time_matched) >= LEAST_MATCHED:
+    if coverage is None:
         return ()
-    a, b = coverage.a_time_matched, coverage.b_time_matched
-    matched = f"{a:.0%} of A's GPU time and {b:.0%} of B's"
-    return (f"Only {matched} could be matched: are both sides the same model, at the same sizes?",)
+    # What is known to be gone or new has been told apart too.
+    known = {
+        "A": coverage.a_time_matched + coverage.a_time_alone,
+        "B": coverage.b_time_matched + coverage.b_time_alone,
+    }
+    if min(known.values()) >= LEAST_MATCHED:
+        return ()
+    below = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in known.items() if share < LEAST_MATCHED]
+    return (f"Only {' and '.join(below)} could be matched: are both sides the same model, at the same sizes?",)
 
 
 def _doubt(side: Side) -> str | None:

@@ -178,7 +178,8 @@ class Side:
         """Idle time per step by cause, in microseconds, as recorded; it adds up to `recorded_idle_us`.
 
         What the light recording attributes is taken from it: it distorts least. Only the rest, where it holds no
-        operators, is divided among host causes as in the rich one. Causes without time are left out.
+        operators, is divided among host causes as in the rich one; what that cannot attribute either stays so. Causes
+        without time are left out.
         """
         return {cause: us / self.steps for cause, us in self._idle_shares().items()}
 
@@ -200,13 +201,14 @@ class Side:
 
     def _idle_shares(self) -> dict[str, float]:
         light = _causes(self.analysis)
-        rich = {cause: us for cause, us in _causes(self.rich).items() if cause in UNSEEN_BY_LIGHT} if self.rich else {}
-        seen = math.fsum(rich.values())
-        if not seen or "unattributed" not in light:
+        rich = _causes(self.rich) if self.rich else {}
+        rich = {cause: us for cause, us in rich.items() if cause in (*UNSEEN_BY_LIGHT, "unattributed")}
+        whole = math.fsum(rich.values())
+        if not whole or "unattributed" not in light:
             return light
         rest = light.pop("unattributed")
         for cause, us in rich.items():
-            light[cause] = light.get(cause, 0.0) + us / seen * rest
+            light[cause] = light.get(cause, 0.0) + us / whole * rest
         return light
 
     def family_us(self, family: str) -> float:

@@ -125,6 +125,11 @@ MEMORY = (
 
 GPU_STATE = "Asked of the driver before and after timing and between timed calls. Nothing is ever set."
 
+FINDINGS = (
+    "What a finding could save is an estimate from above, each by itself: two findings may count the same time, so "
+    "savings do not add up."
+)
+
 STEP = "One measured call of the model, or the whole recording where no steps are marked. All figures are per step."
 
 
@@ -157,6 +162,8 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
         yield "GPU memory", MEMORY
     if any(form.gpu_state for form in forms):
         yield "State of the GPU", GPU_STATE
+    if any(finding.saving_us is not None for finding in comparison.findings):
+        yield "Savings", FINDINGS
     yield "Step", STEP
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
-from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import GraphBreak
 from tracekit.numbers import duration
 
@@ -15,8 +15,8 @@ NAMED = 3
 
 
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
-    """Found when B's graphs break; the saving is the host time outside of compiled code in the frames that broke, as
-    recorded: what mending all of them can save at most."""
+    """Found when B's graphs break. The saving is the host time outside of compiled code in the frames that broke, as
+    recorded, but no more than the GPU waits for anything: what mending all of them can save at most."""
     side = comparison.b
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     if not breaks:
@@ -32,10 +32,16 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
         severity="warning" if costly or len(breaks) >= MANY else "info",
         title=f"{len(breaks)} graph break{'s' if len(breaks) > 1 else ''} in {side.label}",
         evidence=f"{'; '.join(map(_told, longest))}{more}.{hint}",
-        saving_us=cost,
+        saving_us=_saving(side, cost),
         # Ends with an error at the first break that is left.
         advice=profile_command(side.settings, more=("--fullgraph",)) if side.settings else None,
     )
+
+
+def _saving(side: Side, cost: float | None) -> float | None:
+    idle_us = side.unprofiled_idle_us if side.unprofiled_idle_us is not None else side.recorded_idle_us
+    bounds = [us for us in (cost, idle_us, side.wall_us) if us is not None]
+    return min(bounds) if cost is not None else None
 
 
 def _told(each: GraphBreak) -> str:

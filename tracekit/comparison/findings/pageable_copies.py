@@ -6,6 +6,7 @@ import math
 
 from tracekit.comparison.findings.synchronising_calls import exposing
 from tracekit.comparison.gap_places import gaps_behind
+from tracekit.comparison.savings import idle_saving
 from tracekit.model.analysis import KernelTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.numbers import count, duration, percent
@@ -20,7 +21,7 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
     side = comparison.b
     copies, call_us = _pageable(side), side.wall_us or side.span_us
     syncs = [sync for sync in exposing(side) if "memcpy" in sync.call.lower()]
-    lost_us = math.fsum(sync.idle_after_us for sync in syncs) / side.steps
+    lost_us = idle_saving(side, math.fsum(sync.idle_after_us for sync in syncs) / side.steps)
     if not copies or not call_us or lost_us < WORTH_SAYING * call_us:
         return None
     number, copy_us = sum(copy.count for copy in copies) / side.steps, math.fsum(copy.total_us for copy in copies)
@@ -33,7 +34,7 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
             f"waits for them, and the GPU is idle for {duration(lost_us)} behind them, "
             f"{percent(lost_us / call_us, 0)} of the call."
         ),
-        saving_us=lost_us if side.unprofiled_idle_us is None else min(lost_us, side.unprofiled_idle_us),
+        saving_us=lost_us,
         advice="tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU",
         places=gaps_behind(side, {sync.call for sync in syncs}),
     )

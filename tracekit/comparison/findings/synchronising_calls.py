@@ -6,6 +6,7 @@ import math
 
 from tracekit.comparison.gap_places import gaps_behind
 from tracekit.comparison.provenance.names import plain_name
+from tracekit.comparison.savings import idle_saving
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.provenance import EagerOps
@@ -19,17 +20,16 @@ MOST_LINES = 3
 
 def find_synchronising_calls(comparison: Comparison) -> Finding | None:
     """Found when idle time that synchronising calls exposed is over 2 % of B's call; copies that block have a finding
-    of their own. The saving is that idle time as recorded, but no more than the unprofiled call has."""
+    of their own. The saving is that idle time without what recording added to it."""
     side = comparison.b
     syncs = [sync for sync in exposing(side) if "memcpy" not in sync.call.lower()]
-    lost_us = math.fsum(sync.idle_after_us for sync in syncs) / side.steps
+    lost_us = idle_saving(side, math.fsum(sync.idle_after_us for sync in syncs) / side.steps)
     call_us = side.wall_us or side.span_us
     if not call_us or lost_us < WORTH_SAYING * call_us:
         return None
     times = sum(sync.drained for sync in syncs) / side.steps
     lines = _lines(comparison, syncs)
     told = f" Made by {', '.join(lines)}." if lines else " Where from was not recorded."
-    idle_us = side.unprofiled_idle_us
     return Finding(
         code="synchronising_calls",
         severity="warning",
@@ -38,7 +38,7 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
             f"{count(times)} times a call the GPU runs dry because the host waits in {_names(syncs)}, and is then "
             f"idle for {duration(lost_us)} in all, {percent(lost_us / call_us, 0)} of the call.{told}"
         ),
-        saving_us=lost_us if idle_us is None else min(lost_us, idle_us),
+        saving_us=lost_us,
         advice="keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() wait",
         places=gaps_behind(side, {sync.call for sync in syncs}),
     )
