@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tracekit.comparison.by_cells import gather_cells
 from tracekit.comparison.cells import evened, find_cells
+from tracekit.comparison.noting import note_calls
+from tracekit.comparison.peaks import peak_of_side
 from tracekit.model.comparison import Side, comparable
 from tracekit.model.picture import MatchedWork, Matching
 
@@ -16,11 +18,11 @@ def match_work(a: Side, b: Side) -> Matching | None:
     """
     if not comparable(a, b):
         return None
-    a, b = evened(a, b)
+    a, b = evened(note_calls(a), note_calls(b))
     cells, _ = find_cells(a, b)
     if a.sequence is None or b.sequence is None or cells is None:
         return None
-    gathered = gather_cells(a.sequence, b.sequence, cells)
+    gathered = gather_cells(a.sequence, b.sequence, cells, (peak_of_side(a), peak_of_side(b)))
     work = [MatchedWork(group, cell.a, cell.b, cell.where) for group, some in gathered for cell in some]
     return Matching(a.sequence, b.sequence, tuple(sorted(work, key=_first)))
 
