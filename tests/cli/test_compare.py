@@ -293,10 +293,11 @@ def test_a_lender_of_another_model_is_refused() -> None:
     [
         (("--gate", "kernels<=+0"), 0),
         (("--gate", "wall<=+3%", "--gate", "kernels<=-5"), 3),
-        (("--gate", "recompiles<=0"), 4),
-        (("--gate", "recompiles<=0", "--inconclusive", "pass"), 0),
-        (("--gate", "recompiles<=0", "--inconclusive", "fail"), 3),
+        (("--gate", "recompiles<=+0"), 4),
+        (("--gate", "recompiles<=+0", "--inconclusive", "pass"), 0),
+        (("--gate", "recompiles<=+0", "--inconclusive", "fail"), 3),
         (("--gate", "recompiles<0"), 1),
+        (("--gate", "breaks<=0"), 0),
     ],
 )
 def test_a_gate_ends_with_its_outcome(folder: Path, options: tuple[str, ...], code: int) -> None:

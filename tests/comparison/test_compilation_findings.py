@@ -197,7 +197,7 @@ def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
         "Call 1 compiled again: 12.30 s: size 0 of x is 4, and was 1 when it was compiled."
         " This cost 12.30 s over 1 call."
     )
-    assert "The warm-up calls had other sizes (batch_size 1)" in finding.evidence
+    assert "The warm-up calls had other sizes (batch size 1)" in finding.evidence
     assert finding.advice is not None and "--batch-size 4" in finding.advice and "--warmup" not in finding.advice
 
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.cli.output import console_beside, say, write_json
 
+#: What a run notes that was to verify its advice, and had none.
+NO_ADVICE = "There was no advice to verify: no finding names another run to try."
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -37,6 +40,8 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     written = write_report(comparison, run, run.command, Path("reports"), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))
+    if NO_ADVICE in run.notes:
+        say(console, NO_ADVICE)
     for path in (folder, *written):
         say(console, f"written: {path}")
     return comparison_json(comparison)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tracekit.cli.processes import run_child
 from tracekit.cli.reading import Reading
+from tracekit.cli.results import NO_ADVICE
 from tracekit.cli.sides import load_side
 from tracekit.cli.timing import TimingPlan, stopping_rule
 from tracekit.comparison import compare
@@ -27,7 +28,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     comparison = _compared(draft, run)
     finding = top_advice(comparison)
     if finding is None:
-        return replace(run, notes=(*run.notes, "There was no advice to verify: no finding names another run to try."))
+        return replace(run, notes=(*run.notes, NO_ADVICE))
     advised = replace(request, **_asked(finding.changes))
     rule = stopping_rule(plan, request, run.settings)
     job = ChildJob(

@@ -43,6 +43,8 @@ WORDS = {
     "memory": "the GPU ran kernels that are limited by memory (estimate)",
     "compute": "the GPU ran kernels that are limited by arithmetic (estimate)",
 }
+#: Families of kernels whose limit depends on their sizes.
+PRODUCTS = ("gemm", "attention", "convolution")
 #: From this share of the call on a second part, and work of unknown limit, is worth a word.
 SECOND, UNKNOWN = 0.1, 0.02
 Parts = dict[str, float]
@@ -142,7 +144,8 @@ def _starved_share(side: Side) -> float | None:
 
 def _why_unknown(side: Side, sequence: Sequence | None) -> str:
     """What keeps it from being told what limits a product."""
-    if sequence is None or not any(activity.operator and activity.operator.dims for activity in sequence.activities):
+    asked = [activity.operator for activity in sequence.activities if activity.family in PRODUCTS] if sequence else []
+    if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
         if side.analysis.launches and side.analysis.launches.graph_launches:
             return "kernels of CUDA graphs are recorded without sizes; --ops lends those of another trace"
         return "the sizes of their inputs were not recorded; record_shapes=True records them"

@@ -43,7 +43,7 @@ from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Name, Table
 from tracekit.report.timelines import timelines
-from tracekit.report.words import RESULTS, shared_scope, subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words import result_word, shared_scope, subjects, verdict_evidence, verdict_sentence
 
 PLOTLY = "plotly-finance.min.js.gz"
 
@@ -83,7 +83,7 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         limits=limit_sentences(comparison),
         accuracy=accuracy_sentence(comparison),
         pictures=picture_sources(comparison),
-        result=RESULTS[comparison.verdict.result],
+        result=result_word(comparison),
         subject=subjects(comparison),
         scope=shared_scope(comparison),
         key_figures=_key_figures(comparison),

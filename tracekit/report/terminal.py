@@ -20,7 +20,7 @@ from tracekit.report.names import clipped, clipped_within, printable, short_kern
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.findings import finding_notes
-from tracekit.report.sections.gate import gate_sentences
+from tracekit.report.sections.gate import OUTCOMES, gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.numerics import accuracy_sentence
@@ -113,6 +113,8 @@ def _gate(comparison: Comparison) -> Iterator[RenderableType]:
     if comparison.gate is None:
         return
     yield Text()
+    outcome = comparison.gate.outcome
+    yield Text(f"Gate: {OUTCOMES[outcome]}", style=OUTCOME_STYLES[outcome])
     for sentence, each in zip(gate_sentences(comparison), comparison.gate.checked, strict=True):
         yield Text(printable(sentence), style=OUTCOME_STYLES[each.outcome])
 
@@ -308,7 +310,9 @@ def _next(commands: Sequence[str]) -> Iterator[Text]:
 
 
 def _command(text: str) -> Text:
-    """Long commands are continued with backslashes, so that they can be copied."""
+    """Long commands are continued with backslashes, so that they can be copied; other advice is prose."""
+    if "tracekit " not in text:
+        return Text("  " + printable(text), style="cyan")
     # An option stays on one line with its value.
     joined = re.sub(r"(--\S+) (?!-)", r"\1\0", printable(text))
     lines = textwrap.wrap(joined, COMMAND_WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -79,13 +79,19 @@ def extent(side: Side) -> str:
 RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive", "not_timed": "Not timed"}
 
 
+def result_word(comparison: Comparison) -> str:
+    """The answer in a word."""
+    verdict = comparison.verdict
+    return "Not judged" if verdict.basis == "apart" else RESULTS[verdict.result]
+
+
 def cause_words(cause: str) -> str:
     return CAUSES[cause][0] if cause in CAUSES else cause
 
 
 def scope(side: Side) -> str:
     """What one figure of the side is of."""
-    return {"steps": "per step", "span": "per span", "whole": "whole recording"}[side.analysis.window.kind]
+    return {"steps": "per step", "span": "per span", "whole": "in the whole recording"}[side.analysis.window.kind]
 
 
 def shared_scope(comparison: Comparison) -> str:
@@ -111,6 +117,8 @@ def _answer(comparison: Comparison) -> str:
         return f"{b} is slower than {a}: a call takes {times(1 / verdict.speedup)} the time."
     if withheld := [side.label for side in (comparison.a, comparison.b) if _compiled_while_timed(side)]:
         return f"{' and '.join(withheld)} was compiled again inside the timed calls: the verdict is withheld."
+    if verdict.basis == "apart":
+        return f"{a} and {b} were timed in separate runs, not in alternation: which is faster was not judged."
     return f"No difference in speed between {a} and {b} could be established."
 
 
@@ -130,9 +138,12 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     verdict = comparison.verdict
     if verdict.speedup is None:
         return None
-    text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call, {times(verdict.speedup)}"
+    by_rounds = "" if verdict.basis in (None, "apart") else " round by round"
+    text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call, {times(verdict.speedup)}{by_rounds}"
     if verdict.ci95:
         text += f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})"
+    if any(map(_compiled_while_timed, (comparison.a, comparison.b))):
+        text += ", rounds that compiled left out"
     text += f"; {_what_was_timed(comparison)}"
     if verdict.noise_floor is not None:
         text += f"; a form differs from itself by up to {_roughly(verdict.noise_floor)} here"

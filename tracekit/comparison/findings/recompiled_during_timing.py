@@ -20,7 +20,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
             return Finding(
                 code="recompiled_during_timing",
                 severity="warning",
-                title=f"{side.label} compiled again while it was timed",
+                title=f"Code of {side.label} was compiled again inside timed calls",
                 evidence=_evidence(side, costs, count),
                 saving_us=None,
                 advice=_advice(side, told=bool(costs)),
@@ -54,7 +54,7 @@ def _told(cost: CompilingCost) -> str:
 def _mend(side: Side) -> str:
     warmed = side.diagnostics.warmed_up_at if side.diagnostics else None
     if warmed:
-        sizes = ", ".join(f"{name} {value}" for name, value in warmed.items())
+        sizes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in warmed.items())
         return (
             f"The warm-up calls had other sizes ({sizes}) than the timed ones: warm up with the sizes you run, all of"
             " them, or compile for any size with --dynamic."

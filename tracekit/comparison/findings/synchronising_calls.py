@@ -25,7 +25,8 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
     syncs = [sync for sync in exposing(side) if "memcpy" not in sync.call.lower()]
     lost_us = idle_saving(side, math.fsum(sync.idle_after_us for sync in syncs) / side.steps)
     call_us = side.wall_us or side.span_us
-    if not call_us or lost_us < WORTH_SAYING * call_us:
+    # In a whole recording the wait between two calls cannot be told from one in the middle of a call.
+    if not call_us or side.analysis.window.kind == "whole" or lost_us < WORTH_SAYING * call_us:
         return None
     times = sum(sync.drained for sync in syncs) / side.steps
     lines = _lines(comparison, syncs)
