@@ -239,3 +239,17 @@ def test_epoch_times_with_fractions_are_said_to_be_coarse(tmp_path: Path) -> Non
 def test_one_kernel_over_many_overlaps_with_each(tmp_path: Path) -> None:
     events = [make_kernel(0, 100), *(make_kernel(5 * i, 5 * i + 2) for i in range(1, 11))]
     assert codes(make_trace(tmp_path, events))["overlapping_kernels"] == ("warning", 10)
+
+
+def test_steps_without_gpu_work_are_counted_and_said_to_be_in_the_figures(tmp_path: Path) -> None:
+    spans = [make_span(at, at + 10, name=f"tracekit.step#{at}") for at in (0, 20, 40)]
+    work = [make_kernel(1, 2), make_kernel(21, 22), make_kernel(41, 42)]
+    assert "empty_steps" not in health_of(tmp_path, [*spans, *work])
+    found = health_of(tmp_path, [*spans, work[1]])["empty_steps"]
+    assert (found.severity, found.count) == ("warning", 2)
+    assert found.message.startswith("2 of 3 steps have no GPU work")
+    assert "figures per step count them" in found.message
+
+
+def test_a_recording_without_steps_has_no_empty_ones(tmp_path: Path) -> None:
+    assert "empty_steps" not in health_of(tmp_path, [make_kernel(0, 1)])

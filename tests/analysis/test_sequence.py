@@ -197,6 +197,35 @@ def test_kernels_launched_one_by_one_in_another_order_are_another_step(tmp_path:
     assert work(tmp_path, [*step(0, "ab", 1), *step(100, "ba", 2)]).starts == (0, 2)
 
 
+def marked(start: float, index: int, names: str, size: int = 8) -> list[Json]:
+    """A step whose kernels are launched one by one, each by an operator of its own."""
+    events = [make_span(start, start + 90, name=f"tracekit.step#{index}")]
+    for at, name in enumerate(names):
+        begin = start + 10 * at
+        inputs: Json = {"Input Dims": [[size]], "Input type": ["float"]}
+        events += [make_op(begin, begin + 5, **inputs), *launched(begin + 1, name, 10 * index + at + 1, delay=3)]
+    return events
+
+
+def test_the_same_kernels_for_operators_of_other_sizes_are_another_step(tmp_path: Path) -> None:
+    alike = work(tmp_path, [*marked(0, 0, "ab"), *marked(100, 1, "ab")])
+    assert (len(alike.activities), alike.per_step, alike.starts) == (2, 1, ())
+    other = work(tmp_path, [*marked(0, 0, "ab"), *marked(100, 1, "ab", size=16)])
+    assert (len(other.activities), other.per_step, other.starts) == (4, 1 / 2, (0, 2))
+
+
+@pytest.mark.parametrize(
+    ("steps", "starts"), [(["", "ab", "ab"], (0, 0, 2)), (["ab", "", "ab"], (0, 2, 2)), (["ab", "ab", ""], (0, 2, 4))]
+)
+def test_a_step_without_work_is_empty_and_the_others_still_say_where_they_begin(
+    tmp_path: Path, steps: list[str], starts: tuple[int, ...]
+) -> None:
+    events = [each for index, names in enumerate(steps) for each in marked(100 * index, index, names)]
+    found = work(tmp_path, events)
+    assert [each.name for each in found.activities] == list("abab")
+    assert (found.per_step, found.starts) == (1 / 3, starts)
+
+
 def test_attention_has_the_values_of_its_arguments_and_other_operators_have_not(tmp_path: Path) -> None:
     inputs: Json = {"Input Dims": [[8], []], "Input type": ["float", "Scalar"], "Concrete Inputs": ["", "True"]}
     events = [

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA, Json, make_call, make_copy, make_kernel, make_op, make_span, make_trace
+from tests.traces import DATA, Json, make_call, make_copy, make_kernel, make_op, make_span, make_trace, write_trace
 
 from tracekit.analysis import analyze, step_timeline
 from tracekit.analysis.sequence import list_work
@@ -86,6 +86,64 @@ def test_the_step_of_median_length_is_told_with_positions_of_one_step(tmp_path: 
         events.append(make_kernel(start + 5, start + 10, correlation=number))
     found = drawn(tmp_path, events)
     assert (found.step, found.length_us, found.positions) == (2, 120, (0,))
+
+
+def step_of(start: float, length: float, index: int, names: str, size: int = 8) -> list[Json]:
+    """A step that launches each of its kernels, which start in this order, by an operator of its own."""
+    events = [make_span(start, start + length, name=f"tracekit.step#{index}")]
+    for at, name in enumerate(names):
+        begin, correlation = start + 10 * at, 10 * index + at + 1
+        events += [
+            make_op(begin, begin + 9, **{"Input Dims": [[size]], "Input type": ["float"]}),
+            make_call(begin + 1, begin + 2, correlation=correlation),
+            make_kernel(begin + 3, begin + 6, name=name, correlation=correlation),
+        ]
+    return events
+
+
+def replayed(start: float, length: float, index: int, names: str) -> list[Json]:
+    """A step that launches one CUDA graph, whose kernels start in this order."""
+    kernels = [
+        make_kernel(start + 10 * at, start + 10 * at + 4, name=name, correlation=index)
+        for at, name in enumerate(names, start=1)
+    ]
+    call = make_call(start + 1, start + 2, name="cudaGraphLaunch", correlation=index)
+    return [make_span(start, start + length, name=f"tracekit.step#{index}"), call, *kernels]
+
+
+def test_branches_of_a_cuda_graph_that_swap_are_found_where_the_sequence_has_them(tmp_path: Path) -> None:
+    steps = [*replayed(0, 60, 1, "abca"), *replayed(100, 70, 2, "caba"), *replayed(200, 80, 3, "abca")]
+    trace = make_trace(tmp_path, steps)
+    sequence, found = list_work(trace), draw_step(trace)
+    assert found is not None
+    assert [each.name for each in sequence.activities] == list("abca")
+    assert (found.step, found.positions) == (2, (2, 0, 1, 3))
+
+
+@pytest.mark.parametrize("sizes", [(8, 16, 16), (8, 16, 8)])
+def test_of_steps_that_differ_in_shapes_alone_positions_are_those_of_the_step_drawn(
+    tmp_path: Path, sizes: tuple[int, int, int]
+) -> None:
+    events = [
+        each for index, size in enumerate(sizes) for each in step_of(100 * index, 60 + 10 * index, index, "abc", size)
+    ]
+    trace = read_trace(write_trace(tmp_path, events), shapes=True)
+    sequence, found = list_work(trace), draw_step(trace)
+    assert found is not None
+    assert sequence.starts == (0, 3, 6)
+    assert (found.step, found.positions) == (1, (3, 4, 5))
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_a_step_without_work_is_not_the_one_drawn(tmp_path: Path, empty: int) -> None:
+    events: list[Json] = []
+    for index in range(3):
+        events += step_of(100 * index, 60 if index == empty else 50 + 20 * (index != 2), index, "ab" * (index != empty))
+    trace = make_trace(tmp_path, events)
+    sequence, found = list_work(trace), draw_step(trace)
+    assert found is not None
+    assert found.step is not None and found.step != empty
+    assert found.positions == tuple(range(sequence.starts[found.step], sequence.starts[found.step] + 2))
 
 
 def test_beyond_what_is_kept_the_shortest_are_left_out_and_counted(

@@ -146,6 +146,47 @@ def test_steps_of_unknown_beginnings_are_aligned_as_one_and_that_is_said():
     assert "where each begins is not known" in amiss
 
 
+def test_an_empty_step_stands_beside_none_and_nothing_is_said_of_it():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    eager = (*EAGER, COPY, *EAGER, COPY)
+    a = replace(a, sequence=Sequence(eager, 1 / 3, "own", starts=(0, 0, 5)), provenance=eager_ops())
+    for starts in ((0, 0, 3), (0, 3, 3), (0, 3, 6)):
+        work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=starts)
+        cells, notes = find_cells(a, replace(b, sequence=work, provenance=compiled_sites()))
+        assert cells is not None
+        check_partition(cells, 10, 6)
+        linked = {(cell.a, cell.b) for cell in cells if cell.how == "provenance" and len(cell.a) == 2}
+        assert linked == {((0, 1), (0,)), ((2, 3), (1,)), ((5, 6), (3,)), ((7, 8), (4,))}
+        assert all(cell.a and cell.b for cell in cells)
+        assert notes == ()
+
+
+def test_what_ran_beside_an_empty_step_matches_nothing_silently():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
+    work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=(0, 3, 3))
+    cells, notes = find_cells(*evened(a, replace(b, sequence=work, provenance=compiled_sites())))
+    assert cells is not None
+    check_partition(cells, 15, 6)
+    lonely = [cell for cell in cells if not cell.b]
+    assert sorted(at for cell in lonely for at in cell.a) == [5, 6, 7, 8, 9]
+    assert {cell.how for cell in lonely} == {"unmatched"}
+    assert notes == ()
+
+
+def test_steps_of_the_same_kernels_for_other_operators_are_matched_each_for_itself():
+    a, b = make_pair(scaled(1.5), scaled(1.1))
+    add, mul = (make_activity("elementwise", op, 3) for op in ("aten::add", "aten::mul"))
+    a = replace(a, sequence=Sequence((add, mul, add, mul), 1 / 2, "own", starts=(0, 2)))
+    b = replace(b, sequence=Sequence((add, mul, mul, add), 1 / 2, "own", starts=(0, 2)))
+    cells, _ = find_cells(a, b)
+    assert cells is not None
+    check_partition(cells, 4, 4)
+    pairs = {(cell.a, cell.b) for cell in cells if cell.a and cell.b}
+    assert pairs >= {((0,), (0,)), ((1,), (1,))}
+    assert not pairs & {((2,), (2,)), ((3,), (3,))}
+
+
 def test_what_provenance_told_by_elimination_is_no_exact_group():
     a, b = make_pair(scaled(1.5), scaled(1.1))
     ops = eager_ops()

@@ -276,6 +276,18 @@ def _no_steps(trace: Trace, scope: Scope) -> HealthFinding | None:
     return HealthFinding("whole_trace", "info", message, 1)
 
 
+def _empty_steps(scope: Scope) -> HealthFinding | None:
+    """A mark around nothing, or a step whose work the profiler did not record."""
+    count = len(scope.spans) - scope.activities["step"].n_unique()
+    if not scope.spans or not count:
+        return None
+    message = (
+        f"{count:,} of {len(scope.spans):,} steps have no GPU work (nothing was launched in them, or nothing recorded):"
+        " figures per step count them, and are lower than those of the other steps"
+    )
+    return HealthFinding("empty_steps", "warning", message, count)
+
+
 def _shared_steps(scope: Scope) -> HealthFinding | None:
     if not scope.doubtful:
         return None
@@ -318,6 +330,7 @@ ABOUT_SCOPE = (
     _ambiguous,
     _early,
     _first_step,
+    _empty_steps,
     _shared_steps,
     _overlapping_steps,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tracekit.analysis.families import family_of
 from tracekit.analysis.launches import GRAPH_LAUNCH, in_launch_order
 from tracekit.analysis.nesting import nest
-from tracekit.analysis.window import find_scope
+from tracekit.analysis.window import Scope, find_scope
 from tracekit.model.sequence import Activity, Operator, OperatorSource, Sequence
 from tracekit.model.trace import Trace
 
@@ -40,6 +40,16 @@ class _Asked:
     operator_call: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedWork:
+    """The window's activities as a table in the order of `in_launch_order`, the sequence that they make, and the place
+    of each row in it: steps that ran the same share theirs."""
+
+    table: pl.DataFrame
+    sequence: Sequence
+    places: NDArray[np.int64]
+
+
 def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None) -> Sequence:
     """Every kernel, copy and set of the window, in the order of the calls that launched them, and within one call (a
     CUDA graph's) in the order of their start.
@@ -48,8 +58,31 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     those of most activities (a replayed CUDA graph's have none), their inputs if it was read with shapes. Raises
     TracekitError when nothing matches `window`.
     """
-    scope = find_scope(trace, window, steps)
+    return order_work(trace, find_scope(trace, window, steps)).sequence
+
+
+def order_work(trace: Trace, scope: Scope) -> OrderedWork:
+    """What `list_work` tells, with where each activity stands in it."""
     work = in_launch_order(scope)
+    activities, known = _with_operators(trace, work)
+    graphs = _graph_launches(work)
+    count = max(len(scope.spans), 1)
+    edges = _step_edges(work["step"], count)
+    each_step = [_Step(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges)]
+    found = [each.in_order_of(each_step[0]) for each in each_step]
+    alike = [order for order in found if order is not None]
+    if len(alike) < count:
+        starts = tuple(edges[:-1]) if count > 1 else ()
+        return OrderedWork(work, Sequence(activities, 1 / count, known, starts=starts), np.arange(work.height))
+    same = zip(
+        *([step.activities[at] for at in order] for step, order in zip(each_step, alike, strict=True)), strict=True
+    )
+    places = np.concatenate([np.argsort(np.array(order, dtype=np.int64)) for order in alike])
+    return OrderedWork(work, Sequence(tuple(map(_mean, same)), 1.0, known), places)
+
+
+def _with_operators(trace: Trace, work: pl.DataFrame) -> tuple[tuple[Activity, ...], OperatorSource]:
+    """The table's rows with the operators that asked for them, and whether those of most are known."""
     asked = _find_askers(trace, work)
     activities = tuple(
         Activity(
@@ -65,20 +98,13 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
             work.select("name", "kind", pl.col("end_ns") - pl.col("start_ns")).iter_rows(), asked, strict=True
         )
     )
-    known: OperatorSource = "own" if 2 * sum(each is not None for each in asked) >= len(asked) > 0 else "none"
-    edges = _step_edges(work["step"].to_numpy())
-    graphs = _graph_launches(work)
-    each_step = [_Step(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges)]
-    alike = [each.in_order_of(each_step[0]) for each in each_step]
-    count = max(len(scope.spans), 1)
-    if len(each_step) == count and all(each is not None for each in alike):
-        return Sequence(tuple(map(_mean, zip(*filter(None, alike), strict=True))), 1.0, known)
-    return Sequence(activities, 1 / count, known, starts=tuple(edges[:-1]) if 1 < count == len(each_step) else ())
+    return activities, "own" if 2 * sum(each is not None for each in asked) >= len(asked) > 0 else "none"
 
 
-def _step_edges(steps: NDArray[np.int64]) -> list[int]:
-    """Where each step's activities begin, and the end of the last; of none 0 alone."""
-    return [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)] if len(steps) else [0]
+def _step_edges(steps: pl.Series, count: int) -> list[int]:
+    """Where each of the steps begins, and the end of the last; one without activities ends where it begins."""
+    edges: list[int] = np.searchsorted(steps.to_numpy(), np.arange(count + 1)).tolist()
+    return edges
 
 
 def _graph_launches(work: pl.DataFrame) -> list[int | None]:
@@ -94,8 +120,8 @@ class _Step:
     activities: tuple[Activity, ...]
     graphs: list[int | None]
 
-    def in_order_of(self, other: _Step) -> tuple[Activity, ...] | None:
-        """This step's activities, each in the place where the other step ran the same; None where they differ.
+    def in_order_of(self, other: _Step) -> tuple[int, ...] | None:
+        """Which of this step's activities is what the other step ran at each of its places; None where they differ.
 
         Parallel branches of a CUDA graph start in another order each time: within one launch the same activities are
         the same work, whatever their order.
@@ -103,33 +129,36 @@ class _Step:
         mine, theirs = self._runs(), other._runs()
         if len(self.activities) != len(other.activities) or len(mine) != len(theirs):
             return None
-        found: list[Activity] = []
-        for (one, graph), (model, model_graph) in zip(mine, theirs, strict=True):
+        found: list[int] = []
+        for (run, graph), (model_run, model_graph) in zip(mine, theirs, strict=True):
             if graph != model_graph:
                 return None
-            placed = _in_places_of(one, model) if graph else one
-            if placed is None or not _same_work(placed, model):
+            one, model = ([step.activities[at] for at in each] for step, each in ((self, run), (other, model_run)))
+            order = _in_places_of(one, model) if graph else range(len(one))
+            if order is None or not _same_work([one[at] for at in order], model):
                 return None
-            found += placed
+            found += (run[at] for at in order)
         return tuple(found)
 
-    def _runs(self) -> list[tuple[tuple[Activity, ...], bool]]:
-        """Stretches launched by one CUDA graph launch, or by none."""
-        runs = groupby(zip(self.activities, self.graphs, strict=True), key=lambda each: each[1])
-        return [(tuple(activity for activity, _ in run), graph is not None) for graph, run in runs]
+    def _runs(self) -> list[tuple[range, bool]]:
+        """Where stretches stand that were launched by one CUDA graph launch, or by none."""
+        places = groupby(range(len(self.graphs)), key=self.graphs.__getitem__)
+        runs = [(graph is not None, list(run)) for graph, run in places]
+        return [(range(run[0], run[-1] + 1), graph) for graph, run in runs]
 
 
-def _in_places_of(some: tuple[Activity, ...], model: tuple[Activity, ...]) -> tuple[Activity, ...] | None:
-    """Reordered so that names stand as in `model`, equal ones in their own order; None where other ones are there."""
-    waiting: dict[str, list[Activity]] = defaultdict(list)
-    for each in reversed(some):
-        waiting[each.name].append(each)
+def _in_places_of(some: list[Activity], model: list[Activity]) -> list[int] | None:
+    """Their places, reordered so that names stand as in `model`, equal ones in their own order; None where other ones
+    are there."""
     if Counter(each.name for each in some) != Counter(each.name for each in model):
         return None
-    return tuple(waiting[each.name].pop() for each in model)
+    waiting: dict[str, deque[int]] = defaultdict(deque)
+    for at, each in enumerate(some):
+        waiting[each.name].append(at)
+    return [waiting[each.name].popleft() for each in model]
 
 
-def _same_work(one: tuple[Activity, ...], other: tuple[Activity, ...]) -> bool:
+def _same_work(one: list[Activity], other: list[Activity]) -> bool:
     return len(one) == len(other) and all(
         a.name == b.name and a.operator == b.operator for a, b in zip(one, other, strict=True)
     )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tracekit.analysis.families import family_of
 from tracekit.analysis.gaps import PER_GAP, Gaps, cut_by_steps, find_gaps
 from tracekit.analysis.idle import leading_causes
-from tracekit.analysis.launches import in_launch_order
 from tracekit.analysis.links import launching_calls
+from tracekit.analysis.sequence import order_work
 from tracekit.analysis.timeline import lay_flat
 from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.model.analysis import IDLE_CAUSES
@@ -27,8 +27,9 @@ Ints = NDArray[np.int64]
 
 
 def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None) -> StepTimeline | None:
-    """The step of median length, of the first GPU; the whole recording where no steps are marked. None without GPU
-    activity in the window. Raises TracekitError when nothing matches `window`."""
+    """The step of median length among those with work on the first GPU; the whole recording where no steps are marked.
+    Its positions are those of `list_work` for the same window. None without GPU activity in the window. Raises
+    TracekitError when nothing matches `window`."""
     if not trace.activities.height:
         return None
     scope = find_scope(trace, window, steps)
@@ -36,16 +37,16 @@ def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
         return None
     device = min(scope.windows)
     windows = scope.step_windows.get(device, scope.windows[device])
-    at = int(np.argsort(windows[:, 1] - windows[:, 0], kind="stable")[(len(windows) - 1) // 2])
+    ordered = order_work(trace, scope)
+    work = ordered.table.with_columns(place=ordered.places).filter(pl.col("device") == device)
+    at = _median_step(windows, work["step"])
     start, end = (int(each) for each in windows[at])
-    ordered = in_launch_order(scope).with_row_index("position")
-    own = ordered.filter((pl.col("step") == at) & (pl.col("device") == device)).sort("start_ns", maintain_order=True)
+    own = work.filter(pl.col("step") == at).sort("start_ns", maintain_order=True)
     labels = _Labels()
     kept, left_out = _longest(*columns(own, "start_ns", "end_ns"))
     own = own[kept]
     starts, ends = columns(own, "start_ns", "end_ns")
     streams = tuple(own["stream"].unique(maintain_order=True).to_list())
-    first = int(ordered.filter(pl.col("step") == at)["position"][0]) if _all_alike(ordered) else 0
     names = [
         Label(name, family_of(name) if kind == "kernel" else kind) for name, kind in own.select("name", "kind").rows()
     ]
@@ -56,7 +57,7 @@ def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
         other_devices=len(scope.windows) - 1,
         streams=streams,
         work=_bars(starts, ends, labels.of(names), _lanes(own, streams), start, left_out),
-        positions=tuple(each - first for each in own["position"].to_list()),
+        positions=tuple(own["place"].to_list()),
         gaps=_gap_bars(trace, scope, device, at, labels, start),
         host=_host_bars(trace, scope, at, labels, (start, end)),
         labels=tuple(labels.numbers),
@@ -73,10 +74,11 @@ class _Labels:
         return [self.numbers.setdefault(label, len(self.numbers)) for label in labels]
 
 
-def _all_alike(ordered: pl.DataFrame) -> bool:
-    """Whether every step ran the same kernels in the same order: positions are then those of one step."""
-    each = [part["name"] for part in ordered.partition_by("step", maintain_order=True)]
-    return all(one.equals(each[0]) for one in each)
+def _median_step(windows: Ints, steps: pl.Series) -> int:
+    """The one of median length of these steps; of two the shorter."""
+    working = steps.unique().sort().to_numpy()
+    lengths = (windows[:, 1] - windows[:, 0])[working]
+    return int(working[np.argsort(lengths, kind="stable")[(len(working) - 1) // 2]])
 
 
 def _lanes(own: pl.DataFrame, streams: tuple[int | None, ...]) -> list[int]:

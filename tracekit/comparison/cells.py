@@ -56,6 +56,8 @@ def _content(sequence: Sequence) -> Hashable:
 def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[str, ...]]:
     """The cells of one step of each side, by provenance where it is of use."""
     eager, compiled = a.provenance, b.provenance
+    if not one.activities or not other.activities:
+        return align(one, other), ()
     if not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites) or _why_no_provenance(a, b):
         return align(one, other), ()
     linked = link(one, other, eager, compiled)
@@ -85,9 +87,14 @@ def _tells_steps(sequence: Sequence | None) -> bool:
 
 
 def _rounds(a: Sequence, b: Sequence) -> list[_Round]:
-    """The steps of A beside those of B; all at once where the sides are not of as many steps."""
+    """The steps of A beside those of B; all at once where the sides are not of as many steps.
+
+    Steps without activities stand beside none where both sides have as many of them.
+    """
     one, other = _steps(a), _steps(b)
     if len(one) == len(other):
+        if sum(map(bool, one)) == sum(map(bool, other)):
+            one, other = list(filter(None, one)), list(filter(None, other))
         return list(zip(one, other, strict=True))
     return [(range(len(a.activities)), range(len(b.activities)))]
 
