@@ -13,6 +13,7 @@ from tracekit.model.comparison import Finding, Side
 from tracekit.model.run import FormName, FormResult
 from tracekit.numbers import duration
 
+from ..sequences import make_activity, make_sequence
 from ..sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
@@ -40,6 +41,14 @@ def test_attention_lost_to_products_is_found_with_its_cost():
     finding = found(eager(), compiled(make_analysis(LOST), make_form("compiled", STEADY)))["lost_attention"]
     assert finding.saving_us == pytest.approx((1510 - 1000) / 2 - 200 / 2)
     assert "100.0 µs in eager" in finding.evidence
+
+
+@pytest.mark.parametrize("product_us", [550.0, 600.0, 700.0])
+def test_attention_that_is_lost_at_no_cost_has_no_saving(product_us: float):
+    """The products take 25, 50 and 100 us a step longer, and the attention took 100."""
+    kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
+    finding = found(eager(), compiled(make_analysis(kernels), make_form("compiled", STEADY)))["lost_attention"]
+    assert finding.saving_us is None
 
 
 def test_attention_that_was_never_there_is_not_lost():
@@ -84,6 +93,39 @@ def test_attention_that_lost_its_causal_flag_is_found_in_a_real_run():
     assert finding.saving_us == pytest.approx(350, rel=0.02)
     assert "is_causal was True and is False; a mask of 1x1x512x512 came in" in finding.evidence
     assert "the key was 1x1x512x256 and is 1x8x512x256" in finding.evidence
+
+
+SDPA = "_scaled_dot_product_cudnn_attention"
+
+
+def attending(query: tuple[int, ...], key: tuple[int, ...], us: float, within: str = SDPA) -> Side:
+    """A side that only attends, for `us` microseconds."""
+    side = with_attention(us, count=2)
+    analysis = make_analysis({"flash_fprop": ("attention", 2, 2 * us)})
+    call = make_activity("flash_fprop", "attention", within, (query, key, key), 0, us)
+    return replace(side, analysis=analysis, sequence=make_sequence([call]))
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "within", "slower"),
+    [
+        ((1, 4, 64, 8), (1, 4, 64, 8), SDPA, True),
+        # The same queries on more keys, laid out in another order, or with batch and heads as one.
+        ((1, 4, 64, 8), (1, 8, 64, 8), SDPA, True),
+        ((1, 64, 4, 8), (1, 64, 4, 8), "_flash_attention_forward", True),
+        ((4, 64, 8), (4, 64, 8), "_flash_attention_forward", True),
+        # Another batch, length, or number of heads: other work.
+        ((8, 4, 64, 8), (8, 4, 64, 8), SDPA, False),
+        ((1, 4, 96, 8), (1, 4, 96, 8), SDPA, False),
+        ((1, 6, 64, 8), (1, 6, 64, 8), SDPA, False),
+        ((8, 64, 8), (8, 64, 8), "_flash_attention_forward", False),
+    ],
+)
+def test_attention_is_slower_only_where_the_queries_have_the_same_sizes(
+    query: tuple[int, ...], key: tuple[int, ...], within: str, slower: bool
+):
+    a, b = attending((1, 4, 64, 8), (1, 4, 64, 8), 100.0), attending(query, key, 220.0, within)
+    assert ("slower_attention" in found(a, b)) is slower
 
 
 def test_a_gpu_that_waits_for_launches_is_told_to_use_graphs():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracekit.comparison.inputs import masking_of, same_inputs
-from tracekit.comparison.matching.library import is_library, library_family
+from tracekit.comparison.matching.epilogues import asks_for_other_work, named_beside
+from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_library, library_family
 from tracekit.comparison.matching.operators import Dims
 from tracekit.model.comparison import GroupKind
 from tracekit.model.sequence import Activity, Operator
@@ -14,8 +15,6 @@ from tracekit.numbers import duration
 LOW_PRECISION = ("c10::BFloat16", "c10::Half")
 #: How names of products in single precision read, where operators do not tell.
 SINGLE_PRECISION = ("f32f32_f32f32", "sgemm", "tf32")
-#: How kernels say that they add a bias or apply an activation to what they have multiplied.
-EPILOGUES = ("_bias", "epilogue", "relu", "gelu")
 
 #: A kernel that takes so many times as long does not do the same.
 CLEARLY = 1.25
@@ -28,7 +27,7 @@ def find_evidence(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity])
     """Sentences, for groups with a library kernel that did not stay as it was; none for others."""
     if kind in ("unmatched", "eliminated", "added") or not any(map(is_library, (*a, *b))):
         return ()
-    changed = (_lost_attention, _single_precision, _lost_epilogue, _copies, _split, _other_kernel)
+    changed = (_lost_attention, _single_precision, _lost_epilogue, _other_operator, _copies, _split, _other_kernel)
     found = (_other_attention, _slower) if kind == "unchanged" else (*changed, _other_attention, _slower)
     return tuple(sentence for find in found for sentence in find(a, b))
 
@@ -138,6 +137,16 @@ def _lost_epilogue(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str
         yield f"The product no longer adds the bias or applies the activation itself{by}."
 
 
+def _other_operator(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    """One library call on either side, by an operator that does more, or less, beside it."""
+    before, after = ([each for each in side if is_library(each)] for side in (a, b))
+    if len(before) != 1 or len(after) != 1 or not asks_for_other_work(before[0], after[0]):
+        return
+    if before[0].operator and after[0].operator:
+        what = KIND_OF_FAMILY[library_family(before[0]) or before[0].family]
+        yield f"The {what} is asked for by {after[0].operator.name}, before by {before[0].operator.name}."
+
+
 def _same_product(a: Sequence[Activity], b: Sequence[Activity]) -> bool:
     """The same kernel adds the bias, or does not, as it did."""
     before, after = ({each.name for each in side if is_library(each)} for side in (a, b))
@@ -146,10 +155,7 @@ def _same_product(a: Sequence[Activity], b: Sequence[Activity]) -> bool:
 
 def _has_epilogue(activities: Sequence[Activity]) -> bool:
     return any(
-        part in each.name.lower()
-        for each in activities
-        if is_library(each) and each.family == "gemm"
-        for part in EPILOGUES
+        bool(named_beside(each.name)) for each in activities if is_library(each) and each.family == "gemm"
     ) or any(
         each.operator is not None and each.operator.name == "aten::addmm" and _alone(each, activities)
         for each in activities

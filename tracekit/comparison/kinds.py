@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from tracekit.comparison.inputs import same_kernel
+from tracekit.comparison.matching.epilogues import asks_for_other_work
 from tracekit.comparison.matching.library import is_library
 from tracekit.comparison.matching.operators import without_number
 from tracekit.model.comparison import GroupKind
@@ -19,11 +20,13 @@ def kind_of(a: Sequence[Activity], b: Sequence[Activity]) -> GroupKind:
     if not a:
         return "added"
     a_left, b_left = without_same(a, b)
+    changed = _asks_for_other_work(a, b)
     if not a_left and not b_left:
-        return "unchanged"
+        return "substituted" if changed else "unchanged"
     a_library, b_library = (sum(map(is_library, left)) for left in (a_left, b_left))
     if a_library and b_library:
-        return _by_number(a_library, b_library) or "substituted"
+        beside = _by_number(len(a_left), len(b_left)) if changed else None
+        return _by_number(a_library, b_library) or beside or "substituted"
     return _by_number(len(a_left), len(b_left)) or ("fused" if _generated(b_left) else "substituted")
 
 
@@ -41,6 +44,12 @@ def without_same(a: Sequence[Activity], b: Sequence[Activity]) -> tuple[list[Act
         else:
             candidates.remove(same)
     return left, [b[j] for j in sorted(j for some in free.values() for j in some)]
+
+
+def _asks_for_other_work(a: Sequence[Activity], b: Sequence[Activity]) -> bool:
+    """Whether library calls, as many on both sides, add or apply an activation on one side alone."""
+    one, other = ([each for each in side if is_library(each)] for side in (a, b))
+    return len(one) == len(other) and any(map(asks_for_other_work, one, other))
 
 
 def _by_number(before: int, after: int) -> GroupKind | None:

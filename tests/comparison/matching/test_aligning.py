@@ -100,6 +100,18 @@ def test_a_kernel_between_matched_ones_that_nothing_on_the_other_side_could_do_i
         ),
         # No operator is known: there is nothing that another kernel could name.
         ([FIRST, Activity("mystery", "other", 10.0, None), LAST], [FIRST, LAST], ((1,), ())),
+        # Another kernel attends: it may take the inputs as they lay before.
+        (
+            [FIRST, eager("clone", (64, 64), call=1), attention(8, 16, 32, call=2), LAST],
+            [FIRST, replace(attention(8, 16, 32, call=2), name="flash_v3"), LAST],
+            ((1,), ()),
+        ),
+        # A product further on now adds, though its size is another.
+        (
+            [FIRST, eager("add", (64, 64), call=1), MIDDLE, product(8, 8, 8, call=3, within="mm", kernel="k"), LAST],
+            [FIRST, MIDDLE, product(8, 8, 8, call=3, within="addmm", kernel="k"), LAST],
+            ((1,), ()),
+        ),
         # A product does not vanish because nobody has its size.
         ([FIRST, product(4, 4, 4, call=1), LAST], [FIRST, LAST], ((1,), ())),
     ],

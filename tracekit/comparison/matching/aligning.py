@@ -10,6 +10,7 @@ from tracekit.comparison.matching.helping import join_helpers, join_own_work
 from tracekit.comparison.matching.leaving import find_alone, join_places
 from tracekit.comparison.matching.pairing import Pairing
 from tracekit.comparison.matching.same import join_same
+from tracekit.comparison.matching.taking_over import join_taken_over
 from tracekit.comparison.matching.units import Unit, cut_into_units
 from tracekit.model import sequence as work
 from tracekit.model.comparison import MatchedBy
@@ -47,6 +48,7 @@ def _groups(pairing: Pairing) -> Iterator[_Group]:
     join_fused(pairing)
     join_helpers(pairing)
     join_own_work(pairing)
+    join_taken_over(pairing)
     join_places(pairing)
     alone = find_alone(pairing)
     how: MatchedBy = "names" if pairing.by_names else "anchors"

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tracekit.comparison.matching.anchors import Tie
 from tracekit.comparison.matching.assigning import REACH
+from tracekit.comparison.matching.epilogues import NOTHING, done_beside
 from tracekit.comparison.matching.likeness import likeness
 from tracekit.comparison.matching.pairing import Pairing
 from tracekit.comparison.matching.units import Unit
@@ -57,8 +59,9 @@ def find_alone(pairing: Pairing) -> Alone:
         return Alone(frozenset(), frozenset())
     plain_left, fused_left = pairing.plain_left(), pairing.fused_left()
     plain_matched, fused_matched = _matched(pairing)
-    plain = _Stretch(pairing.plain, pairing.plain_segments, plain_left, plain_matched)
-    fused = _Stretch(pairing.fused, pairing.fused_segments, fused_left, fused_matched)
+    plain_taken, fused_taken = _taken_over(pairing)
+    plain = _Stretch(pairing.plain, pairing.plain_segments, plain_left, plain_matched, plain_taken)
+    fused = _Stretch(pairing.fused, pairing.fused_segments, fused_left, fused_matched, fused_taken)
     return Alone(
         frozenset(i for i in plain_left if _is_alone(i, plain, fused)),
         frozenset(j for j in fused_left if _is_alone(j, fused, plain)),
@@ -66,32 +69,64 @@ def find_alone(pairing: Pairing) -> Alone:
 
 
 def _matched(pairing: Pairing) -> tuple[set[int], set[int]]:
-    """Units of each side that have a partner on the other, and not by elimination."""
+    """Units of each side that have a partner on the other, and not by elimination. A library call that is another one
+    on the other side is none of them: nobody knows what else that does."""
     both = [(plain, fused) for plain, fused, exact in pairing.groups() if plain and fused and exact]
-    return {i for plain, _ in both for i in plain}, {j for _, fused in both for j in fused}
+    changed = [tie for tie in pairing.ties if not _is_same_call(pairing, tie)]
+    plain, fused = {i for plain, _ in both for i in plain}, {j for _, fused in both for j in fused}
+    return plain.difference(*(tie.a for tie in changed)), fused.difference(*(tie.b for tie in changed))
+
+
+def _is_same_call(pairing: Pairing, tie: Tie) -> bool:
+    """Whether the same operators launch the same kernels on both sides."""
+    if not len(tie.a) == len(tie.b) == 1:
+        return False
+    one, other = pairing.plain[tie.a[0]].signature, pairing.fused[tie.b[0]].signature
+    operators, others = ([name for name, _ in each.operators] for each in (one, other))
+    return one.names == other.names and operators == others
+
+
+def _taken_over(pairing: Pairing) -> tuple[dict[int, frozenset[str]], dict[int, frozenset[str]]]:
+    """By segment, for either side: what library calls of the other side do there that their partners do not."""
+    plain: dict[int, frozenset[str]] = {}
+    fused: dict[int, frozenset[str]] = {}
+    for tie in pairing.ties:
+        one = NOTHING.union(*(done_beside(pairing.plain[i]) for i in tie.a))
+        other = NOTHING.union(*(done_beside(pairing.fused[j]) for j in tie.b))
+        segment = pairing.plain_segments[tie.a[0]]
+        plain[segment] = plain.get(segment, NOTHING) | (other - one)
+        fused[segment] = fused.get(segment, NOTHING) | (one - other)
+    return plain, fused
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """One side: its units and their segments, what is left of it and what is matched."""
+    """One side: its units and their segments, what is left of it and what is matched. `taken` is what library calls of
+    the other side do there, and its own do not."""
 
     units: Sequence[Unit]
     segments: Sequence[int]
     left: Sequence[int]
     matched: set[int]
+    taken: Mapping[int, frozenset[str]]
 
     def within_reach(self, segment: int) -> range:
         low = bisect_left(self.segments, segment - REACH)
         return range(low, bisect_right(self.segments, segment + REACH))
 
+    def may_be_taken_over(self, at: int) -> bool:
+        segment = self.segments[at]
+        near = (self.taken.get(each, NOTHING) for each in range(segment - REACH, segment + REACH + 1))
+        return not self.units[at].words.isdisjoint(NOTHING.union(*near))
+
 
 def _is_alone(at: int, own: _Stretch, other: _Stretch) -> bool:
     """Whether the units before and behind it are matched, nothing is left of the other side within reach, and no kernel
-    there names what this one does."""
+    there names what this one does, nor has a library call there taken it over."""
     unit, near = own.units[at], other.within_reach(own.segments[at])
     if unit.kind is not None or not (unit.words or unit.fused) or not _is_enclosed(at, own):
         return False
-    if bisect_left(other.left, near.start) != bisect_left(other.left, near.stop):
+    if own.may_be_taken_over(at) or bisect_left(other.left, near.start) != bisect_left(other.left, near.stop):
         return False
     return not any(_are_alike(unit, other.units[each]) for each in near)
 
