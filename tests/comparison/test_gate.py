@@ -87,6 +87,7 @@ def test_memory_is_a_size():
     assert checked(one_run(1.0), "memory<=3GiB").outcome == "pass"
     assert checked(one_run(1.0), "memory<=2.9GiB").outcome == "fail"
     assert checked(one_run(1.0), "memory<=+0MiB").outcome == "pass"
+    assert checked(one_run(1.0), "memory<=+0").outcome == "pass"
 
 
 def test_gpu_time_that_differs_by_less_than_recordings_do_is_inconclusive():

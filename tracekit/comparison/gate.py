@@ -74,7 +74,8 @@ def _parse(text: str) -> Condition:
     if unit == "%":
         return Condition(metric, "relative", number / 100, text.strip())
     units = UNITS[metric]
-    if (unit or units) and unit not in units:
+    # Nothing is nothing in any unit.
+    if (unit or (units and number)) and unit not in units:
         known = f"one of {', '.join(units)} or %" if units else "none, or %"
         raise TracekitError(f'"{text.strip()}": the unit of {metric} is {known}')
     kind: LimitKind = "change" if match["sign"] else "value"

@@ -26,7 +26,8 @@ def recording_table(comparison: Comparison) -> Table:
 
 
 def _slowdown(side: Side) -> str:
-    return f"{times(side.slowdown)} as long" if side.slowdown is not None else MISSING
+    recorded, wall = side.recorded_wall_us, side.wall_us
+    return f"{times(recorded / wall)} as long" if recorded is not None and wall else MISSING
 
 
 def _skipped(skipped: dict[str, int]) -> str:

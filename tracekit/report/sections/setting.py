@@ -15,6 +15,7 @@ SETTINGS = {
     "steps": "denoising steps",
     "max_new_tokens": "new tokens",
     "fast_processor": "fast processor",
+    "iterations": "timed calls, at least",
 }
 
 
