@@ -107,7 +107,7 @@ def test_a_compiled_one_is_one_graph_as_the_list_says(name: str) -> None:
 @pytest.mark.parametrize(("name", "parameters"), PARAMETERS.items())
 def test_the_published_size_has_the_published_parameter_count(name: str, parameters: int) -> None:
     with torch.device("meta"):
-        model = module_of(name)._model("full")
+        model = module_of(name).build.args[0].make("full")
     assert sum(p.numel() for p in model.parameters()) == parameters
 
 
