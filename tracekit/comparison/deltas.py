@@ -13,8 +13,8 @@ def measure_deltas(a: Side, b: Side) -> Deltas:
     if idle is None:
         idle = _delta(a.recorded_idle_us, b.recorded_idle_us)
     return Deltas(
-        kernels=_delta(_kernels(a), _kernels(b)),
-        launches=_delta(_launches(a), _launches(b)),
+        kernels=_delta(a.kernels_per_step, b.kernels_per_step),
+        launches=_delta(a.launches_per_step, b.launches_per_step),
         busy_us=_delta(a.busy_us, b.busy_us),
         idle_us=idle,
     )
@@ -22,11 +22,3 @@ def measure_deltas(a: Side, b: Side) -> Deltas:
 
 def _delta(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else b - a
-
-
-def _kernels(side: Side) -> float | None:
-    return side.analysis.kernels.count / side.steps if side.analysis.kernels else None
-
-
-def _launches(side: Side) -> float | None:
-    return side.analysis.launches.count / side.steps if side.analysis.launches else None

@@ -34,7 +34,7 @@ WRITTEN = re.compile(
 #: against anybody, however certain it is.
 RELATIVE_FLOOR = 0.005
 ABSOLUTE_FLOOR_US = 5.0
-#: Two processes of the same code differ by about as much in their medians: it is added to intervals that know one each.
+#: Added to intervals that know one process of each side. It is assumed, not measured: docs/gate.md.
 PROCESS_FLOOR = 0.02
 
 
@@ -139,7 +139,7 @@ def _because(low: float | None, high: float | None, outcome: Outcome) -> str:
         return "it was not measured on both sides"
     if outcome != "inconclusive":
         return "the figure is exact" if low == high else "all of its interval says so"
-    return "its interval holds the limit: measure more calls, or in several processes (--repeat-process)"
+    return "its interval holds the limit: measure more calls"
 
 
 def _wall(comparison: Comparison) -> Range:
@@ -195,14 +195,6 @@ def _exact(of: Callable[[Side], float | None]) -> Callable[[Comparison], Range]:
     return measure
 
 
-def _kernels(side: Side) -> float | None:
-    return side.analysis.kernels.count / side.steps if side.analysis.kernels else None
-
-
-def _launches(side: Side) -> float | None:
-    return side.analysis.launches.count / side.steps if side.analysis.launches else None
-
-
 def _memory(side: Side) -> float | None:
     return side.form.peak_memory_bytes if side.form else None
 
@@ -227,8 +219,8 @@ RANGES: dict[Metric, Callable[[Comparison], Range]] = {
     "wall": _wall,
     "busy": _busy,
     "idle": _idle,
-    "kernels": _exact(_kernels),
-    "launches": _exact(_launches),
+    "kernels": _exact(lambda side: side.kernels_per_step),
+    "launches": _exact(lambda side: side.launches_per_step),
     "memory": _exact(_memory),
     "recompiles": _exact(_recompiles),
     "breaks": _exact(_breaks),

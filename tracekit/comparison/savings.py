@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Side
 
 
@@ -17,3 +18,9 @@ def idle_saving(side: Side, recorded_us: float) -> float:
         saving = min(saving * min(true_us / whole_us, 1.0), true_us)
     call_us = side.wall_us or side.span_us
     return saving if call_us is None else min(saving, call_us)
+
+
+def exposing(side: Side) -> list[SyncTime]:
+    """The synchronising calls of the light recording behind which the GPU ran dry."""
+    idle = side.analysis.idle
+    return [sync for sync in idle.syncs if sync.drained and sync.idle_after_us > 0] if idle else []

@@ -129,11 +129,29 @@ class Side:
         return self.analysis.window.kind == "steps" and len(self.analysis.devices) == 1
 
     @property
+    def recorded_ratio(self) -> float | None:
+        """How many times as long as an unprofiled call what was recorded took, step or span, with a GPU or without;
+        None where either is not known."""
+        return self.recorded_wall_us / self.wall_us if self.recorded_wall_us is not None and self.wall_us else None
+
+    @property
     def slowdown(self) -> float | None:
-        """How many times as long as an unprofiled call a recorded step took; None where either is not known."""
-        if self.wall_us is None or self.recorded_wall_us is None or not self.reads_calls:
-            return None
-        return self.recorded_wall_us / self.wall_us
+        """The same of a step on one GPU, which is what a call is; None for all else."""
+        return self.recorded_ratio if self.reads_calls else None
+
+    @property
+    def kernels_per_step(self) -> float | None:
+        return self.analysis.kernels.count / self.steps if self.analysis.kernels else None
+
+    @property
+    def graphed_share(self) -> float | None:
+        """The share of kernels that CUDA graphs started, 0 to 1; None without kernels."""
+        kernels, launches = self.analysis.kernels, self.analysis.launches
+        return launches.kernels_in_graphs / kernels.count if kernels and launches and kernels.count else None
+
+    @property
+    def launches_per_step(self) -> float | None:
+        return self.analysis.launches.count / self.steps if self.analysis.launches else None
 
     @property
     def idle_share(self) -> float | None:

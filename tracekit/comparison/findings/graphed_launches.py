@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.comparison import Comparison, Finding
 from tracekit.numbers import count, duration_change, percent
 
 
@@ -13,18 +13,13 @@ def find_graphed_launches(comparison: Comparison) -> Finding | None:
         return None
     if a.analysis.launches.graph_launches or not b.analysis.launches.graph_launches:
         return None
-    share = b.analysis.launches.kernels_in_graphs / b.analysis.kernels.count if b.analysis.kernels else 0.0
     idle = comparison.deltas.idle_us
     change = f" GPU idle time changed by {duration_change(idle)}." if idle is not None else ""
     return Finding(
         code="graphed_launches",
         severity="info",
-        title=f"CUDA graphs start {percent(share, 0)} of the kernels of {b.label}",
-        evidence=f"{count(_launches(a))} launches became {count(_launches(b))}.{change}",
+        title=f"CUDA graphs start {percent(b.graphed_share, 0)} of the kernels of {b.label}",
+        evidence=f"{count(a.launches_per_step)} launches became {count(b.launches_per_step)}.{change}",
         saving_us=None,
         advice=None,
     )
-
-
-def _launches(side: Side) -> float:
-    return side.analysis.launches.count / side.steps if side.analysis.launches else 0.0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tracekit.comparison.findings.synchronising_calls import exposing
 from tracekit.comparison.gap_places import gaps_behind
-from tracekit.comparison.savings import idle_saving
+from tracekit.comparison.savings import exposing, idle_saving
 from tracekit.model.analysis import KernelTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.numbers import count, duration, percent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.comparison import Comparison, Finding
 from tracekit.numbers import times
 
 #: A recorded step this much slower than an unprofiled call is worth a line.
@@ -20,7 +20,7 @@ def find_profiler_distortion(comparison: Comparison) -> Finding | None:
     slowed = [
         f"{side.label}: a recorded step took {times(slowdown)} as long as an unprofiled call"
         for side in (comparison.a, comparison.b)
-        if (slowdown := _slowdown(side)) is not None and slowdown > WORTH_SAYING
+        if (slowdown := side.recorded_ratio) is not None and slowdown > WORTH_SAYING
     ]
     if not slowed:
         return None
@@ -33,8 +33,3 @@ def find_profiler_distortion(comparison: Comparison) -> Finding | None:
         saving_us=None,
         advice=None,
     )
-
-
-def _slowdown(side: Side) -> float | None:
-    recorded, wall = side.recorded_wall_us, side.wall_us
-    return recorded / wall if recorded is not None and wall else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
-from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Settings
 from tracekit.numbers import percent
 
@@ -19,7 +19,7 @@ def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
     if side.settings is None or side.settings.device == "cpu" or side.settings.mode not in WITHOUT:
         return None
     skips = side.diagnostics.cuda_graph_skips if side.diagnostics else ()
-    share = graphed_share(side)
+    share = side.graphed_share
     if not skips and (share is None or share >= ENOUGH):
         return None
     reasons = "; ".join(f"{skip.reason or 'reason not told'} ({skip.count} times)" for skip in skips)
@@ -33,12 +33,6 @@ def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
         saving_us=None,
         advice=_advice(side.settings, reasons),
     )
-
-
-def graphed_share(side: Side) -> float | None:
-    """The share of kernels that CUDA graphs started, 0 to 1; None without kernels."""
-    kernels, launches = side.analysis.kernels, side.analysis.launches
-    return launches.kernels_in_graphs / kernels.count if kernels and launches and kernels.count else None
 
 
 def _advice(settings: Settings, reasons: str) -> str:

@@ -6,9 +6,9 @@ import math
 
 from tracekit.comparison.gap_places import gaps_behind
 from tracekit.comparison.provenance.names import plain_name
-from tracekit.comparison.savings import idle_saving
+from tracekit.comparison.savings import exposing, idle_saving
 from tracekit.model.analysis import SyncTime
-from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.provenance import EagerOps
 from tracekit.numbers import count, duration, percent
 
@@ -43,12 +43,6 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
         advice="keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() wait",
         places=gaps_behind(side, {sync.call for sync in syncs}),
     )
-
-
-def exposing(side: Side) -> list[SyncTime]:
-    """The synchronising calls of the light recording behind which the GPU ran dry."""
-    idle = side.analysis.idle
-    return [sync for sync in idle.syncs if sync.drained and sync.idle_after_us > 0] if idle else []
 
 
 def _names(syncs: list[SyncTime]) -> str:

@@ -26,8 +26,7 @@ def recording_table(comparison: Comparison) -> Table:
 
 
 def _slowdown(side: Side) -> str:
-    recorded, wall = side.recorded_wall_us, side.wall_us
-    return f"{times(recorded / wall)} as long" if recorded is not None and wall else MISSING
+    return f"{times(side.recorded_ratio)} as long" if side.recorded_ratio is not None else MISSING
 
 
 def _skipped(skipped: dict[str, int]) -> str:
