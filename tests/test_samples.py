@@ -10,10 +10,10 @@ import pytest
 
 from tracekit import store
 from tracekit.analysis import analyze
-from tracekit.cli.sides import load_side
 from tracekit.comparison import compare
 from tracekit.report.words import verdict_evidence, verdict_sentence
 from tracekit.tracefile import read_trace
+from tracekit.walks.sides import load_side
 
 from .browser import open_page
 

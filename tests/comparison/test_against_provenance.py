@@ -9,12 +9,12 @@ from typing import Literal
 
 import pytest
 
-from tracekit.cli.reading import Reading
-from tracekit.cli.sides import load_side
 from tracekit.comparison.cells import evened, find_cells
 from tracekit.comparison.matching import Cell, align
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Activity
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
 
 TRACES = Path(__file__).parents[2] / "traces"
 

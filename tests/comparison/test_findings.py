@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.cli.reading import Reading
-from tracekit.cli.sides import load_side
 from tracekit.comparison import compare
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.run import FormName, FormResult
 from tracekit.numbers import duration
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
 
 from ..sequences import make_activity, make_sequence
 from ..sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled

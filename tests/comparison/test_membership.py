@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.cli.reading import Reading
-from tracekit.cli.sides import load_side
 from tracekit.comparison import compare
 from tracekit.comparison.membership import match_work
 from tracekit.model.comparison import Side
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
 
 RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
 

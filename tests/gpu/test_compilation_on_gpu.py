@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from tracekit import store
 from tracekit.capture.diagnostics import DiagnosticLog, watched
 from tracekit.cli.main import main
-from tracekit.cli.sides import load_side
 from tracekit.model.comparison import Side
+from tracekit.walks.sides import load_side
 
 
 def profiled(tmp_path: Path, *options: str) -> Side:

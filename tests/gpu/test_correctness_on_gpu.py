@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from tracekit import store
 from tracekit.cli.main import main
-from tracekit.cli.sides import load_side
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import FormResult, Run
+from tracekit.walks.sides import load_side
 
 
 def profile(tmp_path: Path, workload: str, *options: str) -> tuple[Path, Run]:

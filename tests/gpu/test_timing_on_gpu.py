@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from tracekit import store
 from tracekit.cli.main import main
-from tracekit.cli.sides import load_side
 from tracekit.comparison import compare
 from tracekit.model.run import Run
+from tracekit.walks.sides import load_side
 
 
 @pytest.fixture(scope="module")

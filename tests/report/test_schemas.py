@@ -11,12 +11,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tracekit import store
-from tracekit.cli.reading import Reading
-from tracekit.cli.sides import load_side
 from tracekit.comparison import compare
 from tracekit.comparison.gate import check, parse_conditions
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.schemas import SchemaName, schema, schema_text
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
 
 from ..sides import make_analysis, make_cpu_analysis
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison

@@ -10,9 +10,9 @@ import pytest
 
 from tracekit.analysis import analyze
 from tracekit.cli.merging import merge
-from tracekit.cli.reading import Reading
 from tracekit.serving.perfetto import offered
 from tracekit.tracefile import read_trace
+from tracekit.walks.reading import Reading
 
 from ..perfetto import Loaded, find_ui, shown
 

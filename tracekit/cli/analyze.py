@@ -45,10 +45,10 @@ def analyze(
     a run folder of `tracekit profile`.
     """
     from tracekit.cli.output import check_output_path, console_beside, say, write_json
-    from tracekit.cli.reading import Reading, parse_steps
-    from tracekit.cli.sides import interrupted_run, load_side, raise_if_damaged
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary, interrupted_summary
+    from tracekit.walks.reading import Reading, parse_steps
+    from tracekit.walks.sides import interrupted_run, load_side, raise_if_damaged
 
     check_output_path("--json", json_path, trace)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tracekit.cli.reading import Reading
     from tracekit.model.comparison import Comparison, Side
     from tracekit.model.gate import Outcome
     from tracekit.model.run import FormName, Run
+    from tracekit.walks.reading import Reading
 
 #: What a gate ends with.
 GATE_EXITS: dict[Outcome, int] = {"pass": 0, "fail": 3, "inconclusive": 4}
@@ -84,13 +84,13 @@ def compare(
     from dataclasses import replace
 
     from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
-    from tracekit.cli.reading import Reading, parse_steps
-    from tracekit.cli.sides import interrupted_run, raise_if_damaged, write_report
     from tracekit.comparison import compare as compare_sides
     from tracekit.comparison.advice import with_verified
     from tracekit.comparison.gate import check, parse_conditions
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
+    from tracekit.walks.reading import Reading, parse_steps
+    from tracekit.walks.sides import interrupted_run, raise_if_damaged, write_report
 
     check_output_path("--json", json_path, a, b, ops)
     conditions = parse_conditions(",".join(gate)) if gate else ()
@@ -143,8 +143,8 @@ def load_sides(
     from dataclasses import replace
 
     from tracekit import store
-    from tracekit.cli.sides import is_run_folder, load_side
     from tracekit.errors import TracekitError
+    from tracekit.walks.sides import is_run_folder, load_side
 
     if b is None and not is_run_folder(a):
         raise TracekitError(f"{a} is one trace: name a second one to compare it with")
@@ -162,10 +162,10 @@ def load_sides(
 
 def _with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
     """Both sides, with the operators of the trace at `place` where they lack their own."""
-    from tracekit.cli.sides import borrow_operators, load_side
     from tracekit.comparison.matching import lacks_operators
     from tracekit.comparison.misfit import find_misfit
     from tracekit.errors import TracekitError
+    from tracekit.walks.sides import borrow_operators, load_side
 
     side = load_side(place, reading=reading)
     lender = side.sequence

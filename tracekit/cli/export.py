@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
-    from tracekit.cli.reading import Reading
     from tracekit.model.comparison import Side
     from tracekit.model.run import FormName
+    from tracekit.walks.reading import Reading
 
 #: A cell that begins so is run as a formula by spreadsheets.
 FORMULA = r"^\s*[=+\-@]|^[\t\r]"
@@ -54,9 +54,9 @@ def export(
     """Write TRACE for other tools (docs/export.md). Tables are Parquet where PATH ends so, else CSV."""
     from tracekit import store
     from tracekit.cli.output import check_output_path, console_beside, say
-    from tracekit.cli.reading import Reading, parse_steps
     from tracekit.errors import TracekitError
     from tracekit.tracefile.hta import export_for_hta
+    from tracekit.walks.reading import Reading, parse_steps
 
     asked = {"--kernels": kernels, "--gaps": gaps, "--groups": groups, "--benchmark": benchmark}
     if hta is None and not any(asked.values()):
@@ -86,10 +86,10 @@ def _export_sides(
 
     import polars as pl
 
-    from tracekit.cli.sides import raise_if_damaged
     from tracekit.comparison import compare
     from tracekit.report.benchmark import benchmark_json
     from tracekit.report.tables import group_rows
+    from tracekit.walks.sides import raise_if_damaged
 
     sides, order = _load(a, b, replace(reading, shapes=True), both=groups is not None)
     if groups is not None:
@@ -104,7 +104,7 @@ def _load(a: str, b: str | None, reading: Reading, *, both: bool) -> tuple[tuple
     """Two sides and the order of their calls, or the one form that a run has."""
     from tracekit import store
     from tracekit.cli.compare import load_sides
-    from tracekit.cli.sides import load_side
+    from tracekit.walks.sides import load_side
 
     forms = store.load(Path(a)).forms if b is None and store.is_run(Path(a)) else ()
     if len(forms) == 1 and not both:
@@ -119,8 +119,8 @@ def _export_one(
     """Raises TracekitError, after writing what there is, when the trace could be read in part only."""
     from tracekit import store
     from tracekit.analysis.listing import list_activities, list_idle
-    from tracekit.cli.sides import choose_form
     from tracekit.errors import TracekitError
+    from tracekit.walks.sides import choose_form
 
     if store.is_run(Path(place)):
         chosen = choose_form(store.load(Path(place)), Path(place), form)
@@ -144,7 +144,8 @@ def _write_table(rows: pl.DataFrame, path: str, console: Console) -> None:
     if not path.endswith(".parquet"):
         _write_text(_as_csv(rows), path, console)
         return
-    from tracekit.cli.output import say, write_bytes
+    from tracekit.cli.output import say
+    from tracekit.walks.files import write_bytes
 
     packed = io.BytesIO()
     rows.write_parquet(packed)
@@ -163,7 +164,8 @@ def _as_csv(rows: pl.DataFrame) -> str:
 
 
 def _write_text(text: str, path: str, console: Console) -> None:
-    from tracekit.cli.output import say, write_file
+    from tracekit.cli.output import say
+    from tracekit.walks.files import write_file
 
     if path == "-":
         click.echo(text, nl=False)

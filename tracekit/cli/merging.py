@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tracekit.cli.compare import load_sides
-from tracekit.cli.reading import Reading
+from tracekit.walks.reading import Reading
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Side

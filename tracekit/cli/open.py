@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from tracekit.cli.reading import Reading
     from tracekit.model.run import FormName, RecordingKind
     from tracekit.serving.perfetto import TraceServer
+    from tracekit.walks.reading import Reading
 
 
 SHORT_WAIT_SECONDS = 0.2
@@ -62,8 +62,8 @@ def open_(
     Both forms of a run, or A and B, become one trace with the findings in it (docs/perfetto.md). It is served to that
     page alone, from 127.0.0.1:9001, until it was fetched or Ctrl-C, and stays on this machine.
     """
-    from tracekit.cli.reading import Reading, parse_steps
     from tracekit.errors import TracekitError
+    from tracekit.walks.reading import Reading, parse_steps
 
     if _is_pair(trace, other, form):
         reading = Reading(window, parse_steps(steps))
@@ -95,7 +95,7 @@ def _merge(
 ) -> Path:
     from tracekit.cli.merging import merge
     from tracekit.cli.output import check_output_path
-    from tracekit.cli.sides import raise_if_damaged
+    from tracekit.walks.sides import raise_if_damaged
 
     check_output_path("--out", str(out) if out else None, *_read_files(trace, other))
     merged = merge(str(trace), str(other) if other else None, form=form, recording=recording, reading=reading, out=out)
@@ -158,7 +158,7 @@ def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | N
 
 def _recording_path(folder: Path, form: FormName | None, recording: RecordingKind | None) -> Path:
     from tracekit import store
-    from tracekit.cli.sides import choose_form
+    from tracekit.walks.sides import choose_form
 
     chosen = choose_form(store.load(folder), folder, form)
     has_rich = any(each.kind == "rich" for each in chosen.recordings)

@@ -45,22 +45,9 @@ def write_json(text: str, json_path: str | None) -> None:
     if json_path == "-":
         click.echo(text, nl=False)
     elif json_path is not None:
+        from tracekit.walks.files import write_file
+
         write_file(Path(json_path), text)
-
-
-def write_file(path: Path, text: str) -> None:
-    """Writes a whole file. Raises TracekitError when the place cannot be written to."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a whole file. Raises TracekitError when the place cannot be written to."""
-    from tracekit import store
-
-    try:
-        store.write_bytes(path, content)
-    except OSError as error:
-        raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
 
 
 def say(console: Console, line: str) -> None:

@@ -83,11 +83,12 @@ def profile(
     With --compiled both forms are run in alternation and compared: reports/RUN.html.
     """
     from tracekit.cli.output import check_output_path, command_line
-    from tracekit.cli.profiling import Plan, profile_workload
-    from tracekit.cli.timing import plan_timing
-    from tracekit.cli.warming import parse_warmup
+    from tracekit.cli.profiling import profile_workload
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
+    from tracekit.walks.profiling import Plan
+    from tracekit.walks.timing import plan_timing
+    from tracekit.walks.warming import parse_warmup
 
     idle_options = _options_given(context, COMPILE_OPTIONS) if not compiled else []
     if idle_options:
@@ -100,7 +101,6 @@ def profile(
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),
         out=out,
         force=force,
-        json_path=json_path,
         command=command_line(),
         provenance=not no_provenance,
         warmup=parse_warmup(warmup) if warmup is not None else None,
@@ -108,7 +108,7 @@ def profile(
         numerics=not no_numerics,
         verify=verify_advice,
     )
-    profile_workload(plan)
+    profile_workload(plan, json_path)
 
 
 def _options_given(context: click.Context, names: tuple[str, ...]) -> list[str]:

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.cli.output import console_beside, say, write_json
 
-#: What a run notes that was to verify its advice, and had none.
-NO_ADVICE = "There was no advice to verify: no finding names another run to try."
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -27,12 +24,13 @@ def report_run(folder: Path, json_path: str | None) -> None:
 
 
 def _report_comparison(folder: Path, run: Run, console: Console) -> str:
-    from tracekit.cli.reading import Reading
-    from tracekit.cli.sides import load_side, write_report
     from tracekit.comparison import compare
     from tracekit.comparison.advice import with_verified
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
+    from tracekit.walks.reading import Reading
+    from tracekit.walks.sides import load_side, write_report
+    from tracekit.walks.verifying import NO_ADVICE
 
     reading = Reading(shapes=True)
     eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
@@ -48,9 +46,9 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
 
 
 def _report_form(folder: Path, run: Run, console: Console) -> str:
-    from tracekit.cli.sides import load_side
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary
+    from tracekit.walks.sides import load_side
 
     form = run.forms[0]
     side = load_side(folder, form=form.name)

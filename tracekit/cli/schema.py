@@ -18,9 +18,9 @@ NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "run")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all of them into a folder.")
 def schema(name: SchemaName | None, out: Path | None) -> None:
     """Print the JSON Schema of what `analyze --json`, `compare --json` or a run folder's run.json holds."""
-    from tracekit.cli.output import write_file
     from tracekit.errors import TracekitError
     from tracekit.report.schemas import schema_text
+    from tracekit.walks.files import write_file
 
     if (name is None) == (out is None):
         raise TracekitError(f"name one ({', '.join(NAMES)}) to print it, or --out FOLDER to write them all")

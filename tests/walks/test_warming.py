@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.cli.warming import parse_warmup, warmup_request
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
+from tracekit.walks.warming import parse_warmup, warmup_request
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.mlp_info import MLP
 

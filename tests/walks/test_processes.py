@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from tests.sides import make_form, make_run, make_settings
 
-from tracekit.cli import processes
-from tracekit.cli.processes import measure_in_processes, run_child
-from tracekit.cli.timing import TimingPlan, plan_timing, stopping_rule
 from tracekit.errors import TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts
 from tracekit.model.timing import FormTiming, ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
+from tracekit.walks import processes
+from tracekit.walks.processes import measure_in_processes, run_child
+from tracekit.walks.timing import TimingPlan, plan_timing, stopping_rule
 
 JOB = ChildJob(Request("mlp"), "tiny", "cpu", ("eager",), StoppingRule(3, 0.01, 30.0, 3), 1)
 TIMES = ProcessTimes((1.0, 2.0), None, (), "asked number", 0.1)

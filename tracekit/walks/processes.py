@@ -16,13 +16,13 @@ from pathlib import Path
 import msgspec
 
 import tracekit
-from tracekit.cli.timing import TimingPlan, stopping_rule
 from tracekit.errors import TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.startup import StartKind, Startup
 from tracekit.model.workload import Request
+from tracekit.walks.timing import TimingPlan, stopping_rule
 
 #: In this order: the second finds what the first has left.
 COMPILED_STARTS: dict[StartKind, str] = {"compiled_no_cache": "no cache", "compiled_warm_cache": "warm cache"}
@@ -111,7 +111,7 @@ def run_child(
     with tempfile.TemporaryDirectory(prefix=".child-", dir=draft) as place:
         asked, answer, printed = (Path(place) / name for name in ("job.json", "result.json", "output.log"))
         asked.write_bytes(msgspec.json.encode(job))
-        command = [sys.executable, "-P", "-m", "tracekit.cli.child", str(asked), str(answer)]
+        command = [sys.executable, "-P", "-m", "tracekit.walks.child", str(asked), str(answer)]
         with printed.open("wb") as log, _started(command, environment or {}, log.fileno()) as process:
             while process.poll() is None:
                 # Not wait(): a signal that another thread receives would not end it.

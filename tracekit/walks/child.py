@@ -1,4 +1,4 @@
-"""One fresh process of a run: `python -m tracekit.cli.child JOB RESULT`, started by `cli/processes.py` alone."""
+"""One fresh process of a run: `python -m tracekit.walks.child JOB RESULT`, started by `walks/processes.py` alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main(job_path: Path, result_path: Path) -> None:
 
 def work(job: ChildJob) -> ChildResult:
     """Builds, warms up and times as the run's own process does, but watches no provenance and records nothing."""
-    from tracekit.cli.profiling import hush_libraries
+    from tracekit.walks.profiling import hush_libraries
 
     began = time.monotonic()
     hush_libraries()

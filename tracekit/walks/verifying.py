@@ -6,11 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tracekit.cli.processes import run_child
-from tracekit.cli.reading import Reading
-from tracekit.cli.results import NO_ADVICE
-from tracekit.cli.sides import load_side
-from tracekit.cli.timing import TimingPlan, stopping_rule
 from tracekit.comparison import compare
 from tracekit.comparison.advice import judge_advice, top_advice
 from tracekit.model.child import ChildJob
@@ -18,7 +13,13 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.model.workload import Request
+from tracekit.walks.processes import run_child
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
+from tracekit.walks.timing import TimingPlan, stopping_rule
 
+#: What a run notes that was to verify its advice, and had none.
+NO_ADVICE = "There was no advice to verify: no finding names another run to try."
 #: Added to the seed for the order of the calls, so that it is drawn anew.
 ORDER = 1000
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.analysis import holds_window
-from tracekit.cli.output import write_file
-from tracekit.cli.reading import Reading
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
 from tracekit.tracefile.source import holds_traces
+from tracekit.walks.files import write_file
+from tracekit.walks.reading import Reading
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis

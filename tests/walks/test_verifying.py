@@ -11,15 +11,15 @@ from tests.cli.runs import make_run_folder
 from tests.sides import STEADY, scaled
 
 from tracekit import store
-from tracekit.cli import verifying
-from tracekit.cli.timing import TimingPlan
-from tracekit.cli.verifying import verify_advice
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts, Run
 from tracekit.model.timing import ProcessTimes
 from tracekit.model.workload import Request
+from tracekit.walks import verifying
+from tracekit.walks.timing import TimingPlan
+from tracekit.walks.verifying import verify_advice
 
 GRAPHS = Finding("launch_bound", "warning", "", "", 100.0, "try", changes={"mode": "reduce-overhead"})
 ANY_SIZES = Finding("compiled_again", "warning", "", "", 100.0, "try", changes={"dynamic": "True"})

@@ -16,12 +16,13 @@ from tests.capture.conftest import Block, make_settings  # noqa: E402
 
 from tracekit import store  # noqa: E402
 from tracekit.capture import checking  # noqa: E402
-from tracekit.cli import profiling  # noqa: E402
-from tracekit.cli.profiling import Plan, profile_workload  # noqa: E402
-from tracekit.cli.reading import Reading  # noqa: E402
-from tracekit.cli.sides import load_side  # noqa: E402
+from tracekit.cli.profiling import profile_workload  # noqa: E402
 from tracekit.comparison import compare  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
+from tracekit.walks import profiling  # noqa: E402
+from tracekit.walks.profiling import Plan  # noqa: E402
+from tracekit.walks.reading import Reading  # noqa: E402
+from tracekit.walks.sides import load_side  # noqa: E402
 from tracekit.workloads.flux_info import FLUX  # noqa: E402
 
 
@@ -45,7 +46,7 @@ def build(request: Request, _size: str, _device: str, _progress: Any) -> BuiltWo
 def plan(folder: Path, *, numerics: bool = True) -> Plan:
     request = Request(workload="flux", size="tiny")
     command = "tracekit profile flux --compiled"
-    return Plan(request, ("eager", "compiled"), folder, False, None, command, provenance=False, numerics=numerics)
+    return Plan(request, ("eager", "compiled"), folder, False, command, provenance=False, numerics=numerics)
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +172,7 @@ def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.Monk
 def test_every_form_has_its_memory_at_hand_when_timing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     from tracekit.capture import memory
     from tracekit.capture.forms import Form
-    from tracekit.cli.surroundings import Surroundings
+    from tracekit.walks.surroundings import Surroundings
 
     events: list[str] = []
     monkeypatch.setattr(memory, "measure_steady", lambda form, _kept: events.append(f"measure {form.name}"))

@@ -15,12 +15,13 @@ from tests.capture.conftest import Block, make_settings  # noqa: E402
 
 from tracekit import store  # noqa: E402
 from tracekit.capture import provenance, recording, tagging  # noqa: E402
-from tracekit.cli import profiling  # noqa: E402
-from tracekit.cli.profiling import Plan, profile_workload  # noqa: E402
-from tracekit.cli.sides import load_side  # noqa: E402
+from tracekit.cli.profiling import profile_workload  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
+from tracekit.walks import profiling  # noqa: E402
+from tracekit.walks.profiling import Plan  # noqa: E402
+from tracekit.walks.sides import load_side  # noqa: E402
 from tracekit.workloads.flux_info import FLUX  # noqa: E402
 
 
@@ -31,7 +32,7 @@ def build(request: Request, _size: str, _device: str, _progress: Any) -> BuiltWo
 
 def plan(folder: Path, *, force: bool = False) -> Plan:
     request = Request(workload="flux", size="tiny", mode="default", batch_size=1, seed=0)
-    return Plan(request, ("eager", "compiled"), folder, force, None, "tracekit profile flux --compiled")
+    return Plan(request, ("eager", "compiled"), folder, force, "tracekit profile flux --compiled")
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,287 @@
+"""The walk of `tracekit profile` from room to room; imported only when something is run."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit import __version__, store
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
+from tracekit.model.timing import StoppingRule
+from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.walks.diagnoses import Diagnoses
+from tracekit.walks.origins import Origins
+from tracekit.walks.surroundings import Surroundings
+from tracekit.walks.timing import TimingPlan, stopping_rule
+from tracekit.walks.warming import warmup_request
+from tracekit.workloads.registry import Builder, check_scope, find, load_builder
+from tracekit.workloads.sizes import check_request, choose_size
+
+if TYPE_CHECKING:
+    from tracekit.capture import forms, timing, warmup
+
+#: What is recorded of each form, and how many steps of it.
+RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 1))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one `tracekit profile` is to do."""
+
+    request: Request
+    forms: tuple[FormName, ...]
+    out: Path | None
+    force: bool
+    command: str
+    provenance: bool = True
+    warmup: dict[str, int] | None = None
+    timing: TimingPlan = field(default_factory=TimingPlan)
+    numerics: bool = True
+    verify: bool = False
+
+    @property
+    def needs_processes(self) -> bool:
+        return self.timing.needs_processes or self.verify
+
+
+def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> Path:
+    """Measures and writes the run folder; returns its path.
+
+    After an error or an interrupt `on_part` is told where the part of the run lies that was measured until then; if
+    there is none, nothing is left. Raises TracekitError for whatever the user can mend.
+    """
+    info = find(plan.request.workload)
+    scope = check_scope(info, plan.request.scope)
+    check_request(info, plan.request)
+    if plan.warmup:
+        warmup_request(info, plan.request, plan.warmup)
+    folder = plan.out or Path("traces") / _run_name(plan, scope)
+    with store.begun(folder, force=plan.force) as draft:
+        try:
+            run = measure(plan, info, replace(plan.request, scope=scope), draft, progress)
+        except BaseException:
+            _keep_what_was_measured(draft, on_part)
+            raise
+        store.finish(run, draft)
+    return folder
+
+
+def _run_name(plan: Plan, scope: str) -> str:
+    """`flux-eager`, `flux-compiled`, `flux-compiled-reduce-overhead-regional`: the defaults go unnamed."""
+    parts: list[str] = [plan.request.workload, plan.forms[-1]]
+    parts += [each for each in (plan.request.phase, plan.request.cache) if each]
+    if "compiled" in plan.forms:
+        parts += [plan.request.mode] if plan.request.mode != "default" else []
+        parts += [scope] if plan.request.scope else []
+    return "-".join(parts)
+
+
+def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None]) -> None:
+    if store.is_run(draft) and store.load(draft).forms:
+        on_part(draft)
+    else:
+        store.clear(draft)
+
+
+def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
+    """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
+    hush_libraries()
+    progress.phase("loading torch and the model's libraries")
+    builder = load_builder(info)
+    from tracekit.capture.quiet import output_kept, warnings_collected
+
+    warned: list[str] = []
+    with output_kept(draft / store.OUTPUT), warnings_collected(warned):
+        workload, reason = _build(builder, info, request, progress)
+        run = _first_manifest(plan, workload, reason)
+        store.save(run, draft)
+        run = _run_forms(plan, workload, run, draft, progress)
+        if plan.needs_processes:
+            del workload
+            run = _run_processes(plan, request, run, draft, progress)
+    return replace(run, notes=(*run.notes, *(f"Warning while it ran: {line}" for line in warned)))
+
+
+def hush_libraries() -> None:
+    """Libraries' own chatter and progress bars stay off the terminal, unless the user has set them otherwise."""
+    for name, value in {
+        "TRANSFORMERS_VERBOSITY": "error",
+        "DIFFUSERS_VERBOSITY": "error",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }.items():
+        os.environ.setdefault(name, value)
+
+
+def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Progress) -> tuple[BuiltWorkload, str]:
+    from tracekit.capture import device as devices
+    from tracekit.capture import failures, recording
+
+    device = devices.pick_device()
+    size, reason = _choose_size(info, request, device, devices.free_memory_bytes(device))
+    recording.check_kernels_are_visible(device)
+    progress.phase(f"building {info.name} ({size})")
+    with failures.out_of_memory_explained(size):
+        return builder(request, size, device, progress), reason
+
+
+def _choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
+    """Real weights are the largest size; what a folder holds is for its owner to know, a download must fit."""
+    if not request.pretrained:
+        return choose_size(info, request.size, device, free_bytes)
+    largest = next(iter(info.sizes))
+    if not Path(request.pretrained).is_dir() and info.memory_gib[largest] * 2**30 > free_bytes:
+        raise TracekitError(
+            f"{request.pretrained} needs about {info.memory_gib[largest]:.0f} GiB of memory in bfloat16 and"
+            f" {free_bytes / 2**30:.1f} GiB are free on the {device.upper()}; leave --pretrained out"
+        )
+    return largest, f"the weights of {request.pretrained}"
+
+
+def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
+    from tracekit.capture.environment import read_environment
+
+    return Run(
+        schema="tracekit.run/1",
+        status="incomplete",
+        tracekit=__version__,
+        command=plan.command,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        settings=workload.settings,
+        size_reason=reason,
+        environment=read_environment(workload.settings.device),
+        components=workload.components,
+        forms=(),
+        order=(),
+        notes=workload.notes,
+    )
+
+
+def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
+    from tracekit.capture import failures, forms, timing, warmup
+
+    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
+    diagnoses = Diagnoses(workload, _warmup(plan, workload), plan.warmup)
+    made = tuple(diagnoses.watched(makers[name](workload)) for name in plan.forms)
+    timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, workload.settings)
+    origins = Origins(workload, plan.provenance)
+    around = Surroundings(workload, plan.numerics)
+    with failures.out_of_memory_explained(workload.settings.size):
+        try:
+            for form in made:
+                with origins.watching(form.name), around.warming(form.name):
+                    warm = warmup.warm_up(diagnoses.warming(form), progress)
+                run = diagnoses.added(replace(run, forms=(*run.forms, _unmeasured(form.name, warm))))
+                store.save(run, draft)
+            if not plan.warmup:
+                around.settle(made)
+            diagnoses.begin("timed")
+            with around.timing(made) as timed:
+                timing.time_forms(timed, rule, workload.settings.seed, timings, progress)
+        finally:
+            # Also on Ctrl-C: the calls that were timed are kept.
+            diagnoses.timed(timings)
+            run = diagnoses.added(around.told(_with_timings(run, timings, rule)))
+            store.save(run, draft)
+        diagnoses.begin("later")
+        for form in made:
+            for kind, steps in RECORDINGS:
+                run = _with_recording(run, form.name, _record(form, kind, steps, run, draft, progress))
+                store.save(run, draft)
+        for form in made:
+            run = _with_provenance(run, form.name, origins.ask(form, draft, progress))
+            store.save(run, draft)
+        run = around.check(made, run, draft, progress)
+    return replace(diagnoses.added(run), notes=(*run.notes, *origins.notes, *around.notes))
+
+
+def _warmup(plan: Plan, workload: BuiltWorkload) -> Request | None:
+    """The request that warm-up calls are made for, where it is another one."""
+    return warmup_request(workload.info, plan.request, plan.warmup) if plan.warmup else None
+
+
+def _run_processes(plan: Plan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
+    """The run with what fresh processes found; they need the device's memory more than this one does by now."""
+    from tracekit.capture import device
+    from tracekit.walks.processes import measure_in_processes
+
+    device.release_memory(run.settings.device)
+    for larger in measure_in_processes(plan.timing, request, run, draft, progress):
+        run = larger
+        store.save(run, draft)
+    if plan.verify:
+        from tracekit.walks.verifying import verify_advice
+
+        run = verify_advice(plan.timing, request, run, draft, progress)
+    return run
+
+
+def _unmeasured(name: FormName, warm: warmup.WarmUp) -> FormResult:
+    return FormResult(
+        name=name,
+        warmup_us=warm.wall_us,
+        wall_us=(),
+        device_us=None,
+        peak_memory_bytes=None,
+        compilation=warm.compilation,
+        recordings=(),
+    )
+
+
+def _with_timings(run: Run, timings: timing.Timings, rule: StoppingRule) -> Run:
+    def timed(form: FormResult) -> FormResult:
+        device_us = timings.device_us.get(form.name)
+        compilation = form.compilation
+        if compilation:
+            compilation = replace(compilation, during_timing=timings.compilations.get(form.name, 0))
+        return replace(
+            form,
+            wall_us=tuple(timings.wall_us.get(form.name, ())),
+            device_us=tuple(device_us) if device_us is not None else None,
+            peak_memory_bytes=timings.peak_bytes.get(form.name),
+            compilation=compilation,
+            timing=timings.of(form.name, rule) if form.name in timings.wall_us else None,
+        )
+
+    return replace(run, forms=tuple(timed(form) for form in run.forms), order=tuple(timings.order))
+
+
+def _with_recording(run: Run, name: FormName, recording: Recording) -> Run:
+    def recorded(form: FormResult) -> FormResult:
+        return replace(form, recordings=(*form.recordings, recording)) if form.name == name else form
+
+    return replace(run, forms=tuple(recorded(form) for form in run.forms))
+
+
+def _with_provenance(run: Run, name: FormName, path: str | None) -> Run:
+    asked = (replace(form, provenance=path) if form.name == name else form for form in run.forms)
+    return replace(run, forms=tuple(asked))
+
+
+def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress) -> Recording:
+    from tracekit.capture import recording
+    from tracekit.tracefile.publish import publish
+
+    unpublished = draft / f".{form.name}-{kind}.json"
+    name = f"{form.name}-{kind}.json.gz"
+    about = {
+        "tracekit": run.tracekit,
+        "workload": run.settings.workload,
+        "form": form.name,
+        "recording": kind,
+        "device": run.settings.device,
+        "mode": run.settings.mode if form.name == "compiled" else None,
+    }
+    try:
+        raw = recording.record(form, kind, steps, unpublished, progress)
+        size = publish(raw.path, draft / name, metadata=about, marks=raw.marks)
+    finally:
+        # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.
+        unpublished.unlink(missing_ok=True)
+    return Recording(kind=kind, path=name, steps=steps, bytes=size)
