@@ -73,6 +73,16 @@ def test_a_warm_up_is_called_by_what_the_cache_held(hits: int, kind: str | None)
     assert (each.kind, each.source) == (kind, "warm_up")
 
 
+def test_a_cache_without_these_graphs_is_none_only_if_it_was_empty():
+    a, b = sides(0.5)
+    assert b.form is not None and b.form.compilation is not None
+    for empty, kind in ((True, "compiled_no_cache"), (False, None)):
+        facts = replace(b.form.compilation, cache_was_empty=empty)
+        looked = replace(b, form=replace(b.form, compilation=facts))
+        (each,) = find_break_even(a, looked, judge(a, looked, ORDER)[0])
+        assert each.kind == kind
+
+
 def test_a_start_that_costs_less_than_eagers_pays_at_once():
     a, b = sides(0.5)
     assert a.form is not None

@@ -83,6 +83,16 @@ def test_one_cheap_break_is_information_with_its_line_and_what_helps():
     assert finding.advice is not None and finding.advice.endswith("--fullgraph")
 
 
+def test_what_torch_hints_at_is_switched_on_by_the_command():
+    hints = ("`torch._dynamo.config.capture_scalar_outputs = True`", "capture_dynamic_output_shape_ops = True")
+    breaks = tuple(replace(ITEM, where=f"model.py:{n}", hint=hint) for n, hint in enumerate(hints))
+    finding = findings(Diagnostics(breaks=breaks))["broken_graphs"]
+    assert finding.advice is not None
+    both = "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1 TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1 tracekit profile "
+    assert finding.advice.startswith(both)
+    assert "--fullgraph" not in finding.advice
+
+
 def test_a_break_that_takes_a_share_of_the_call_is_a_warning():
     finding = findings(Diagnostics(breaks=(replace(ITEM, per_step_us=40.0),)))["broken_graphs"]
     assert finding.severity == "warning"
@@ -171,6 +181,24 @@ def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     assert "3.0 s" in finding.evidence
     assert finding.severity == "info"
     assert finding.advice is not None and finding.advice.endswith("--dynamic")
+
+
+def test_of_several_checks_the_one_that_cost_most_is_told():
+    other = FailedGuard("0/0", "len(args) == 2  # output = func(self, *args)")
+    quick = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
+    slow = replace(FRAME, id="0/2", because=(SIZE, other), seconds=45.0)
+    finding = findings(Diagnostics(frames=(FRAME, quick, slow)))["compiled_again"]
+    assert "size 0 of x is 4" in finding.evidence
+    assert finding.evidence.endswith("It took 45.0 s, all together 45.5 s.")
+
+
+def test_any_size_is_no_advice_where_no_size_was_checked():
+    other = FailedGuard("0/0", "len(args) == 2  # output = func(self, *args)")
+    again = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
+    finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
+    assert "the check len(args) == 2 failed. It took 0.5 s." in finding.evidence
+    assert finding.advice is None
+    assert finding.changes == {}
 
 
 def audited() -> Diagnostics:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tracekit.capture.compilation import CompilationWatch, watch_compilation
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
+from tracekit.capture.inductor_cache import cache_is_empty
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import CompileFacts
@@ -34,6 +35,7 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
     walls: list[float] = []
     compiling_us = 0.0
     quiet = 0
+    empty = cache_is_empty()
     with form.ready(), watch_compilation(progress.detail) as watch:
         while quiet < QUIET_CALLS:
             if len(walls) == MOST_CALLS:
@@ -52,7 +54,7 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
             progress.detail(
                 f"call {len(walls)} done" + (f", {_compilations(watch.compilations)}" if watch.compilations else "")
             )
-        facts = _facts(watch, compiling_us) if form.name == "compiled" else None
+        facts = _facts(watch, compiling_us, empty) if form.name == "compiled" else None
     return WarmUp(tuple(walls), facts)
 
 
@@ -60,7 +62,7 @@ def _compilations(number: int) -> str:
     return f"{number} compilation{'' if number == 1 else 's'}"
 
 
-def _facts(watch: CompilationWatch, compiling_us: float) -> CompileFacts:
+def _facts(watch: CompilationWatch, compiling_us: float, cache_was_empty: bool | None) -> CompileFacts:
     if watch.since_start("graphs") == 0:
         raise TracekitError("torch.compile compiled nothing here; TORCH_LOGS=dynamo says which frames it passed over")
     return CompileFacts(
@@ -69,6 +71,7 @@ def _facts(watch: CompilationWatch, compiling_us: float) -> CompileFacts:
         seconds=compiling_us / 1e6,
         cache_hits=watch.since_start("cache_hits"),
         during_timing=0,
+        cache_was_empty=cache_was_empty,
     )
 
 

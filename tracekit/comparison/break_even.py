@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tracekit.model.comparison import Side, Verdict
-from tracekit.model.run import FormResult
+from tracekit.model.run import CompileFacts, FormResult
 from tracekit.model.startup import BreakEven, StartKind, StartSource, Startup
 
 
@@ -39,9 +39,18 @@ def _of_start(start: Startup, eager_us: float, steady_us: float, verdict: Verdic
 
 
 def _of_warm_up(form: FormResult, eager_us: float, steady_us: float, verdict: Verdict) -> BreakEven:
-    graphs, hits = (form.compilation.graphs, form.compilation.cache_hits) if form.compilation else (None, None)
-    kind: StartKind | None = "compiled_no_cache" if hits == 0 else "compiled_warm_cache" if hits == graphs else None
-    return _break_even((kind, graphs, hits), "warm_up", form.warmup_us, eager_us, steady_us, verdict)
+    facts = form.compilation
+    if facts is None:
+        raise AssertionError("a form that was compiled has what compiling did")
+    found = (_warm_up_kind(facts), facts.graphs, facts.cache_hits)
+    return _break_even(found, "warm_up", form.warmup_us, eager_us, steady_us, verdict)
+
+
+def _warm_up_kind(facts: CompileFacts) -> StartKind | None:
+    """A cache without these graphs may hold kernels and results of autotuning: only an empty one is none."""
+    if facts.cache_hits == 0:
+        return "compiled_no_cache" if facts.cache_was_empty is not False else None
+    return "compiled_warm_cache" if facts.cache_hits == facts.graphs else None
 
 
 def _break_even(

@@ -96,8 +96,8 @@ def _lost_attention(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[st
     lost = next((each for each in a if each.family == "attention"), None)
     products = sum(each.family == "gemm" for each in b)
     if lost and products and not any(each.family == "attention" for each in b):
-        others = _counted(len(b) - products, "other kernel")
-        yield f"The attention kernel {_short(lost)} is gone: {products} matrix products and {others} do its work."
+        work = f"{_counted(products, 'matrix product')} and {_counted(len(b) - products, 'other kernel')}"
+        yield f"The attention kernel {_short(lost)} is gone: {work} do its work."
 
 
 def _single_precision(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:

@@ -29,6 +29,11 @@ class FailedGuard:
     text: str
 
     @property
+    def is_of_size(self) -> bool:
+        """Whether it is the check of a tensor's size, which code for any size would not make."""
+        return SIZE_CHECK.match(self.text) is not None
+
+    @property
     def words(self) -> str:
         """`size 0 of x is 4, and was 1 when it was compiled`; checks of another kind as torch writes them."""
         size = SIZE_CHECK.match(self.text)

@@ -84,8 +84,9 @@ class CompileFacts:
 
     `graphs` counts compiled frames' graphs, `seconds` is wall time of the calls that compiled. `cache_hits` is how many
     graphs came from Inductor's cache on disk, which makes `seconds` shorter than a first compilation's.
-    `during_timing` must be 0 for the timing to be of compiled code alone. `diagnostics` is what torch said of it all;
-    None in runs made before it was asked.
+    `cache_was_empty` says that the cache's folder held nothing before, not even results of autotuning; None in runs
+    made before it was looked at. `during_timing` must be 0 for the timing to be of compiled code alone. `diagnostics`
+    is what torch said of it all; None in runs made before it was asked.
     """
 
     graphs: int
@@ -94,6 +95,7 @@ class CompileFacts:
     cache_hits: int
     during_timing: int
     diagnostics: Diagnostics | None = None
+    cache_was_empty: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

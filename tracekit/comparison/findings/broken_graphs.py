@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import GraphBreak
@@ -12,6 +14,11 @@ MANY = 3
 COSTLY = 0.02
 #: So many are named.
 NAMED = 3
+#: Settings of Dynamo that a hint of torch's may name, and the variables that set them for one command.
+SWITCHES = {
+    "capture_scalar_outputs": "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
+    "capture_dynamic_output_shape_ops": "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
+}
 
 
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
@@ -26,16 +33,28 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     costly = cost is not None and side.wall_us is not None and cost > COSTLY * side.wall_us
     longest = sorted(breaks, key=lambda each: -(each.per_step_us or 0))[:NAMED]
     more = f"; and {len(breaks) - NAMED} more" if len(breaks) > NAMED else ""
-    hint = next((f" {each.hint}" for each in longest if each.hint), "")
+    hints = dict.fromkeys(each.hint for each in longest if each.hint)
+    hint = "".join(f" {each.rstrip('.')}." for each in hints)
     return Finding(
         code="broken_graphs",
         severity="warning" if costly or len(breaks) >= MANY else "info",
         title=f"{len(breaks)} graph break{'s' if len(breaks) > 1 else ''} in {side.label}",
         evidence=f"{'; '.join(map(_told, longest))}{more}.{hint}",
         saving_us=_saving(side, cost),
-        # Ends with an error at the first break that is left.
-        advice=profile_command(side.settings, more=("--fullgraph",)) if side.settings else None,
+        advice=_advice(side, breaks) if side.settings else None,
     )
+
+
+def _advice(side: Side, breaks: Sequence[GraphBreak]) -> str:
+    """With what torch's hints switch on; where they name nothing of the kind, `--fullgraph`, which ends with an error
+    at the first break that is left."""
+    if side.settings is None:
+        raise AssertionError("a command is made of settings")
+    hints = " ".join(each.hint or "" for each in breaks)
+    switches = [switch for name, switch in SWITCHES.items() if name in hints]
+    if switches:
+        return " ".join([*switches, profile_command(side.settings)])
+    return profile_command(side.settings, more=("--fullgraph",))
 
 
 def _saving(side: Side, cost: float | None) -> float | None:

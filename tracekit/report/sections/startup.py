@@ -12,7 +12,7 @@ from tracekit.report.table import Column, Table
 KINDS = {
     "compiled_no_cache": "compiled, no cache",
     "compiled_warm_cache": "compiled, warm cache",
-    None: "compiled, cache in part",
+    None: "compiled, cache as it was",
 }
 
 FRESH = (
