@@ -19,3 +19,16 @@ def test_the_next_command_generates_as_this_run_did():
 def test_what_generates_nothing_is_asked_for_nothing_of_the_kind():
     command = profile_command(make_settings(), {"mode": "default"})
     assert "--phase" not in command and "--use-fast" not in command
+
+
+def test_code_that_may_break_may_break_in_the_next_run_too():
+    loose = make_settings(fullgraph=False)
+    assert profile_command(loose, {"mode": "default"}).endswith("--no-fullgraph")
+    assert profile_command(loose, more=("--fullgraph",)).count("fullgraph") == 1
+    assert "fullgraph" not in profile_command(make_settings(fullgraph=True))
+
+
+def test_a_command_names_each_option_once():
+    fixed = make_settings(dynamic=False)
+    command = profile_command(fixed, {"dynamic": "True"})
+    assert "--dynamic" in command.split() and "--no-dynamic" not in command

@@ -13,6 +13,7 @@ from tracekit.cli.sides import load_side
 from tracekit.cli.timing import TimingPlan, stopping_rule
 from tracekit.comparison import compare
 from tracekit.comparison.advice import judge_advice, top_advice
+from tracekit.errors import TracekitError
 from tracekit.model.child import ChildJob
 from tracekit.model.comparison import Comparison
 from tracekit.model.progress import Progress
@@ -24,7 +25,8 @@ ORDER = 1000
 
 
 def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
-    """The run with what came of its most promising advice, in a fresh process; with a note where there is none."""
+    """The run with what came of its most promising advice, in a fresh process; with a note where there is none, or it
+    could not be followed: that is an answer too, and nothing measured is lost for it."""
     comparison = _compared(draft, run)
     finding = top_advice(comparison)
     if finding is None:
@@ -34,12 +36,22 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     job = ChildJob(
         advised, run.settings.size, run.settings.device, ("eager", "compiled"), rule, run.settings.seed + ORDER
     )
-    found = run_child(job, draft, progress, f"following the advice: {_words(finding.changes)}")
+    try:
+        found = run_child(job, draft, progress, f"following the advice: {_words(finding.changes)}")
+    except TracekitError as error:
+        return replace(run, notes=(*run.notes, f"The advice was tried and failed: {error}."))
     eager, compiled = found.forms
     if eager.times is None or compiled.times is None:
         raise AssertionError("a job with a rule times its forms")
     seconds = compiled.compilation.seconds if compiled.compilation else None
-    verified = judge_advice(comparison, finding, eager.times.wall_us, compiled.times.wall_us, seconds)
+    verified = judge_advice(
+        comparison,
+        finding,
+        eager.times.wall_us,
+        compiled.times.wall_us,
+        seconds,
+        eager.times.during_timing + compiled.times.during_timing,
+    )
     return replace(run, verified=verified)
 
 

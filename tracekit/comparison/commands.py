@@ -24,6 +24,9 @@ def profile_command(settings: Settings, changes: Mapping[str, str] | None = None
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
+    if not settings.fullgraph and "--fullgraph" not in more:
+        # Most workloads ask for one graph unless told otherwise, and then end at the first break.
+        words.append("--no-fullgraph")
     return shlex.join([*words, *more])
 
 
