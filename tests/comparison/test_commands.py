@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from tracekit.comparison.commands import profile_command
+from tracekit.comparison.commands import SCOPES, has_scope, profile_command
 from tracekit.model.generation import Generation
+from tracekit.workloads.registry import all_workloads
 
 from ..sides import make_settings
 
@@ -32,3 +33,11 @@ def test_a_command_names_each_option_once():
     fixed = make_settings(dynamic=False)
     command = profile_command(fixed, {"dynamic": "True"})
     assert "--dynamic" in command.split() and "--no-dynamic" not in command
+
+
+def test_scopes_are_advised_to_the_workloads_that_have_them():
+    known = {name: {info.name for info in all_workloads() if name in info.scopes} for name in SCOPES}
+    assert {name: set(workloads) for name, workloads in SCOPES.items()} == known
+    assert has_scope(make_settings(workload="causal-lm", scope="model"), "regional")
+    assert not has_scope(make_settings(workload="causal-lm", scope="regional"), "regional")
+    assert not has_scope(make_settings(workload="causal-lm", scope="model"), "all")

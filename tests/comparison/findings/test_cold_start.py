@@ -43,6 +43,18 @@ def test_what_is_compiled_by_block_has_no_smaller_scope():
     finding = find_cold_start(started(COLD, scope="regional"))
     assert finding is not None
     assert finding.advice is None
+    assert "one block of many" not in finding.evidence
+
+
+def test_every_workload_that_can_be_compiled_by_block_is_told_so():
+    comparison = started(COLD)
+    side = replace(comparison.b, settings=make_settings(workload="causal-lm", scope="model"))
+    finding = find_cold_start(replace(comparison, b=side))
+    assert finding is not None and finding.advice is not None
+    assert "--scope regional" in finding.advice and "one block of many" in finding.evidence
+    bert = replace(comparison.b, settings=make_settings(workload="bert", scope="model"))
+    finding = find_cold_start(replace(comparison, b=bert))
+    assert finding is not None and finding.advice is None
 
 
 @pytest.mark.parametrize(

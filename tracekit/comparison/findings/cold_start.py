@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tracekit.comparison.commands import profile_command
+from tracekit.comparison.commands import has_scope, profile_command
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.run import Settings
 from tracekit.model.startup import BreakEven
 from tracekit.numbers import count, duration
 
@@ -27,7 +26,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     if cold.calls < MANY_CALLS or cold.startup_us < LONG_US:
         return None
     settings, warm = comparison.b.settings, _warm_start(comparison)
-    scope, saving_us = _smaller_scope(settings), _saving(cold, warm)
+    regional, saving_us = settings is not None and has_scope(settings, "regional"), _saving(cold, warm)
     return Finding(
         code="cold_start",
         severity="info",
@@ -35,11 +34,12 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
         evidence=(
             f"Starting up compiled takes {duration(cold.startup_us)} more than steady calls, and each call saves "
             f"{_saved(comparison)}.{_warm(warm)} For fewer calls in one process keep Inductor's cache between "
-            "processes (TORCHINDUCTOR_CACHE_DIR, or torch.compiler.save_cache_artifacts), or compile one block of many."
+            "processes (TORCHINDUCTOR_CACHE_DIR, or torch.compiler.save_cache_artifacts)"
+            f"{', or compile one block of many' if regional else ''}."
             f"{'' if saving_us is not None else ' What a warm cache saves was not measured: --startup does.'}"
         ),
         saving_us=None,
-        advice=profile_command(settings, {"scope": scope}) if settings and scope else None,
+        advice=profile_command(settings, {"scope": "regional"}) if settings and regional else None,
         start_saving_us=saving_us,
     )
 
@@ -68,8 +68,3 @@ def _warm(warm: BreakEven | None) -> str:
     if warm is None or warm.calls is None or math.isinf(warm.calls):
         return ""
     return f" With a warm cache it takes {duration(warm.startup_us)} and pays after {count(math.ceil(warm.calls))}."
-
-
-def _smaller_scope(settings: Settings | None) -> str | None:
-    """`regional`, where the workload has blocks that are compiled once for all and the scope was another."""
-    return "regional" if settings and settings.workload == "flux" and settings.scope != "regional" else None
