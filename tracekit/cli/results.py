@@ -10,6 +10,8 @@ from tracekit.cli.output import console_beside, say, write_json
 
 #: What a run notes that was to verify its advice, and had none.
 NO_ADVICE = "There was no advice to verify: no finding names another run to try."
+#: How the note begins that says why the advice could not be followed.
+FAILED_ADVICE = "The advice was tried and failed:"
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +42,9 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     written = write_report(comparison, run, run.command, Path("reports"), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))
-    if NO_ADVICE in run.notes:
-        say(console, NO_ADVICE)
+    for note in run.notes:
+        if note.startswith((NO_ADVICE, FAILED_ADVICE)):
+            say(console, note)
     for path in (folder, *written):
         say(console, f"written: {path}")
     return comparison_json(comparison)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tracekit.cli.processes import run_child
 from tracekit.cli.reading import Reading
-from tracekit.cli.results import NO_ADVICE
+from tracekit.cli.results import FAILED_ADVICE, NO_ADVICE
 from tracekit.cli.sides import load_side
 from tracekit.cli.timing import TimingPlan, stopping_rule
 from tracekit.comparison import compare
@@ -39,7 +39,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     try:
         found = run_child(job, draft, progress, f"following the advice: {_words(finding.changes)}")
     except TracekitError as error:
-        return replace(run, notes=(*run.notes, f"The advice was tried and failed: {error}."))
+        return replace(run, notes=(*run.notes, f"{FAILED_ADVICE} {error}."))
     eager, compiled = found.forms
     if eager.times is None or compiled.times is None:
         raise AssertionError("a job with a rule times its forms")
