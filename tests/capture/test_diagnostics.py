@@ -271,3 +271,20 @@ def test_a_torch_without_the_log_is_a_note_and_calls_are_counted(block: Block, m
     monkeypatch.undo()
     assert "has no structured compile log" in log.diagnose({}).notes[0]
     assert replace(form).name == "compiled"
+
+
+def test_a_torch_that_compiles_and_says_nothing_of_it_is_a_note(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnostics, "METRICS", "metrics of another name")
+    found = diagnosed(block, lambda: torch.ones(4, 8), 1)
+    assert found.frames == ()
+    assert found.notes == (f"torch {torch.__version__} compiled 1 times, and its log told of none of them",)
+    assert DiagnosticLog().diagnose({}).notes == (), "a form that never compiled has nothing to tell"
+
+
+def test_a_line_of_the_log_that_cannot_be_read_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = DiagnosticLog()
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    with log.listening():
+        logging.getLogger("torch._inductor.cudagraph_utils.__cudagraphs").warning("skipping %d graphs", "many")
+    (note,) = log.diagnose({}).notes
+    assert note.startswith("a line of torch's compile log could not be read (TypeError:")

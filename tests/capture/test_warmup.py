@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import pytest
 import torch
 
-from tracekit.capture.compilation import watch_compilation
+from tracekit.capture import failures
+from tracekit.capture.compilation import compile_errors, watch_compilation
 from tracekit.capture.forms import compiled_form, eager_form
 from tracekit.capture.warmup import MOST_CALLS, warm_up
 from tracekit.errors import TracekitError
@@ -77,3 +79,43 @@ def test_compiling_nothing_is_an_error_not_a_result(block: Any) -> None:
     form = compiled_form(make_workload(lambda: module(x), (CompileTarget("block", module),), fullgraph=False))
     with pytest.raises(TracekitError, match="compiled nothing"):
         warm_up(form, Silent())
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("torch._dynamo.callback", "callback_handler"),
+        ("torch._dynamo.callback.callback_handler", "register_start_callback"),
+        ("torch._dynamo.callback.callback_handler", "remove_start_callback"),
+        ("torch._dynamo.utils", "counters"),
+    ],
+)
+def test_a_torch_that_cannot_be_watched_is_an_error_that_names_those_that_can(
+    module: str, name: str, workload: BuiltWorkload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = compiled_form(workload)
+    if name.startswith(("register", "remove")):
+        from torch._dynamo import callback
+
+        # A handler without the one method; Dynamo itself goes on with its own.
+        left = {
+            each: lambda _call: None for each in ("register_start_callback", "remove_start_callback") if each != name
+        }
+        monkeypatch.setattr(callback, "callback_handler", types.SimpleNamespace(**left))
+    else:
+        monkeypatch.delattr(f"{module}.{name}")
+    with pytest.raises(TracekitError, match=r"in no known way; tracekit knows 2\.9 to 2\.15"), watch_compilation():
+        raise AssertionError("never watched")
+    monkeypatch.undo()
+    form.call()
+
+
+def test_errors_that_this_torch_does_not_name_are_passed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._dynamo import exc
+
+    monkeypatch.delattr(exc, "TorchDynamoException")
+    unsupported, failed = compile_errors()
+    assert unsupported is exc.Unsupported
+    assert not issubclass(ValueError, failed)
+    with pytest.raises(ValueError, match="as it is"), failures.explained(make_workload(lambda: None, ()).settings):
+        raise ValueError("as it is")

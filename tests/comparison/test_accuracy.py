@@ -101,7 +101,52 @@ def test_an_eager_form_that_is_exact_allows_half_a_step():
 def test_what_a_form_differs_by_from_itself_is_allowed():
     restless = tensor(0.1)
     assert by_reference(tensor(0.01), tensor(0.1)).result == "less_accurate"
-    assert by_reference(tensor(0.01), tensor(0.1), itself=restless).result == "as_accurate"
+    pair = numerics(tensor(0.01), itself=restless), numerics(tensor(0.1), tensor(0.02))
+    assert judged(*pair).result == "as_accurate"
+
+
+def test_what_compiled_differs_by_from_itself_excuses_nothing():
+    """Code that returns noise differs from itself by as much as from the truth."""
+    found = by_reference(tensor(0.01), tensor(1.4), itself=tensor(1.4))
+    assert found.result == "undecided"
+    assert found.because.endswith("is allowed, and compiled differs from itself by 1.4 from call to call.")
+    assert by_reference(tensor(0.01), tensor(1.6), itself=tensor(1.4)).result == "less_accurate"
+    one_number = by_reference(tensor(0.01, max_abs=0.05), tensor(0.01, max_abs=0.9), itself=tensor(0.5))
+    assert one_number.result == "undecided"
+    bare = judged(numerics(), numerics(eager=tensor(1.4), itself=tensor(1.4)))
+    assert (bare.result, bare.basis) == ("undecided", "tolerance")
+    assert judged(numerics(itself=tensor(1.4)), numerics(eager=tensor(1.4))).result == "as_accurate"
+
+
+def test_a_reference_of_zeros_is_held_against_by_the_largest_error():
+    def result(eager: float, compiled: float) -> str:
+        return by_reference(tensor(None, max_abs=eager), tensor(None, max_abs=compiled)).result
+
+    assert result(0.0, 0.0) == "as_accurate"
+    assert result(0.0, 0.3) == "less_accurate"
+    assert result(0.1, 0.29) == "as_accurate"
+    assert result(0.1, 0.31) == "less_accurate"
+    assert judged(numerics(), numerics(eager=tensor(None, max_abs=0.3))).result == "less_accurate"
+    assert judged(numerics(), numerics(eager=tensor(None, max_abs=0.0))).result == "as_accurate"
+
+
+def test_outputs_without_a_finite_number_prove_nothing():
+    lost = tensor(None, equal_share=1.0)
+    found = judged(numerics(lost), numerics(lost, lost))
+    assert (found.result, found.because) == ("undecided", "The output is the same, but holds no finite number.")
+    differing = tensor(None, equal_share=0.5)
+    assert judged(numerics(differing), numerics(differing, differing)).result == "undecided"
+    assert judged(numerics(), numerics(eager=differing)).result == "undecided"
+    empty = tensor(None, equal_share=None, elements=0, shape=(0,))
+    assert judged(numerics(empty), numerics(empty, empty)).result == "as_accurate"
+    # Another tensor that is wrong is not hidden by it.
+    one = FormNumerics("bfloat16", None, None, beside("reference", lost, tensor(0.01, path="[1]")), "float32", None)
+    other = replace(
+        one,
+        against_eager=beside("eager", lost, tensor(0.9, path="[1]")),
+        against_reference=beside("reference", lost, tensor(0.9, path="[1]")),
+    )
+    assert judged(one, other).result == "less_accurate"
 
 
 def test_one_number_far_off_is_found_although_the_rest_is_right():

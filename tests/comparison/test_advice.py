@@ -54,3 +54,18 @@ def test_it_is_told_at_the_finding_that_gave_the_advice():
 def test_a_run_that_verified_nothing_leaves_its_findings_alone():
     comparison = advised(GRAPHS)
     assert with_verified(comparison, None) is comparison
+
+
+def test_advice_that_was_tried_in_few_rounds_has_no_interval():
+    for rounds in (1, 4):
+        verified = judge_advice(advised(GRAPHS), GRAPHS, STEADY[:rounds], scaled(0.5)[:rounds], None)
+        assert (verified.speedup, verified.ci95, verified.rounds) == (pytest.approx(2.0), None, rounds)
+    (note,) = finding_notes(replace(GRAPHS, verified=verified))
+    assert "2.00× as fast as eager (too few for an interval: 4 rounds; eager took 1.00 ms)." in note
+    assert judge_advice(advised(GRAPHS), GRAPHS, STEADY[:5], scaled(0.5)[:5], None).ci95 is not None
+
+
+def test_advice_that_compiled_while_it_was_timed_says_so():
+    verified = judge_advice(advised(GRAPHS), GRAPHS, STEADY, scaled(0.5), None, 3)
+    (note,) = finding_notes(replace(GRAPHS, verified=verified))
+    assert note.endswith(" 3 compilations ran inside the timed calls: these times are not of compiled code alone.")

@@ -8,6 +8,7 @@ import pytest
 from tracekit.comparison.break_even import find_break_even
 from tracekit.comparison.verdict import judge
 from tracekit.model.comparison import Side
+from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, FormName
 from tracekit.model.startup import Startup
 
@@ -95,3 +96,17 @@ def test_two_eager_forms_or_bare_traces_have_no_break_even():
     a, b = sides(0.5)
     assert find_break_even(a, a, judge(a, b, ORDER)[0]) == ()
     assert find_break_even(make_side("a"), make_side("b"), judge(a, b, ORDER)[0]) == ()
+
+
+def test_a_warm_up_at_other_sizes_tells_nothing_of_a_start():
+    a, b = sides(0.5)
+    assert b.form is not None and b.form.compilation is not None
+    told = Diagnostics(warmed_up_at={"batch_size": 1})
+    elsewhere = replace(b, form=replace(b.form, compilation=replace(b.form.compilation, diagnostics=told)))
+    assert find_break_even(a, elsewhere, judge(a, elsewhere, ORDER)[0]) == ()
+    a, b = sides(0.5, fresh=True)
+    assert b.form is not None and b.form.compilation is not None
+    elsewhere = replace(b, form=replace(b.form, compilation=replace(b.form.compilation, diagnostics=told)))
+    assert len(find_break_even(a, elsewhere, judge(a, elsewhere, ORDER)[0])) == 2, (
+        "fresh processes start at the timed sizes"
+    )

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from tracekit.comparison.commands import profile_command
+from tracekit.comparison.commands import SCOPES, has_scope, profile_command
 from tracekit.model.generation import Generation
+from tracekit.workloads.registry import all_workloads
 
 from ..sides import make_settings
 
@@ -19,3 +20,24 @@ def test_the_next_command_generates_as_this_run_did():
 def test_what_generates_nothing_is_asked_for_nothing_of_the_kind():
     command = profile_command(make_settings(), {"mode": "default"})
     assert "--phase" not in command and "--use-fast" not in command
+
+
+def test_code_that_may_break_may_break_in_the_next_run_too():
+    loose = make_settings(fullgraph=False)
+    assert profile_command(loose, {"mode": "default"}).endswith("--no-fullgraph")
+    assert profile_command(loose, more=("--fullgraph",)).count("fullgraph") == 1
+    assert "fullgraph" not in profile_command(make_settings(fullgraph=True))
+
+
+def test_a_command_names_each_option_once():
+    fixed = make_settings(dynamic=False)
+    command = profile_command(fixed, {"dynamic": "True"})
+    assert "--dynamic" in command.split() and "--no-dynamic" not in command
+
+
+def test_scopes_are_advised_to_the_workloads_that_have_them():
+    known = {name: {info.name for info in all_workloads() if name in info.scopes} for name in SCOPES}
+    assert {name: set(workloads) for name, workloads in SCOPES.items()} == known
+    assert has_scope(make_settings(workload="causal-lm", scope="model"), "regional")
+    assert not has_scope(make_settings(workload="causal-lm", scope="regional"), "regional")
+    assert not has_scope(make_settings(workload="causal-lm", scope="model"), "all")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,8 @@ from tracekit.comparison.gate import check, parse_conditions
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
 from tracekit.model.gate import Checked
+from tracekit.model.run import FormResult
+from tracekit.model.timing import FormTiming, ProcessTimes
 
 from ..sides import COMPILED, STEADY, make_analysis, make_environment, make_form, make_settings, make_side, scaled
 
@@ -31,6 +34,22 @@ def two_runs(factor: float) -> Comparison:
         )
         for name, by in (("base", 1.0), ("new", factor))
     ]
+    return compare(*sides)
+
+
+def repeated(factor: float, processes: tuple[float, ...], during_timing: int = 0) -> FormResult:
+    """A form timed once and then in further processes, each by its own factor."""
+    repeats = tuple(ProcessTimes(scaled(by), None, (), "asked number", 1.0, during_timing) for by in processes)
+    timing = FormTiming("asked number", None, None, 1.0, (), repeats)
+    return replace(make_form("compiled", scaled(factor)), timing=timing)
+
+
+def two_runs_of(base: tuple[float, ...], new: tuple[float, ...]) -> Comparison:
+    """Runs whose processes took these times as long as `STEADY`, the run's own first."""
+    sides = (
+        replace(make_side(name, make_analysis(COMPILED), repeated(own, others)), path=f"traces/{name}/compiled.json.gz")
+        for name, (own, *others) in (("base", base), ("new", new))
+    )
     return compare(*sides)
 
 
@@ -63,6 +82,97 @@ def test_two_processes_differ_by_more_than_the_interval_of_one_tells():
     assert checked(two_runs(1.045), "wall<=+3%").outcome == "inconclusive"
     assert checked(two_runs(1.08), "wall<=+3%").outcome == "fail"
     assert checked(two_runs(0.99), "wall<=+3%").outcome == "pass"
+
+
+def test_one_process_a_run_says_that_how_processes_differ_is_assumed():
+    one = checked(two_runs(1.08), "wall<=+3%")
+    assert one.because.startswith("all of its interval says so; ±2 % of it are assumed")
+    assert "--repeat-process" in one.because
+    assert one.low is not None and one.high is not None
+    assert one.low < 0.08 - 0.02 and one.high > 0.08 + 0.02
+
+
+def test_processes_of_both_runs_that_agree_decide_what_one_of_each_cannot():
+    alike = (1.0, 1.001, 0.999, 1.0005)
+    one = checked(two_runs_of(alike, tuple(1.045 * by for by in alike)), "wall<=+3%")
+    assert (one.outcome, one.because) == ("fail", "all of its interval says so")
+    assert one.low is not None and one.high is not None
+    assert 0.035 < one.low < 0.045 < one.high < 0.055
+    assert checked(two_runs_of(alike, alike), "wall<=+1%").outcome == "pass"
+
+
+def test_processes_of_a_run_that_differ_widen_the_interval_beyond_what_was_assumed():
+    apart = (0.95, 1.0, 1.05, 1.0)
+    one = checked(two_runs_of(apart, tuple(1.08 * by for by in apart)), "wall<=+3%")
+    assert one.outcome == "inconclusive"
+    assert one.low is not None and one.high is not None
+    assert one.high - one.low > 2 * (0.02 + 0.03)
+
+
+def test_the_runs_own_process_is_one_among_the_others():
+    """An own process that happened to be slow does not make the run slow."""
+    alike = (1.0, 1.001, 0.999, 1.0005, 1.0)
+    one = checked(two_runs_of(alike, (1.05, 1.0, 1.001, 0.999, 1.0)), "wall<=+3%")
+    assert one.new == pytest.approx(1010, rel=2e-3)
+    assert one.base == pytest.approx(1000, rel=2e-3)
+    assert one.outcome == "inconclusive"
+    assert checked(two_runs(1.05), "wall<=+3%").new == pytest.approx(1050, rel=2e-3)
+
+
+def test_a_run_of_one_process_beside_one_of_several_borrows_their_spread_and_says_so():
+    spread = (0.97, 1.0, 1.03, 1.0, 1.0)
+    one = checked(two_runs_of(spread, (1.05,)), "wall<=+3%")
+    assert one.outcome == "inconclusive"
+    assert one.because.endswith(
+        "new was timed in one process, which is assumed to differ from others as the processes of base do"
+    )
+    other = checked(two_runs_of((1.0,), spread), "wall<=+3%")
+    assert "base was timed in one process" in other.because
+    assert one.low is not None and one.high is not None
+    # Student's t of four degrees of freedom, one process against the mean of five.
+    width = math.log((1 + one.high) / (1 + one.low)) / 2
+    assert width == pytest.approx(2.776 * 0.0212 * math.sqrt(1 + 1 / 5), rel=0.02)
+
+
+def test_two_forms_of_one_process_say_that_other_processes_are_not_in_it():
+    assert "what differs from process to process is not in it" in checked(one_run(1.05), "wall<=+3%").because
+
+
+def test_a_limit_of_the_new_sides_own_time_asks_nothing_of_the_base():
+    # The base's processes are all over the place; the new ones are not.
+    wild, alike = (0.5, 1.0, 2.0, 1.0), (1.0, 1.001, 0.999, 1.0005)
+    comparison = two_runs_of(wild, alike)
+    assert checked(comparison, "wall<=+20%").outcome == "inconclusive"
+    assert checked(comparison, "wall<=1.01ms").outcome == "pass"
+    assert checked(comparison, "wall<=0.99ms").outcome == "fail"
+    one = checked(two_runs_of(wild, (1.0,)), "wall<=1.01ms")
+    assert one.outcome == "inconclusive"
+    assert "assumed" in one.because
+
+
+def test_times_that_hold_compilation_are_not_judged():
+    late = replace(one_run(1.0), b=replace(one_run(1.0).b, form=make_form("compiled", scaled(1.0), during_timing=1)))
+    one = checked(late, "wall<=+3%")
+    assert one.outcome == "inconclusive"
+    assert "compiled inside timed calls" in one.because
+    assert checked(late, "recompiles<=0").outcome == "fail"
+
+
+def test_compilations_of_repeats_count_too():
+    side = replace(make_side("new", make_analysis(COMPILED), repeated(1.0, (1.0, 1.0), 1)), path="traces/new/x.json.gz")
+    comparison = compare(two_runs(1.0).a, side)
+    assert checked(comparison, "recompiles<=1").outcome == "fail"
+    assert checked(comparison, "recompiles<=2").outcome == "pass"
+    assert checked(comparison, "wall<=+3%").outcome == "inconclusive"
+
+
+def test_recordings_that_happen_to_agree_are_not_taken_for_exact():
+    analysis = make_analysis(COMPILED)
+    sides = (replace(each, rich=analysis) for each in (one_run(1.0).a, one_run(1.0, analysis=analysis).b))
+    one = checked(compare(*sides, ORDER), "busy<=+1.5%")
+    assert one.low is not None and one.high is not None
+    assert one.high == pytest.approx(0.01)
+    assert one.low == pytest.approx(-0.01)
 
 
 def test_a_time_beyond_its_limit_by_next_to_nothing_passes():

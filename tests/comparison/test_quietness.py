@@ -79,3 +79,11 @@ def test_clocks_that_differ_between_the_forms_are_told():
 def test_runs_without_a_state_are_compared_as_before():
     bare = make_side("eager", form=make_form())
     assert warnings(bare, make_side("compiled", form=make_form())) == ()
+
+
+def test_a_counter_of_one_limit_does_not_hide_another():
+    braked = (sample(slowed_by=("power brake", "power limit (software)")), sample(seconds=0.7))
+    found = warnings(side("eager"), side("compiled", braked, {"power": 300_000.0, "temperature": 0.0}))
+    assert any("by its power limit for 30 % of the time" in each for each in found)
+    assert any("power brake, in 1 of 2 samples" in each for each in found)
+    assert not any("power limit (software)" in each for each in found)

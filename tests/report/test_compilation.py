@@ -154,3 +154,11 @@ def test_hostile_words_from_models_do_no_harm():
     assert 'onerror="document' not in page
     lines = [line for line in comparison_markdown(comparison).splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in lines)
+
+
+def test_a_reached_recompile_limit_has_a_line_of_its_own():
+    limit = EagerFallback("recompile_limit", "forward", "model.py:12", "Dynamo recompile limit exceeded")
+    told = rows(compilation_table(told_side(replace(TOLD, fallbacks=(*TOLD.fallbacks, limit))), "A"))
+    assert told["Recompile limit"] == ("reached: torch compiles the function no more",)
+    assert told["Parts that run eager"] == ("2",)
+    assert "Recompile limit" not in rows(compilation_table(told_side(), "A"))

@@ -102,3 +102,12 @@ def test_page_and_markdown_show_the_tables():
     for text in (comparison_page(comparison), comparison_markdown(comparison)):
         for caption in ("Starting up", "How sure the verdict is", "How the calls were timed", "Process by process"):
             assert caption in text
+
+
+def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
+    several, one = timed(0.5, 0.5).b, compare(*make_pair(STEADY, scaled(0.5)), ()).a
+    comparison = compare(one, several)
+    assert "the speed-up is of 1 and 3 processes" in (verdict_evidence(comparison) or "")
+    told = cells(certainty_table(comparison))
+    assert told["Processes of the side with fewer"] == ("1",)
+    assert told["Calls of the side with fewer"] == ("10",)

@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from tracekit.statistics.interval import Interval, interval_of_processes, median_interval, resampled_medians
+from tracekit.statistics.interval import (
+    Interval,
+    interval_of_difference,
+    interval_of_processes,
+    median_interval,
+    resampled_medians,
+)
 from tracekit.statistics.student import t_quantile
 
 
@@ -61,3 +67,41 @@ def test_processes_are_averaged_and_spread_as_students_t_says():
 
 def test_processes_that_agree_by_chance_are_no_surer_than_one_of_them():
     assert interval_of_processes(within(0.02, 0.02, 0.02)).half_width == pytest.approx(0.001)
+
+
+def test_two_medians_alone_differ_by_both_their_uncertainties():
+    a, b = Interval(1.0, 0.97, 1.04, 2), Interval(0.8, 0.76, 0.83, 3)
+    found = interval_of_difference((a,), (b,))
+    assert found.middle == pytest.approx(0.2)
+    assert found.low == pytest.approx(0.2 - math.hypot(0.03, 0.03))
+    assert found.high == pytest.approx(0.2 + math.hypot(0.04, 0.04))
+    assert found.block == 3
+
+
+def test_two_sets_of_processes_differ_as_welch_says():
+    found = interval_of_difference(within(0.02, 0.04, 0.06), within(0.0, 0.01, 0.02, 0.03, 0.04))
+    # Textbook: variances 4e-4 / 3 and 2.5e-4 / 5; error 0.01354, 3.58 degrees of freedom, of which 3 count.
+    assert found.middle == pytest.approx(0.02)
+    assert found.half_width == pytest.approx(3.182 * 0.01354, rel=1e-3)
+
+
+def test_a_single_process_is_taken_to_differ_as_the_others_do():
+    several, one = within(0.02, 0.04, 0.06), within(0.0)
+    for found in (interval_of_difference(several, one), interval_of_difference(one, several)):
+        assert abs(found.middle) == pytest.approx(0.04)
+        assert found.half_width == pytest.approx(4.303 * 0.02 * math.sqrt(1 + 1 / 3), rel=1e-3)
+
+
+def test_sets_of_processes_that_agree_by_chance_are_no_surer_than_one_of_each():
+    found = interval_of_difference(within(0.1, 0.1, 0.1), within(0.1, 0.1))
+    assert found.half_width == pytest.approx(math.hypot(0.001, 0.001))
+
+
+@pytest.mark.parametrize(("base", "new"), [(3, 3), (5, 5), (5, 1), (2, 5)])
+def test_the_interval_between_runs_holds_the_truth_as_often_as_it_says(base: int, new: int):
+    random, held = np.random.default_rng(base * 10 + new), 0
+    for _ in range(1000):
+        a, b = (within(*random.normal(0, 0.01, number), half=0.0) for number in (base, new))
+        found = interval_of_difference(a, b)
+        held += found.low <= 0 <= found.high
+    assert 0.93 <= held / 1000 <= 0.995

@@ -60,3 +60,25 @@ def test_a_few_outliers_are_no_second_speed():
 def test_few_calls_tell_neither():
     assert find_drift(np.linspace(1, 2, 14)) is None
     assert find_two_speeds(np.repeat([1.0, 2.0], 7)) is None
+
+
+def test_speeds_last_if_they_are_kept_for_several_calls():
+    kept, changing = normal(3), normal(3)
+    kept[20:40] *= 1.08
+    changing[np.random.default_rng(0).permutation(60)[:20]] *= 1.08
+    found = find_two_speeds(kept), find_two_speeds(changing)
+    assert [each and each.lasting for each in found] == [True, False]
+    turns = normal(4)
+    turns[::2] *= 1.08
+    alternating = find_two_speeds(turns)
+    assert alternating is not None and not alternating.lasting
+
+
+def test_calls_that_remember_nothing_are_seldom_said_to_last():
+    lasting = 0
+    for seed in range(200):
+        walls = normal(seed, 20)
+        walls[np.random.default_rng(seed).permutation(20)[:7]] *= 1.1
+        found = find_two_speeds(walls)
+        lasting += found is not None and found.lasting
+    assert lasting <= 10

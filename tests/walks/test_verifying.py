@@ -11,6 +11,7 @@ from tests.cli.runs import make_run_folder
 from tests.sides import STEADY, scaled
 
 from tracekit import store
+from tracekit.errors import TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.progress import Silent
@@ -87,3 +88,29 @@ def test_what_was_tried_is_read_again_with_the_run(
     run = verified(folder, monkeypatch, GRAPHS)
     store.save(run, folder)
     assert store.load(folder).verified == run.verified
+
+
+def test_advice_that_cannot_be_followed_is_noted_and_costs_the_run_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_arguments: object) -> ChildResult:
+        raise TracekitError("following the advice: mode reduce-overhead failed (exit code 1): no GPU memory")
+
+    monkeypatch.setattr(verifying, "run_child", failing)
+    folder = make_run_folder(tmp_path)
+    run = verified(folder, monkeypatch, GRAPHS)
+    assert run.verified is None
+    assert run.forms == store.load(folder).forms
+    assert run.notes[-1].startswith("The advice was tried and failed: following the advice: mode reduce-overhead")
+
+
+def test_what_was_compiled_while_the_advice_was_timed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiling(*arguments: Any) -> ChildResult:
+        found = Child()(*arguments)
+        forms = tuple(replace(form, times=replace(form.times, during_timing=2)) for form in found.forms if form.times)
+        return replace(found, forms=forms)
+
+    monkeypatch.setattr(verifying, "run_child", compiling)
+    run = verified(make_run_folder(tmp_path), monkeypatch, GRAPHS)
+    assert run.verified is not None
+    assert run.verified.during_timing == 4

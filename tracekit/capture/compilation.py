@@ -46,10 +46,18 @@ class CompilationWatch:
         self._before = read_counters()
 
 
+def dynamo_counters() -> Any:
+    """Dynamo's counters, by group and name: what was never counted is 0. Raises TracekitError where there are none."""
+    try:
+        from torch._dynamo.utils import counters
+    except ImportError:
+        raise _unknown("counts its graphs") from None
+    return counters
+
+
 def read_counters() -> dict[str, int]:
     """The counters tracekit reports, as they stand in this process."""
-    from torch._dynamo.utils import counters
-
+    counters = dynamo_counters()
     return {
         "graphs": int(counters["stats"]["unique_graphs"]),
         "graph_breaks": sum(counters["graph_break"].values()),
@@ -65,10 +73,22 @@ def is_switched_off() -> bool:
 
 
 def compile_errors() -> tuple[type[Exception], type[Exception]]:
-    """What Dynamo raises when it cannot make one graph, and for whatever else fails while compiling."""
+    """What Dynamo raises when it cannot make one graph, and for whatever else fails while compiling. What this torch
+    calls otherwise is passed on as it is."""
     from torch._dynamo import exc
 
-    return exc.Unsupported, exc.TorchDynamoException
+    unsupported, failed = (getattr(exc, name, _NeverRaisedError) for name in ("Unsupported", "TorchDynamoException"))
+    return unsupported, failed
+
+
+class _NeverRaisedError(Exception):
+    """Stands for an error that this torch has not."""
+
+
+def _unknown(what: str) -> TracekitError:
+    return TracekitError(
+        f"torch {torch.__version__} {what} in no known way; tracekit knows 2.9 to 2.15: install one of those"
+    )
 
 
 @contextmanager
@@ -79,15 +99,15 @@ def watch_compilation(on_event: Callable[[str], None] | None = None) -> Iterator
     """
     try:
         from torch._dynamo.callback import callback_handler
-    except ImportError:
-        raise TracekitError(
-            f"torch {torch.__version__} says in no known way when it compiles; tracekit knows 2.9 to 2.15"
-        ) from None
+
+        register, remove = callback_handler.register_start_callback, callback_handler.remove_start_callback
+    except (ImportError, AttributeError):
+        raise _unknown("says when it compiles") from None
 
     watch = CompilationWatch(on_event=on_event)
     watch.mark()
-    callback_handler.register_start_callback(watch.start)
+    register(watch.start)
     try:
         yield watch
     finally:
-        callback_handler.remove_start_callback(watch.start)
+        remove(watch.start)

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from tracekit.capture.compilation import watch_compilation
+from tracekit.capture.compilation import dynamo_counters, watch_compilation
 from tracekit.capture.forms import Form
 from tracekit.capture.heard import (
     BREAK,
@@ -86,8 +86,10 @@ class DiagnosticLog:
             self._problem(f"torch {torch.__version__} has no structured compile log where tracekit knows it")
             yield
             return
-        handlers = [(trace_log, _Listener(self._hear_record))]
-        handlers += [(logging.getLogger(name), _Listener(self._hear_line)) for name in CUDA_GRAPH_LOGGERS]
+        handlers = [(trace_log, _Listener(self._hear_record, self._problem))]
+        handlers += [
+            (logging.getLogger(name), _Listener(self._hear_line, self._problem)) for name in CUDA_GRAPH_LOGGERS
+        ]
         for logger, handler in handlers:
             logger.addHandler(handler)
         try:
@@ -126,6 +128,7 @@ class DiagnosticLog:
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
             self._problem(f"torch's compile log could not be read ({type(error).__name__}: {error})")
             found = Diagnostics()
+        self._check_heard()
         return replace(
             found,
             calls=self._compiling_calls(walls_us),
@@ -133,6 +136,12 @@ class DiagnosticLog:
             warmed_up_at=self.warmed_up_at,
             notes=tuple(self._problems),
         )
+
+    def _check_heard(self) -> None:
+        """That torch compiled and said nothing of it is no sign of health."""
+        compiled = sum(frames for frames, _graphs in self._compiling.values())
+        if compiled and not self._problems and not any(each.kind == METRICS for each in self._heard):
+            self._problem(f"torch {torch.__version__} compiled {compiled} times, and its log told of none of them")
 
     def _compiling_calls(self, walls_us: dict[CallPhase, tuple[float, ...]]) -> tuple[CompilingCall, ...]:
         return tuple(
@@ -144,14 +153,15 @@ class DiagnosticLog:
 class _Listener(logging.Handler):
     """Passes records on. What goes wrong in a handler is no business of the code that logs."""
 
-    def __init__(self, hear: Callable[[logging.LogRecord], None]) -> None:
+    def __init__(self, hear: Callable[[logging.LogRecord], None], tell: Callable[[str], None]) -> None:
         super().__init__(logging.DEBUG)
-        self._hear = hear
+        self._hear, self._tell = hear, tell
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._hear(record)
-        except Exception:  # noqa: BLE001 (logging's own way: told on standard error, which is kept with the run)
+        except Exception as error:  # noqa: BLE001 (logging's own way: told on standard error, which is kept with the run)
+            self._tell(f"a line of torch's compile log could not be read ({type(error).__name__}: {error})")
             self.handleError(record)
 
 
@@ -167,8 +177,7 @@ def watched(form: Form, log: DiagnosticLog) -> Form:
 
 
 def _inductor_counters() -> Counter[str]:
-    from torch._dynamo.utils import counters
-
+    counters = dynamo_counters()
     return Counter({name: int(counters["inductor"].get(name, 0)) for name in COUNTERS})
 
 

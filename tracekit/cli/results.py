@@ -30,7 +30,7 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     from tracekit.report.terminal import comparison_summary
     from tracekit.walks.reading import Reading
     from tracekit.walks.sides import load_side, write_report
-    from tracekit.walks.verifying import NO_ADVICE
+    from tracekit.walks.verifying import FAILED_ADVICE, NO_ADVICE
 
     reading = Reading(shapes=True)
     eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
@@ -38,8 +38,9 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     written = write_report(comparison, run, run.command, Path("reports"), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))
-    if NO_ADVICE in run.notes:
-        say(console, NO_ADVICE)
+    for note in run.notes:
+        if note.startswith((NO_ADVICE, FAILED_ADVICE)):
+            say(console, note)
     for path in (folder, *written):
         say(console, f"written: {path}")
     return comparison_json(comparison)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from tracekit.model.comparison import Side
@@ -43,6 +43,26 @@ class _Judged:
     because: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Floor:
+    """What cannot be told from no error: half a `step` of the dtype, and what eager differs by from itself. What
+    compiled differs by from itself excuses nothing: a form that returns noise would excuse itself."""
+
+    step: float
+    eager: float
+    compiled: float
+
+    @property
+    def allowed(self) -> float:
+        return self.step + self.eager
+
+    def beyond(self, excess: float, told: str, *, chance: bool) -> _Judged:
+        """An error that is more than allowed; `chance` where another call of the compiled form might be within."""
+        if chance:
+            told = f"{told}, and compiled differs from itself by {self.compiled:.2g} from call to call"
+        return _Judged("undecided" if chance else "less_accurate", excess, f"{told}.")
+
+
 def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
     """What may be said of B's outputs; None unless A is eager, B is compiled, and their outputs were compared."""
     one, other = (side.form.numerics if side.form else None for side in (a, b))
@@ -50,6 +70,8 @@ def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
         return None
     beside = other.against_eager
     if beside.tensors and all(_equal(each) for each in beside.tensors):
+        if lost := [each for each in beside.tensors if _is_lost(each)]:
+            return Accuracy("undecided", "bits", f"{_place(lost[0])} is the same, but holds no finite number.")
         return Accuracy("equal", "bits", "Both forms return the same numbers, every one of them.")
     if not beside.tensors:
         return Accuracy("undecided", "tolerance", "The outputs hold no tensors that could be compared.")
@@ -60,6 +82,11 @@ def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
 
 def _equal(each: TensorDifference) -> bool:
     return each.problem is None and each.equal_share == 1
+
+
+def _is_lost(each: TensorDifference) -> bool:
+    """Whether the tensor is NaN or infinite throughout: that both forms return that proves nothing."""
+    return not each.counts and each.elements > 0 and each.max_abs is None
 
 
 def _same_work(a: Side, b: Side) -> bool:
@@ -90,28 +117,44 @@ def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judg
         elif each.nonfinite > base.nonfinite:
             yield _Judged("less_accurate", float("inf"), _not_numbers(each, base.nonfinite, f"in {reference}"))
         else:
-            floor = _floor(eager, compiled, each.path)
+            floor = _Floor(UNIT_ROUNDOFF.get(compiled.dtype, 0.0), _own(eager, each.path), _own(compiled, each.path))
             yield _judge_errors(each, base, floor, _factor(each, compiled.dtype), reference)
 
 
 def _judge_errors(
-    each: TensorDifference, base: TensorDifference, floor: float, factor: float, reference: str
+    each: TensorDifference, base: TensorDifference, floor: _Floor, factor: float, reference: str
 ) -> _Judged:
     if each.relative is None or base.relative is None or each.max_abs is None or base.max_abs is None:
-        return _Judged("as_accurate", 0.0, f"{_place(each)}: there is no number to measure an error by.")
-    allowed = factor * base.relative + floor
-    largest = FACTOR_OF_LARGEST * base.max_abs + floor * (each.other_max or 0.0)
+        return _judge_zeros(each, base, factor, reference)
+    allowed = factor * base.relative + floor.allowed
+    largest = FACTOR_OF_LARGEST * base.max_abs + floor.allowed * (each.other_max or 0.0)
     told = (
         f"{_place(each)} is off by {each.relative:.2g} compiled and {base.relative:.2g} eager, relative to {reference}"
     )
     if each.relative > allowed:
-        return _Judged("less_accurate", each.relative / allowed, f"{told}; {allowed:.2g} is allowed.")
+        told = f"{told}; {allowed:.2g} is allowed"
+        return floor.beyond(each.relative / allowed, told, chance=each.relative <= allowed + floor.compiled)
     if each.max_abs > largest:
         told = f"{_place(each)} has one number off by {each.max_abs:.2g} compiled and at most {base.max_abs:.2g} eager"
-        return _Judged("less_accurate", each.max_abs / largest, f"{told}, from {reference}; {largest:.2g} is allowed.")
+        told = f"{told}, from {reference}; {largest:.2g} is allowed"
+        chance = each.max_abs <= largest + floor.compiled * (each.other_max or 0.0)
+        return floor.beyond(each.max_abs / largest, told, chance=chance)
     if base.relative > LOST:
         return _Judged("undecided", 0.0, f"{told}: the model amplifies rounding until it hides everything else.")
     return _Judged("as_accurate", each.relative / allowed if allowed else 0.0, f"{told}; {allowed:.2g} is allowed.")
+
+
+def _judge_zeros(each: TensorDifference, base: TensorDifference, factor: float, reference: str) -> _Judged:
+    """Where there is no size to set an error against: an output of zeros, without elements, or without finite ones."""
+    if not each.elements or (each.max_abs == 0 and base.max_abs is not None):
+        return _Judged("as_accurate", 0.0, f"{_place(each)}: there is no number to measure an error by.")
+    if each.max_abs is None or base.max_abs is None:
+        return _Judged("undecided", 0.0, f"{_place(each)} holds no finite number to hold against {reference}.")
+    told = (
+        f"{_place(each)} is 0 in {reference}; compiled is off by up to {each.max_abs:.2g}, eager by {base.max_abs:.2g}"
+    )
+    result: Result = "as_accurate" if each.max_abs <= factor * base.max_abs else "less_accurate"
+    return _Judged(result, each.max_abs / base.max_abs if base.max_abs else float("inf"), f"{told}.")
 
 
 def _judge_counts(each: TensorDifference, base: TensorDifference, reference: str) -> _Judged:
@@ -126,8 +169,10 @@ def _judge_counts(each: TensorDifference, base: TensorDifference, reference: str
 
 def _by_tolerance(eager: FormNumerics | None, compiled: FormNumerics) -> Iterator[_Judged]:
     steps = STEPS if compiled.dtype in ("bfloat16", "float16") else STEPS_OF_SUMS
+    step = UNIT_ROUNDOFF.get(compiled.dtype, 0.0)
     for each in compiled.against_eager.tensors if compiled.against_eager else ():
-        allowed = steps * UNIT_ROUNDOFF.get(compiled.dtype, 0.0) + _floor(eager, compiled, each.path)
+        floor = _Floor(step, _own(eager, each.path), _own(compiled, each.path))
+        allowed = steps * step + floor.allowed
         broken = _broken(each)
         if broken:
             yield broken
@@ -137,21 +182,24 @@ def _by_tolerance(eager: FormNumerics | None, compiled: FormNumerics) -> Iterato
         elif each.nonfinite:
             yield _Judged("less_accurate", float("inf"), _not_numbers(each, 0, "eager"))
         elif each.relative is None:
-            yield _Judged("as_accurate", 0.0, f"{_place(each)}: there is no number to measure an error by.")
+            yield _judge_zeros(each, replace(each, max_abs=None if each.max_abs is None else 0.0), 1.0, "eager")
         else:
-            result: Result = "as_accurate" if each.relative <= allowed else "less_accurate"
             told = f"{_place(each)} differs by {each.relative:.2g} between the forms; {allowed:.2g} is tolerated"
-            yield _Judged(result, each.relative / allowed if allowed else 0.0, f"{told}.")
+            excess = each.relative / allowed if allowed else 0.0
+            if each.relative > allowed:
+                yield floor.beyond(excess, told, chance=each.relative <= allowed + floor.compiled)
+            else:
+                yield _Judged("as_accurate", excess, f"{told}.")
 
 
 def _factor(each: TensorDifference, dtype: str) -> float:
     return FACTOR_WHERE_NOISY if each.elements < SMALL or dtype in ("bfloat16", "float16") else FACTOR
 
 
-def _floor(eager: FormNumerics | None, compiled: FormNumerics, path: str) -> float:
-    """What cannot be told from no error: half a step of the dtype, and what either form differs by from itself."""
-    repeats = [_by_path(each.against_itself).get(path) for each in (eager, compiled) if each]
-    return UNIT_ROUNDOFF.get(compiled.dtype, 0.0) + max((each.relative or 0.0 for each in repeats if each), default=0.0)
+def _own(form: FormNumerics | None, path: str) -> float:
+    """By how much the tensor differs between two calls of the form."""
+    same = _by_path(form.against_itself).get(path) if form else None
+    return (same.relative or 0.0) if same else 0.0
 
 
 def _by_path(difference: OutputDifference | None) -> dict[str, TensorDifference]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.statistics.interval import median_interval
+from tracekit.statistics.interval import FEWEST, median_interval
 
 
 def top_advice(comparison: Comparison) -> Finding | None:
@@ -25,24 +25,28 @@ def judge_advice(
     eager_us: Sequence[float],
     advised_us: Sequence[float],
     compile_seconds: float | None,
+    during_timing: int = 0,
 ) -> VerifiedAdvice:
-    """What following the finding's advice brought, from calls of both forms in the same rounds of one process."""
+    """What following the finding's advice brought, from calls of both forms in the same rounds of one process.
+    `during_timing` is how much was compiled inside them."""
     wall_us = comparison.verdict.b_wall_us
     if wall_us is None or finding.saving_us is None or finding.advice is None:
         raise AssertionError("only advice with a saving is tried, of runs that were timed")
     rounds = min(len(eager_us), len(advised_us))
     one, other = np.asarray(eager_us[:rounds]), np.asarray(advised_us[:rounds])
-    interval = median_interval(np.log(one / other))
+    ratios = np.log(one / other)
+    interval = median_interval(ratios) if rounds >= FEWEST else None
     return VerifiedAdvice(
         code=finding.code,
         command=finding.advice,
         predicted_us=wall_us - finding.saving_us,
         measured_us=float(np.median(other)),
         eager_us=float(np.median(one)),
-        speedup=math.exp(interval.middle),
-        ci95=(math.exp(interval.low), math.exp(interval.high)),
+        speedup=math.exp(float(np.median(ratios))),
+        ci95=(math.exp(interval.low), math.exp(interval.high)) if interval else None,
         rounds=rounds,
         compile_seconds=compile_seconds,
+        during_timing=during_timing,
     )
 
 

@@ -13,7 +13,8 @@ from tracekit.model.startup import BreakEven, StartKind, StartSource, Startup
 def find_break_even(a: Side, b: Side, verdict: Verdict) -> tuple[BreakEven, ...]:
     """One answer for each start of the compiled form: those in fresh processes, or else the run's own warm-up.
 
-    Empty unless A is the eager form and B the compiled one, both timed.
+    Empty unless A is the eager form and B the compiled one, both timed. A warm-up at other sizes than the timed ones
+    tells nothing of a start.
     """
     if not (a.form and b.form and a.form.name == "eager" and b.form.name == "compiled"):
         return ()
@@ -24,6 +25,8 @@ def find_break_even(a: Side, b: Side, verdict: Verdict) -> tuple[BreakEven, ...]
         eager_us = extra_us(eager.calls_us, a.wall_us)
         return tuple(_of_start(start, eager_us, b.wall_us, verdict) for start in b.form.startups)
     if not (a.form.warmup_us and b.form.warmup_us and b.form.compilation):
+        return ()
+    if b.diagnostics and b.diagnostics.warmed_up_at:
         return ()
     return (_of_warm_up(b.form, extra_us(a.form.warmup_us, a.wall_us), b.wall_us, verdict),)
 

@@ -10,6 +10,14 @@ from tracekit.model.run import Settings
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "steps", "pretrained")
 
+#: Scopes that not every workload has, and those that have them (`tracekit workloads`).
+SCOPES = {"all": ("flux",), "regional": ("flux", "causal-lm", "qwen2.5-vl")}
+
+
+def has_scope(settings: Settings, scope: str) -> bool:
+    """Whether the workload can be compiled in this scope, and was in another."""
+    return settings.workload in SCOPES[scope] and settings.scope != scope
+
 
 def profile_command(settings: Settings, changes: Mapping[str, str] | None = None, more: tuple[str, ...] = ()) -> str:
     """Profiles the same work again, with some settings changed: `profile_command(settings, {"mode": "default"})`.
@@ -24,6 +32,9 @@ def profile_command(settings: Settings, changes: Mapping[str, str] | None = None
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
+    if not settings.fullgraph and "--fullgraph" not in more:
+        # Most workloads ask for one graph unless told otherwise, and then end at the first break.
+        words.append("--no-fullgraph")
     return shlex.join([*words, *more])
 
 

@@ -42,8 +42,23 @@ def find_compiling_costs(side: Side) -> tuple[CompilingCost, ...]:
     )
 
 
+def compilations_while_timed(side: Side) -> int:
+    """How much was compiled inside timed calls, of the run's own process and of those that repeated it."""
+    form = side.form
+    own = form.compilation.during_timing if form and form.compilation else 0
+    return own + sum(each.during_timing for each in (form.timing.processes if form and form.timing else ()))
+
+
+def calls_that_count(side: Side) -> Times:
+    """The side's timed calls, in microseconds, without those that compiled; all of them where no other was made."""
+    wall_us = np.asarray(side.form.wall_us if side.form else ())
+    compiling = {cost.call.call - 1 for cost in find_compiling_costs(side)}
+    kept = [number for number in range(len(wall_us)) if number not in compiling]
+    return wall_us[kept] if kept else wall_us
+
+
 def without_compiling(a: Side, b: Side, a_us: Times, b_us: Times) -> tuple[Times, Times]:
-    """The times of both sides without the rounds in which either compiled; as they are where too few would be left, or
+    """The times of both sides without the rounds in which either compiled; as they are where no round would be left, or
     the sides have not as many calls."""
     compiling = {cost.call.call - 1 for side in (a, b) for cost in find_compiling_costs(side)}
     kept = [number for number in range(len(a_us)) if number not in compiling]

@@ -7,10 +7,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tracekit.comparison.apart import process_medians
+from tracekit.comparison.compiling_calls import compilations_while_timed
 from tracekit.comparison.fairness import find_other_work
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import BUSY_MOVES, Comparison, Side
 from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Outcome
+from tracekit.statistics.interval import Interval, interval_of_processes
 
 #: What each metric is measured in, and the factor of each unit that may be written.
 TIME = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
@@ -36,19 +39,40 @@ RELATIVE_FLOOR = 0.005
 ABSOLUTE_FLOOR_US = 5.0
 #: Added to intervals that know one process of each side. It is assumed, not measured: docs/gate.md.
 PROCESS_FLOOR = 0.02
+#: Two recordings of one process may agree by chance: GPU time is never taken for more certain than this share.
+LEAST_BUSY_MARGIN = 0.005
+
+ASSUMED = "±2 % of it are assumed for what differs from process to process, which --repeat-process measures"
+ONE_PROCESS = "one process was timed, and what differs from process to process is not in it (--repeat-process)"
+OF_THE_OTHER = "{} was timed in one process, which is assumed to differ from others as the processes of {} do"
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a figure may really be; `assumed` is what of that was not measured, in words."""
+
+    low: float
+    high: float
+    assumed: str | None = None
+
+    def widened(self, below: float, above: float) -> Span:
+        return Span(max(self.low - below, 0.0), self.high + above, self.assumed)
 
 
 @dataclass(frozen=True)
 class Range:
-    """A figure of either side and what it may really be: `low` and `high` are the new side's, given the base's."""
+    """A figure of either side. `beside` is what the new side's may really be, given the base's; `own` the same where
+    nothing is held against the base: both None where nobody knows, and then `unknown` may say why."""
 
     base: float | None
     new: float | None
-    low: float | None
-    high: float | None
+    beside: Span | None = None
+    own: Span | None = None
+    unknown: str = "it was not measured on both sides"
 
 
-NOT_MEASURED = Range(None, None, None, None)
+NOT_MEASURED = Range(None, None)
+COMPILED = "something was compiled inside timed calls, so that times are not of compiled code alone"
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
@@ -92,11 +116,16 @@ def check(comparison: Comparison, conditions: tuple[Condition, ...]) -> Gate:
 
 def _check(comparison: Comparison, condition: Condition) -> Checked:
     measured = RANGES[condition.metric](comparison)
-    low, high = (_in_terms_of(condition.kind, measured.base, value) for value in (measured.low, measured.high))
+    span = measured.own if condition.kind == "value" else measured.beside
+    low, high = (
+        _in_terms_of(condition.kind, measured.base, each) for each in ((span.low, span.high) if span else (None, None))
+    )
     outcome = _decide(condition.limit, low, high)
-    because = _because(low, high, outcome)
+    because = _because(low, high, outcome, measured.unknown)
     if outcome == "fail" and _is_slight(condition, measured):
         outcome, because = "pass", "the limit is exceeded by less than is held against anybody (docs/gate.md)"
+    if span and span.assumed:
+        because = f"{because}; {span.assumed}"
     return Checked(condition, outcome, measured.base, measured.new, low, high, because)
 
 
@@ -134,54 +163,89 @@ def _decide(limit: float, low: float | None, high: float | None) -> Outcome:
     return "fail" if low > limit + slack else "inconclusive"
 
 
-def _because(low: float | None, high: float | None, outcome: Outcome) -> str:
+def _because(low: float | None, high: float | None, outcome: Outcome, unknown: str) -> str:
     if low is None:
-        return "it was not measured on both sides"
+        return unknown
     if outcome != "inconclusive":
         return "the figure is exact" if low == high else "all of its interval says so"
     return "its interval holds the limit: measure more calls"
 
 
 def _wall(comparison: Comparison) -> Range:
-    verdict = comparison.verdict
-    if verdict.a_wall_us is None or verdict.b_wall_us is None:
-        return NOT_MEASURED
-    if verdict.ci95 is None:
-        return Range(verdict.a_wall_us, verdict.b_wall_us, None, None)
-    low, high = (verdict.a_wall_us / speedup for speedup in reversed(verdict.ci95))
-    margin = 0.0 if _together(comparison) else PROCESS_FLOOR * verdict.b_wall_us
-    margin = max(margin, (verdict.noise_floor or 0.0) * verdict.b_wall_us)
-    return Range(verdict.a_wall_us, verdict.b_wall_us, low - margin, high + margin)
+    verdict, (of_a, of_b) = comparison.verdict, (process_medians(side) for side in (comparison.a, comparison.b))
+    if verdict.ci95 is None or not (of_a and of_b):
+        return Range(verdict.a_wall_us, verdict.b_wall_us)
+    base, new = (_typical(side, of) for side, of in ((comparison.a, of_a), (comparison.b, of_b)))
+    if any(compilations_while_timed(side) for side in (comparison.a, comparison.b)):
+        return Range(base, new, unknown=COMPILED)
+    floor_us, assumed_us = (verdict.noise_floor or 0.0) * new, PROCESS_FLOOR * new
+    low, high = (base / speedup for speedup in reversed(verdict.ci95))
+    if _together(comparison):
+        beside = Span(low, high, ONE_PROCESS if verdict.processes == 1 else None).widened(floor_us, floor_us)
+    elif len(of_a) == len(of_b) == 1:
+        beside = Span(low, high, ASSUMED).widened(*(max(assumed_us, floor_us),) * 2)
+    else:
+        beside = Span(low, high, _of_the_other(comparison, len(of_a), len(of_b)))
+    return Range(base, new, beside, _own_wall(of_b, max(assumed_us, floor_us)))
+
+
+def _typical(side: Side, processes: tuple[Interval, ...]) -> float:
+    """The side's median call; of several processes the mean (of logarithms) of their medians."""
+    if len(processes) == 1 and side.wall_us is not None:
+        return side.wall_us
+    return math.exp(math.fsum(each.middle for each in processes) / len(processes))
+
+
+def _own_wall(processes: tuple[Interval, ...], assumed_us: float) -> Span:
+    if len(processes) == 1:
+        (one,) = processes
+        return Span(math.exp(one.low), math.exp(one.high), ASSUMED).widened(assumed_us, assumed_us)
+    interval = interval_of_processes(processes)
+    return Span(math.exp(interval.low), math.exp(interval.high))
+
+
+def _of_the_other(comparison: Comparison, a: int, b: int) -> str | None:
+    if min(a, b) > 1:
+        return None
+    labels = comparison.a.label, comparison.b.label
+    return OF_THE_OTHER.format(*(labels if a == 1 else labels[::-1]))
 
 
 def _together(comparison: Comparison) -> bool:
     """Whether both sides ran in the same process: two forms of one run did."""
-    one, other = (side.path.rpartition("/")[0] for side in (comparison.a, comparison.b))
-    return one == other and comparison.a.form is not None and comparison.b.form is not None
+    return comparison.verdict.basis in ("rounds", "processes")
 
 
 def _busy(comparison: Comparison) -> Range:
     a, b = comparison.a, comparison.b
     if a.busy_us is None or b.busy_us is None:
         return NOT_MEASURED
-    margin = _busy_margin(a) + _busy_margin(b)
-    return Range(a.busy_us, b.busy_us, b.busy_us - margin, b.busy_us + margin)
+    one, other = _busy_margin(a), _busy_margin(b)
+    span = Span(b.busy_us, b.busy_us)
+    return Range(a.busy_us, b.busy_us, span.widened(one + other, one + other), span.widened(other, other))
 
 
 def _busy_margin(side: Side) -> float:
     """By how much GPU time differs from recording to recording: as two of this side's do, else as it was seen to."""
-    differs = side.busy_differs_us
-    return differs if differs is not None else BUSY_MOVES * (side.busy_us or 0.0)
+    busy_us, differs = side.busy_us or 0.0, side.busy_differs_us
+    return BUSY_MOVES * busy_us if differs is None else max(differs, LEAST_BUSY_MARGIN * busy_us)
 
 
 def _idle(comparison: Comparison) -> Range:
-    a_us, b_us = comparison.a.unprofiled_idle_us, comparison.b.unprofiled_idle_us
+    a, b = comparison.a, comparison.b
     wall = _wall(comparison)
-    if a_us is None or b_us is None or wall.low is None or wall.high is None or wall.new is None:
-        return Range(a_us, b_us, None, None)
-    margin = _busy_margin(comparison.a) + _busy_margin(comparison.b)
-    below, above = wall.new - wall.low + margin, wall.high - wall.new + margin
-    return Range(a_us, b_us, max(b_us - below, 0.0), b_us + above)
+    if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None or wall.new is None:
+        return NOT_MEASURED
+    one, other = _busy_margin(a), _busy_margin(b)
+
+    def around(span: Span | None, margin: float) -> Span | None:
+        if span is None or wall.new is None or b.unprofiled_idle_us is None:
+            return None
+        idle_us = Span(b.unprofiled_idle_us, b.unprofiled_idle_us, span.assumed)
+        return idle_us.widened(wall.new - span.low + margin, span.high - wall.new + margin)
+
+    beside, own = around(wall.beside, one + other), around(wall.own, other)
+    return Range(a.unprofiled_idle_us, b.unprofiled_idle_us, beside, own, wall.unknown)
 
 
 def _exact(of: Callable[[Side], float | None]) -> Callable[[Comparison], Range]:
@@ -190,7 +254,7 @@ def _exact(of: Callable[[Side], float | None]) -> Callable[[Comparison], Range]:
     def measure(comparison: Comparison) -> Range:
         base, new = of(comparison.a), of(comparison.b)
         # A limit of the new side's own figure needs no base: eager code compiles nothing.
-        return NOT_MEASURED if new is None else Range(base, new, new, new)
+        return NOT_MEASURED if new is None else Range(base, new, Span(new, new), Span(new, new))
 
     return measure
 
@@ -200,7 +264,7 @@ def _memory(side: Side) -> float | None:
 
 
 def _recompiles(side: Side) -> float | None:
-    return side.form.compilation.during_timing if side.form and side.form.compilation else None
+    return compilations_while_timed(side) if side.form and side.form.compilation else None
 
 
 def _breaks(side: Side) -> float | None:
@@ -212,7 +276,7 @@ def _groups_lost(comparison: Comparison) -> Range:
     if not comparison.groups:
         return NOT_MEASURED
     lost = math.fsum(group.repeats for group in comparison.groups if group.kind == "defused")
-    return Range(0.0, lost, lost, lost)
+    return Range(0.0, lost, Span(lost, lost), Span(lost, lost))
 
 
 RANGES: dict[Metric, Callable[[Comparison], Range]] = {

@@ -43,10 +43,12 @@ def _held_back(state: GpuState | None) -> Iterator[str]:
     for limit, us in (state.slowed_us or {}).items():
         if timed_us and us > SLOWED_SHARE * timed_us:
             yield f"by its {limit} limit for {min(us / timed_us, 1):.0%} of the time".replace("%", " %")
-    if state.slowed_us is not None and any(us for us in state.slowed_us.values()):
-        return
+    # What a counter tells exactly, samples need not tell again.
+    counted = {word for limit, us in (state.slowed_us or {}).items() if us for word in (limit, f"{limit} limit")}
     during = state.during()
     for reason in dict.fromkeys(reason for sample in during for reason in sample.slowed_by or ()):
+        if reason.partition(" (")[0] in counted:
+            continue
         number = sum(reason in (sample.slowed_by or ()) for sample in during)
         if number > SLOWED_SAMPLES * len(during):
             yield f"{reason}, in {number} of {len(during)} samples between calls"

@@ -28,13 +28,14 @@ def find_restlessness(*sides: Side) -> tuple[str, ...]:
 def unshared_change(a_us: Times, b_us: Times) -> float:
     """By which share the ratio of the two forms itself changed within the timing, 0 where it did not clearly.
 
-    Forms that drift or switch speeds together leave their ratio in peace. Where the ratio moves, or a form has two
-    speeds that the ratio is not spared, a difference as small as that may be of when it was measured.
+    Forms that drift or switch speeds together leave their ratio in peace. Where the ratio moves, or a form keeps two
+    speeds for several calls each that the ratio is not spared, a difference as small as that may be of when it was
+    measured. Speeds that change from call to call are noise, which the interval knows.
     """
     ratios = np.asarray(a_us / b_us)
     drift, speeds = find_drift(ratios), [find_two_speeds(ratios)]
     speeds += [find_two_speeds(us) for us in (a_us, b_us) if _range(ratios) > SHARED * _range(us)]
-    swaying = (each for each in speeds if each and SWAYS <= each.slow_share <= 1 - SWAYS)
+    swaying = (each for each in speeds if each and each.lasting and SWAYS <= each.slow_share <= 1 - SWAYS)
     apart = [each.slow_us / each.fast_us - 1 for each in swaying]
     return max((abs(drift or 0.0), *(each for each in apart if each < MOST_APART)))
 
@@ -59,6 +60,7 @@ def _of(side: Side) -> Iterator[str]:
     if speeds is not None:
         yield (
             f"{side.label} ran at two speeds: {1 - speeds.slow_share:.0%} of the calls took about "
-            f"{speeds.fast_us / 1e3:.3f} ms, the others {speeds.slow_us / 1e3:.3f} ms. Clocks that switch or other "
-            "work on this machine do that."
+            f"{speeds.fast_us / 1e3:.3f} ms, the others {speeds.slow_us / 1e3:.3f} ms"
+            f"{'' if speeds.lasting else ', changing from call to call'}. Clocks that switch or other work on this "
+            "machine do that."
         )

@@ -10,23 +10,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.comparison.compiling_calls import without_compiling
+from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart
+from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
 from tracekit.comparison.steadiness import find_restlessness, unshared_change
 from tracekit.model.comparison import Side, Verdict, VerdictBasis
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall
 from tracekit.statistics.blocks import block_length
 from tracekit.statistics.interval import (
-    RESAMPLES,
-    SEED,
     Interval,
     interval_of_processes,
     median_interval,
     resampled_medians,
 )
 
-#: Fewer calls than this say nothing about spread.
-FEWEST_CALLS = 5
 #: A smaller change than this is not called one, however sure it is: another start of the program differs by as much.
 LEAST_IN_ONE_PROCESS = 0.02
 #: The same where that was measured in several processes.
@@ -71,7 +68,7 @@ def judge(a: Side, b: Side, order: tuple[FormName, ...]) -> tuple[Verdict, tuple
     own = without_compiling(a, b, np.asarray(a.form.wall_us), np.asarray(b.form.wall_us))
     recompiled = _recompiled(a, b)
     if not order:
-        verdict, warnings = _judge_apart(a.form, b.form, ends)
+        verdict, warnings = judge_apart(a, b, ends)
         return verdict, (*warnings, *recompiled)
     every = _every_process(a.form, b.form, own)
     warnings = _uneven(a.form, b.form)
@@ -108,19 +105,6 @@ def _judge_together(every: tuple[Pairs, ...], ends: tuple[float, float], *, with
     )
 
 
-def _judge_apart(a: FormResult, b: FormResult, ends: tuple[float, float]) -> tuple[Verdict, tuple[str, ...]]:
-    """Sides of different runs: a ratio with an interval that holds if nothing else changed, and no verdict."""
-    warnings = ("The sides were not timed in alternation: drift of the machine between them counts as a difference.",)
-    a_us, b_us, fewest = np.asarray(a.wall_us), np.asarray(b.wall_us), min(len(a.wall_us), len(b.wall_us))
-    if fewest < FEWEST_CALLS:
-        few = f"Only {fewest} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
-        return Verdict("inconclusive", ends[0] / ends[1], None, None, *ends, n=fewest, basis="apart"), (*warnings, few)
-    noise = max(_halves_floor(a_us), _halves_floor(b_us))
-    ci95 = unpaired_interval(a_us, b_us)
-    verdict = Verdict("inconclusive", ends[0] / ends[1], ci95, noise, *ends, n=fewest, processes=1, basis="apart")
-    return verdict, warnings
-
-
 def _every_process(a: FormResult, b: FormResult, times: tuple[Times, Times]) -> tuple[Pairs, ...]:
     """The run's own process, whose calls that count are `times`, and those that repeated it and made enough calls."""
     rounds = min(len(times[0]), len(times[1]))
@@ -150,13 +134,8 @@ def _recompiled(a: Side, b: Side) -> tuple[str, ...]:
     return tuple(
         f"{side.label}: {count} compilation{'s' if count > 1 else ''} ran inside timed calls: the verdict is withheld."
         for side in (a, b)
-        if side.form and (count := _compilations(side.form))
+        if (count := compilations_while_timed(side))
     )
-
-
-def _compilations(form: FormResult) -> int:
-    own = form.compilation.during_timing if form.compilation else 0
-    return own + sum(each.during_timing for each in (form.timing.processes if form.timing else ()))
 
 
 def _of_processes(verdict: Verdict) -> tuple[str, ...]:
@@ -182,14 +161,6 @@ def _decide(interval: Interval, least: float) -> Result:
     return "inconclusive"
 
 
-def unpaired_interval(a_us: Times, b_us: Times) -> tuple[float, float]:
-    """The 95 % interval of median(a) / median(b), each side resampled by itself."""
-    random = np.random.default_rng(SEED)
-    medians = [np.median(us[random.integers(0, len(us), (RESAMPLES, len(us)))], axis=1) for us in (a_us, b_us)]
-    low, high = np.percentile(medians[0] / medians[1], (2.5, 97.5))
-    return float(low), float(high)
-
-
 def find_noise_floor(every: Sequence[Pairs]) -> float:
     """How far a form seems to differ from itself: 0.01 is 1 %. Of several processes the largest floor.
 
@@ -204,7 +175,7 @@ def find_noise_floor(every: Sequence[Pairs]) -> float:
 def _floor(pairs: Pairs) -> float:
     controls = _control_ratios(pairs)
     if len(controls) < FEWEST_CALLS:
-        return max(_halves_floor(pairs.a_us), _halves_floor(pairs.b_us))
+        return max(halves_floor(pairs.a_us), halves_floor(pairs.b_us))
     medians = resampled_medians(controls, block_length(controls))
     return float(np.percentile(np.expm1(np.abs(medians)), 95))
 
@@ -218,11 +189,3 @@ def _control_ratios(pairs: Pairs) -> Times:
         if control.round < len(wall_us)
     ]
     return np.array([ratio for _, ratio in sorted(both)])
-
-
-def _halves_floor(wall_us: Times) -> float:
-    pairs = len(wall_us) // 2
-    odd, even = wall_us[: 2 * pairs : 2], wall_us[1 : 2 * pairs : 2]
-    picks = np.random.default_rng(SEED).integers(0, pairs, (RESAMPLES, pairs))
-    ratios = np.median(odd[picks], axis=1) / np.median(even[picks], axis=1)
-    return float(np.percentile(np.abs(ratios - 1), 95))

@@ -10,9 +10,10 @@ class VerifiedAdvice:
     """What came of following a finding's advice (`code`) in a fresh process, beside what was predicted.
 
     `predicted_us` is the compiled call less the finding's saving. `measured_us` is the compiled call as advised, timed
-    in alternation with the eager form: `speedup` over that eager form, with its 95 % interval. `eager_us` is that eager
-    form's call, which tells how alike the two processes were. `compile_seconds` is what the warm-up calls that compiled
-    took.
+    in alternation with the eager form: `speedup` over that eager form, with its 95 % interval (None of fewer than five
+    rounds). `eager_us` is that eager form's call, which tells how alike the two processes were. `compile_seconds` is
+    what the warm-up calls that compiled took. `during_timing` is how much was compiled inside the timed calls, whose
+    times are then not of compiled code alone.
     """
 
     code: str
@@ -21,6 +22,7 @@ class VerifiedAdvice:
     measured_us: float
     eager_us: float
     speedup: float
-    ci95: tuple[float, float]
+    ci95: tuple[float, float] | None
     rounds: int
     compile_seconds: float | None
+    during_timing: int = 0

@@ -378,6 +378,7 @@ class Finding:
     estimate; None where nobody can say. `advice` is the command to try or the line to change. `changes` are the options
     of `tracekit profile` that the advice changes (`mode` to its new value), empty where it is no other run. `places`
     is where the recording shows it, the longest first. `verified` is what came of the advice, where it was tried.
+    `start_saving_us` is what it would save once a process, of starting up; None where that was not measured.
     """
 
     code: str
@@ -389,6 +390,7 @@ class Finding:
     changes: dict[str, str] = field(default_factory=dict)
     places: tuple[TracePlace, ...] = ()
     verified: VerifiedAdvice | None = None
+    start_saving_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

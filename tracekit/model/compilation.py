@@ -158,6 +158,7 @@ class Diagnostics:
 
     @property
     def limit_reached(self) -> bool:
+        """Whether torch gave a function up because it was compiled too often."""
         return any(each.kind == "recompile_limit" for each in self.fallbacks)
 
     def timed_calls(self) -> tuple[CompilingCall, ...]:

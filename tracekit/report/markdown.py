@@ -120,6 +120,7 @@ def markdown_table(table: Table) -> str:
 
 def _finding(finding: Finding) -> str:
     saving = f" Saving: up to {duration(finding.saving_us)}." if finding.saving_us is not None else ""
+    saving += f" Saving: {duration(finding.start_saving_us)} a start." if finding.start_saving_us is not None else ""
     advice = f" Try: {_code(finding.advice)}" if finding.advice else ""
     text = f"{finding.severity}: {finding.title}"
     notes = "".join(f" {escaped(note)}" for note in finding_notes(finding))

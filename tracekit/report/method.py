@@ -33,8 +33,9 @@ SEVERAL_PROCESSES = (
 )
 
 SPEED_UP_APART = (
-    "The ratio of the two medians, with its 95 % bootstrap interval (2,000 resamples), each side by itself. It holds "
-    "if the machine was the same for both."
+    "The ratio of the two medians, with its 95 % interval: both sides' own, by block bootstrap (2,000 resamples), "
+    "taken together; of runs in several processes Welch's t over their medians. It holds if the machine was the same "
+    "for both."
 )
 
 BUSY = (

@@ -276,6 +276,7 @@ def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:
     saving = f" (up to {duration(finding.saving_us)})" if finding.saving_us is not None else ""
+    saving += f" ({duration(finding.start_saving_us)} a start)" if finding.start_saving_us is not None else ""
     yield Text()
     yield Text.assemble((f"{finding.severity}: ", SEVERITY_STYLES[finding.severity]), printable(finding.title) + saving)
     yield Text("  " + printable(finding.evidence))

@@ -167,11 +167,19 @@ STOPPED = {
 def _what_was_timed(comparison: Comparison) -> str:
     verdict = comparison.verdict
     if verdict.basis not in ("rounds", "processes"):
+        numbers = [_processes(side) for side in (comparison.a, comparison.b)]
+        if max(numbers) > 1:
+            return f"the speed-up is of {numbers[0]} and {numbers[1]} processes, whose median calls were averaged"
         return f"medians of {_calls(comparison.a)} and {_calls(comparison.b)} unprofiled calls"
     rounds = f"{count(verdict.n)} rounds, an unprofiled call of each form"
     if verdict.basis == "processes":
         return f"{rounds}, in {count(verdict.processes)} processes"
     return rounds + STOPPED.get(verdict.stopped or "", "")
+
+
+def _processes(side: Side) -> int:
+    timing = side.form.timing if side.form else None
+    return 1 + len(timing.processes if timing else ())
 
 
 def _calls(side: Side) -> str:

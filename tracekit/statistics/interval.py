@@ -71,3 +71,37 @@ def interval_of_processes(within: tuple[Interval, ...]) -> Interval:
     half = max(t_quantile(len(middles) - 1) * error, min(each.half_width for each in within))
     middle = float(middles.mean())
     return Interval(middle, middle - half, middle + half, max(each.block for each in within))
+
+
+def interval_of_difference(a: tuple[Interval, ...], b: tuple[Interval, ...]) -> Interval:
+    """The 95 % interval of a - b, of processes that were started apart: one interval for each process of either.
+
+    One of each: both intervals together (MOVER, Zou and Donner, 2008), which know nothing of other processes. Several
+    of each: Welch's t over the processes' medians. Where one has a single process, the spread of the other's is taken
+    for its own. Never shorter than the shortest of single processes together.
+    """
+    shortest = tuple(min(each, key=lambda one: one.half_width) for each in (a, b))
+    within = _of_two(*shortest)
+    if len(a) == len(b) == 1:
+        return within
+    error, freedom = _error(np.array([each.middle for each in a]), np.array([each.middle for each in b]))
+    half = max(t_quantile(freedom) * error, within.half_width)
+    middle = float(np.mean([each.middle for each in a]) - np.mean([each.middle for each in b]))
+    return Interval(middle, middle - half, middle + half, within.block)
+
+
+def _of_two(a: Interval, b: Interval) -> Interval:
+    middle = a.middle - b.middle
+    below, above = math.hypot(a.middle - a.low, b.high - b.middle), math.hypot(a.high - a.middle, b.middle - b.low)
+    return Interval(middle, middle - below, middle + above, max(a.block, b.block))
+
+
+def _error(a: Values, b: Values) -> tuple[float, float]:
+    """The standard error of the difference of two means, and its degrees of freedom (Welch, 1947)."""
+    alone = min(len(a), len(b)) == 1
+    several = a if len(a) > 1 else b
+    parts = [(several if alone else each).var(ddof=1) / len(each) for each in (a, b)]
+    error = math.sqrt(sum(parts))
+    if alone or not error:
+        return error, float(len(several) - 1)
+    return error, error**4 / sum(part**2 / (len(each) - 1) for part, each in zip(parts, (a, b), strict=True))

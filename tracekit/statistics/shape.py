@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracekit.statistics.blocks import Values
 
@@ -19,17 +20,21 @@ LEAST_SHARE = 0.1
 CLEARLY_APART = 4.5
 #: A drift is larger than so many standard errors of the two levels' difference.
 CLEARLY_MOVED = 4.0
+#: Speeds last if the calls change between them less than this part as often as calls that remember nothing would.
+SELDOM = 0.5
 #: From the median absolute deviation to the standard deviation of a normal distribution.
 NORMAL_MAD = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
 class TwoSpeeds:
-    """Two speeds of one form: the medians of the fast and of the slow calls, and the share of the slow ones, 0 to 1."""
+    """Two speeds of one form: the medians of the fast and of the slow calls, and the share of the slow ones, 0 to 1.
+    `lasting` is whether each was kept for several calls; those that change from call to call average out."""
 
     fast_us: float
     slow_us: float
     slow_share: float
+    lasting: bool
 
 
 def find_drift(wall_us: Values) -> float | None:
@@ -63,7 +68,14 @@ def find_two_speeds(wall_us: Values) -> TwoSpeeds | None:
         return None
     if math.sqrt(2) * apart < CLEARLY_APART * spread:
         return None
-    return TwoSpeeds(math.exp(float(np.median(fast))), math.exp(float(np.median(slow))), len(slow) / len(logs))
+    fast_us, slow_us = math.exp(float(np.median(fast))), math.exp(float(np.median(slow)))
+    return TwoSpeeds(fast_us, slow_us, len(slow) / len(logs), _lasts(wall_us > math.sqrt(fast_us * slow_us)))
+
+
+def _lasts(slow: NDArray[np.bool_]) -> bool:
+    """Calls that remember nothing are another than the one before in 2 p (1 - p) of all cases."""
+    share = float(slow.mean())
+    return float((slow[1:] != slow[:-1]).mean()) < SELDOM * 2 * share * (1 - share)
 
 
 def _without_outliers(ordered: Values) -> Values:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tracekit.comparison import compare
 from tracekit.comparison.advice import judge_advice, top_advice
+from tracekit.errors import TracekitError
 from tracekit.model.child import ChildJob
 from tracekit.model.comparison import Comparison
 from tracekit.model.progress import Progress
@@ -20,12 +21,15 @@ from tracekit.walks.timing import TimingPlan, stopping_rule
 
 #: What a run notes that was to verify its advice, and had none.
 NO_ADVICE = "There was no advice to verify: no finding names another run to try."
+#: How the note begins that says why the advice could not be followed.
+FAILED_ADVICE = "The advice was tried and failed:"
 #: Added to the seed for the order of the calls, so that it is drawn anew.
 ORDER = 1000
 
 
 def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
-    """The run with what came of its most promising advice, in a fresh process; with a note where there is none."""
+    """The run with what came of its most promising advice, in a fresh process; with a note where there is none, or it
+    could not be followed: that is an answer too, and nothing measured is lost for it."""
     comparison = _compared(draft, run)
     finding = top_advice(comparison)
     if finding is None:
@@ -35,12 +39,22 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     job = ChildJob(
         advised, run.settings.size, run.settings.device, ("eager", "compiled"), rule, run.settings.seed + ORDER
     )
-    found = run_child(job, draft, progress, f"following the advice: {_words(finding.changes)}")
+    try:
+        found = run_child(job, draft, progress, f"following the advice: {_words(finding.changes)}")
+    except TracekitError as error:
+        return replace(run, notes=(*run.notes, f"{FAILED_ADVICE} {error}."))
     eager, compiled = found.forms
     if eager.times is None or compiled.times is None:
         raise AssertionError("a job with a rule times its forms")
     seconds = compiled.compilation.seconds if compiled.compilation else None
-    verified = judge_advice(comparison, finding, eager.times.wall_us, compiled.times.wall_us, seconds)
+    verified = judge_advice(
+        comparison,
+        finding,
+        eager.times.wall_us,
+        compiled.times.wall_us,
+        seconds,
+        eager.times.during_timing + compiled.times.during_timing,
+    )
     return replace(run, verified=verified)
 
 

@@ -4,16 +4,20 @@ import math
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.cold_start import find_cold_start
 from tracekit.model.comparison import Comparison
 from tracekit.model.startup import BreakEven
+from tracekit.report.markdown import comparison_markdown
+from tracekit.report.page import comparison_page
+from tracekit.report.terminal import comparison_summary
 
 from ...sides import STEADY, make_pair, make_settings, scaled
 
 COLD = BreakEven("compiled_no_cache", "fresh_process", 6e7, 6e7, 1e6, 5000.0, (4500.0, 6000.0))
-WARM = BreakEven("compiled_warm_cache", "fresh_process", 2e7, 2e7, 1e6, 1500.0, (1400.0, 1700.0))
+WARM = BreakEven("compiled_warm_cache", "fresh_process", 2e7, 2e7, 1e6, 1500.0, (1400.0, 1700.0), 3, 3)
 
 
 def started(*starts: BreakEven, scope: str = "transformer") -> Comparison:
@@ -28,7 +32,9 @@ def test_a_dear_start_is_told_with_the_calls_it_takes_and_what_a_cache_makes_of_
     assert finding.title == "Compiling pays after 5,000 calls"
     assert "takes 60.0 s more than steady calls, and each call saves 200.0 µs." in finding.evidence
     assert "With a warm cache it takes 20.0 s and pays after 1,500." in finding.evidence
-    assert finding.saving_us is None
+    assert finding.saving_us is None, "it is no saving of a call"
+    assert finding.start_saving_us == pytest.approx(4e7)
+    assert "--startup" not in finding.evidence
     assert finding.advice is not None
     assert "--scope regional" in finding.advice
 
@@ -37,6 +43,18 @@ def test_what_is_compiled_by_block_has_no_smaller_scope():
     finding = find_cold_start(started(COLD, scope="regional"))
     assert finding is not None
     assert finding.advice is None
+    assert "one block of many" not in finding.evidence
+
+
+def test_every_workload_that_can_be_compiled_by_block_is_told_so():
+    comparison = started(COLD)
+    side = replace(comparison.b, settings=make_settings(workload="causal-lm", scope="model"))
+    finding = find_cold_start(replace(comparison, b=side))
+    assert finding is not None and finding.advice is not None
+    assert "--scope regional" in finding.advice and "one block of many" in finding.evidence
+    bert = replace(comparison.b, settings=make_settings(workload="bert", scope="model"))
+    finding = find_cold_start(replace(comparison, b=bert))
+    assert finding is not None and finding.advice is None
 
 
 @pytest.mark.parametrize(
@@ -54,3 +72,46 @@ def test_a_start_that_pays_soon_or_is_short_or_never_pays_is_not_told(start: Bre
 
 def test_a_warm_cache_is_no_cold_start():
     assert find_cold_start(started(replace(WARM, calls=5000.0, startup_us=6e7))) is None
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        (COLD,),
+        (replace(COLD, source="warm_up"), WARM),
+        (COLD, replace(WARM, cache_hits=0)),
+        (replace(COLD, kind=None),),
+    ],
+)
+def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured(starts: tuple[BreakEven, ...]):
+    finding = find_cold_start(started(*starts))
+    assert finding is not None
+    assert finding.start_saving_us is None
+    assert "What a warm cache saves was not measured: --startup does." in finding.evidence
+
+
+def test_a_warm_cache_that_is_no_faster_saves_nothing():
+    finding = find_cold_start(started(COLD, replace(WARM, startup_us=7e7)))
+    assert finding is not None
+    assert finding.start_saving_us == 0
+
+
+def test_a_saving_of_a_start_is_told_as_one():
+    finding = find_cold_start(started(COLD, WARM))
+    assert finding is not None
+    comparison = replace(started(), findings=(finding,))
+    assert "Saving: 40.0 s a start." in comparison_markdown(comparison, None, "tracekit compare")
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(comparison_summary(comparison, ()))
+    assert "Compiling pays after 5,000 calls (40.0 s a start)" in captured.get()
+    assert "A warm cache saved 40.0 s of a start." in comparison_page(comparison, None, "tracekit compare")
+
+
+def test_each_call_saves_what_the_ratio_within_rounds_says():
+    """Medians of a form that switches between two speeds need not differ by the same."""
+    comparison = started(COLD, WARM)
+    odd = replace(comparison, verdict=replace(comparison.verdict, b_wall_us=1100.0))
+    finding = find_cold_start(odd)
+    assert finding is not None
+    assert "each call saves 200.0 µs" in finding.evidence

@@ -45,3 +45,13 @@ def test_pinned_copies_are_not_told():
 
 def test_waits_that_are_no_copies_are_told_by_another_finding():
     assert found(with_syncs(compiled(), replace(COPY, call="cudaStreamSynchronize"))) is None
+
+
+def test_values_that_are_read_back_are_not_mended_by_pinning():
+    back = {**NO_COPIES, "Memcpy DtoH (Device -> Pageable)": ("memcpy", 2, 6.0)}
+    finding = found(with_syncs(compiled(back), COPY))
+    assert finding is not None and finding.advice is not None
+    assert "pin_memory" not in finding.advice and "keep the value on the GPU" in finding.advice
+    both = found(with_syncs(compiled({**COMPILED, **back}), COPY))
+    assert both is not None and both.advice is not None
+    assert "pin_memory" in both.advice

@@ -13,9 +13,10 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
     verdict, form = comparison.verdict, comparison.b.form
     if verdict.result != "slower" or not (form and form.name == "compiled"):
         return None
-    if verdict.a_wall_us is None or verdict.b_wall_us is None:
-        raise AssertionError("a verdict of slower comes with both walls")
-    saving_us = verdict.b_wall_us - verdict.a_wall_us
+    if verdict.a_wall_us is None or verdict.b_wall_us is None or verdict.speedup is None:
+        raise AssertionError("a verdict of slower comes with both walls and their ratio")
+    # By the ratio within rounds, on which the verdict stands: the medians need not differ by the same.
+    saving_us = verdict.b_wall_us * (1 - verdict.speedup)
     return Finding(
         code="compile_slower",
         severity="warning",

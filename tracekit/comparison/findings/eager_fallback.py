@@ -48,5 +48,6 @@ def _advice(side: Side, *, limited: bool) -> str | None:
     """Sizes that change are compiled once with --dynamic; for the rest an error says where it happens."""
     if side.settings is None:
         return None
-    more = "--dynamic" if limited and not side.settings.dynamic else "--fullgraph"
-    return profile_command(side.settings, more=(more,))
+    if limited and not side.settings.dynamic:
+        return profile_command(side.settings, {"dynamic": "True"})
+    return profile_command(side.settings, more=("--fullgraph",))

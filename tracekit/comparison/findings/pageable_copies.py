@@ -13,10 +13,15 @@ from tracekit.numbers import count, duration, percent
 #: Less than this share of the call is not worth a line.
 WORTH_SAYING = 0.02
 
+TO_THE_GPU = "tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU"
+#: A value that the host reads is waited for whatever memory it goes to.
+TO_THE_HOST = "keep the value on the GPU, or copy it once after the call: the host waits for what it reads"
+
 
 def find_pageable_copies(comparison: Comparison) -> Finding | None:
     """Found when idle time behind copies that held the host is over 2 % of B's call, and pageable memory was copied.
-    The saving is that idle time: a copy from pinned memory lets the host go on."""
+    The saving is that idle time: a copy from pinned memory lets the host go on. Where all of them are read back to the
+    host, pinning does not help, and other advice is given."""
     side = comparison.b
     copies, call_us = _pageable(side), side.wall_us or side.span_us
     syncs = [sync for sync in exposing(side) if "memcpy" in sync.call.lower()]
@@ -34,7 +39,7 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
             f"{percent(lost_us / call_us, 0)} of the call."
         ),
         saving_us=lost_us,
-        advice="tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU",
+        advice=TO_THE_HOST if all("dtoh" in copy.name.lower() for copy in copies) else TO_THE_GPU,
         places=gaps_behind(side, {sync.call for sync in syncs}),
     )
 

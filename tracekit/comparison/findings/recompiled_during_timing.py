@@ -65,9 +65,9 @@ def _mend(side: Side) -> str:
 def _advice(side: Side, *, told: bool) -> str | None:
     if side.settings is None:
         return None
-    command = profile_command(side.settings, {"mode": side.settings.mode})
+    command = profile_command(side.settings)
     if not told:
         return f"TORCH_LOGS=recompiles {command}"
     if side.diagnostics and side.diagnostics.warmed_up_at:
         return command
-    return command if side.settings.dynamic else f"{command} --dynamic"
+    return profile_command(side.settings, {"dynamic": "True"})

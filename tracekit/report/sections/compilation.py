@@ -57,6 +57,8 @@ def _run_rows(side: Side) -> Iterator[Row]:
 def _diagnosed_rows(found: Diagnostics) -> Iterator[Row]:
     yield "Compiled again, a check had failed", count(len(found.recompiles))
     yield "Parts that run eager", count(len(found.fallbacks))
+    if found.limit_reached:
+        yield "Recompile limit", "reached: torch compiles the function no more"
     guards = [frame.guards for frame in found.frames if frame.guards is not None]
     if guards:
         yield "Checks that guard compiled code", count(sum(guards))

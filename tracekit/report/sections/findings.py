@@ -25,11 +25,18 @@ def _tried(finding: Finding) -> tuple[str, ...]:
     tried = finding.verified
     if tried is None:
         return ()
-    low, high = tried.ci95
+    interval = (
+        f"95 % interval {tried.ci95[0]:.3f} to {tried.ci95[1]:.3f}, " if tried.ci95 else "too few for an interval: "
+    )
+    compiled = (
+        f" {tried.during_timing} compilations ran inside the timed calls: these times are not of compiled code alone."
+        if tried.during_timing
+        else ""
+    )
     compiling = f"; compiling took {duration(tried.compile_seconds * 1e6)}" if tried.compile_seconds else ""
     told = (
         f"Tried in a fresh process: {duration(tried.measured_us)} a call where {duration(tried.predicted_us)} was"
-        f" predicted at best, {times(tried.speedup)} as fast as eager (95 % interval {low:.3f} to {high:.3f},"
-        f" {tried.rounds:,} rounds; eager took {duration(tried.eager_us)}){compiling}."
+        f" predicted at best, {times(tried.speedup)} as fast as eager ({interval}"
+        f"{tried.rounds:,} rounds; eager took {duration(tried.eager_us)}){compiling}.{compiled}"
     )
     return (told,)

@@ -50,7 +50,7 @@ def certainty_table(comparison: Comparison) -> Table | None:
         ("Speed-up", times(verdict.speedup)),
         ("95 % interval", f"{verdict.ci95[0]:.4f} to {verdict.ci95[1]:.4f} (±{percent(half, 2)})"),
         ("Rounds" if verdict.basis != "apart" else "Calls of the side with fewer", count(verdict.n)),
-        ("Processes", count(verdict.processes)),
+        ("Processes" if verdict.basis != "apart" else "Processes of the side with fewer", count(verdict.processes)),
         ("Neighbouring rounds resampled together", count(verdict.block)),
         ("Noise floor", percent(verdict.noise_floor, 2)),
         ("Smallest change that counts besides", percent(verdict.least_change, 2)),

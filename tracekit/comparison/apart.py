@@ -1,0 +1,72 @@
+"""What is the ratio of sides that were timed in different runs? Each run's calls, and its processes, by themselves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tracekit.comparison.compiling_calls import calls_that_count
+from tracekit.model.comparison import Side, Verdict
+from tracekit.statistics.blocks import Values
+from tracekit.statistics.interval import FEWEST, RESAMPLES, SEED, Interval, interval_of_difference, median_interval
+
+#: Fewer calls than this say nothing about spread.
+FEWEST_CALLS = FEWEST
+
+NOT_TOGETHER = "The sides were not timed in alternation: drift of the machine between them counts as a difference."
+
+
+def judge_apart(a: Side, b: Side, ends: tuple[float, float]) -> tuple[Verdict, tuple[str, ...]]:
+    """A ratio with an interval that holds if nothing else changed, and no verdict; `ends` are the sides' medians.
+
+    Where a run was timed in several processes, it is the ratio of the means (of logarithms) of their medians, with an
+    interval that knows how they differ. Calls that compiled are left out.
+    """
+    calls = tuple(calls_that_count(side) for side in (a, b))
+    fewest = min(map(len, calls))
+    if fewest < FEWEST_CALLS:
+        few = f"Only {fewest} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
+        return Verdict("inconclusive", ends[0] / ends[1], None, None, *ends, n=fewest, basis="apart"), (
+            NOT_TOGETHER,
+            few,
+        )
+    of_a, of_b = process_medians(a), process_medians(b)
+    interval = interval_of_difference(of_a, of_b)
+    verdict = Verdict(
+        "inconclusive",
+        math.exp(interval.middle),
+        (math.exp(interval.low), math.exp(interval.high)),
+        max(map(halves_floor, calls)),
+        *ends,
+        n=min(_calls(side) for side in (a, b)),
+        processes=min(len(of_a), len(of_b)),
+        basis="apart",
+        block=interval.block,
+    )
+    return verdict, (NOT_TOGETHER,)
+
+
+def process_medians(side: Side) -> tuple[Interval, ...]:
+    """The median call of each process in which the side's form was timed, the run's own first, as logarithms of
+    microseconds. Processes of fewer than five calls are left out; empty for a side that was not timed."""
+    return tuple(median_interval(np.log(calls)) for calls in _processes(side))
+
+
+def _processes(side: Side) -> tuple[Values, ...]:
+    timing = side.form.timing if side.form else None
+    repeats = (np.asarray(each.wall_us) for each in (timing.processes if timing else ()))
+    return tuple(calls for calls in (calls_that_count(side), *repeats) if len(calls) >= FEWEST_CALLS)
+
+
+def _calls(side: Side) -> int:
+    return sum(map(len, _processes(side)))
+
+
+def halves_floor(wall_us: Values) -> float:
+    """How far a form seems to differ from itself by its odd and even calls: the 95th percentile of |ratio - 1|."""
+    pairs = len(wall_us) // 2
+    odd, even = wall_us[: 2 * pairs : 2], wall_us[1 : 2 * pairs : 2]
+    picks = np.random.default_rng(SEED).integers(0, pairs, (RESAMPLES, pairs))
+    ratios = np.median(odd[picks], axis=1) / np.median(even[picks], axis=1)
+    return float(np.percentile(np.abs(ratios - 1), 95))
