@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
+
+from rich.console import Console
 
 from tracekit.comparison import compare
 from tracekit.comparison.gate import check, parse_conditions
 from tracekit.model.comparison import Comparison
 from tracekit.report.contract import comparison_json
 from tracekit.report.sections.gate import gate_sentences, gate_table
+from tracekit.report.terminal import comparison_summary
 
 from ..sides import COMPILED, STEADY, make_analysis, make_form, make_side, scaled
 
@@ -49,3 +53,12 @@ def test_the_json_holds_the_outcome_and_every_condition():
     assert [each["outcome"] for each in gate["checked"]] == ["fail", "pass"]
     assert gate["checked"][0]["condition"] == {"metric": "wall", "kind": "relative", "limit": 0.03, "text": "wall<=+3%"}
     assert json.loads(comparison_json(replace(gated("wall<=+3%"), gate=None)))["gate"] is None
+
+
+def test_the_terminal_ends_with_the_gate():
+    console = Console(width=100, file=io.StringIO())
+    console.print(comparison_summary(gated("wall<=+3%,kernels<=+0"), ("tracekit open a",)))
+    assert isinstance(console.file, io.StringIO)
+    end = console.file.getvalue().rstrip().rpartition("tracekit open a")[2]
+    assert end.split("\n", 2)[2].startswith("Gate: failed")
+    assert "kernels<=+0: passed." in end

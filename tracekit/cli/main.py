@@ -29,6 +29,7 @@ COMMANDS = {
     "schema": "Print the JSON Schemas of what is written.",
     "workloads": "List the models that can be profiled.",
     "doctor": "Check that this machine can profile.",
+    "completion": "Print the completion script of a shell.",
 }
 
 #: The commands that read traces and run no model, as they stand in sys.argv.

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from tracekit.cli.completion import complete_workload
+
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
@@ -20,7 +22,7 @@ DTYPES = ("bfloat16", "float16", "float32")
     epilog="Example: tracekit profile flux --compiled --mode reduce-overhead",
     context_settings={"max_content_width": 110},
 )
-@click.argument("workload")
+@click.argument("workload", shell_complete=complete_workload)
 @click.option("--compiled", is_flag=True, help="Compile it too, and compare with eager.")
 @click.option("--no-baseline", is_flag=True, help="With --compiled: leave the eager form out.")
 @click.option("--mode", type=click.Choice(MODES), default="default", metavar="MODE", help=", ".join(MODES) + ".")

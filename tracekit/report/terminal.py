@@ -95,7 +95,6 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     pays = break_even_sentence(comparison)
     parts += [Text(pays)] if pays else []
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
-    parts += _gate(comparison)
     parts += [Text(printable(accuracy))] if accuracy else []
     parts += _health([each for each in health if each.severity == "error"])
     parts += [Text(), _rendered(overview_table(comparison))]
@@ -106,6 +105,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [Text(), *_warnings(comparison)] if comparison.warnings else []
     parts += _health([each for each in health if each.severity != "error"])
     parts += [Text(), *_next(next_commands)] if next_commands else []
+    parts += _gate(comparison)
     return Group(*parts)
 
 

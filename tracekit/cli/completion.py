@@ -1,0 +1,32 @@
+"""`tracekit completion`: the script by which a shell completes tracekit's commands, options and workloads."""
+
+from __future__ import annotations
+
+import click
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(epilog="Example: tracekit completion bash >> ~/.bashrc")
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL.
+
+    In ~/.bashrc or ~/.zshrc it may also stand as eval "$(tracekit completion bash)". For fish: tracekit completion fish
+    > ~/.config/fish/completions/tracekit.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from tracekit.cli.main import main
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise AssertionError(f"click completes {shell}")
+    click.echo(found(main, {}, "tracekit", "_TRACEKIT_COMPLETE").source())
+
+
+def complete_workload(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The names of workloads that begin so."""
+    from tracekit.workloads.registry import all_workloads
+
+    return [info.name for info in all_workloads() if info.name.startswith(incomplete)]
