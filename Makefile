@@ -2,6 +2,7 @@
 #   make demo     profile flux eager and compiled, and compare them
 #   make test     the tests
 #   make check    tests, lint, types and import rules
+#   make report-check   sizes and load times of the sample reports
 #   make bench    reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ PYTEST_ARGS ?= -n auto
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
 
-.PHONY: demo test lint types imports check bench clean
+.PHONY: demo test lint types imports check bench report-check clean
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
@@ -37,6 +38,10 @@ check: test lint types imports
 
 bench: .venv/.test $(if $(PEERS),.venv-peers/.made)
 	$(RUN) benchmarks.run $(if $(PEERS),--peers-python $(PEERS)) $(if $(TRACELENS),--tracelens $(TRACELENS)) $(BENCH_ARGS)
+
+# Sizes and load times of the pages under reports/, in headless Chromium.
+report-check: .venv/.test
+	$(RUN) benchmarks.report_check $(PAGES)
 
 # HTA brings JupyterLab along, so it has a place of its own; TraceLens needs the rest.
 .venv-peers/.made:
