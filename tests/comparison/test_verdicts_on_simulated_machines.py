@@ -6,7 +6,17 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.simulated import AFTER_ANOTHER, EAGER_US, MACHINES, RULE, heavy_tails, own_clocks, simulate, steady, two_clocks
+from tests.simulated import (
+    AFTER_ANOTHER,
+    EAGER_US,
+    MACHINES,
+    RULE,
+    heavy_tails,
+    own_clocks,
+    simulate,
+    steady,
+    two_clocks,
+)
 
 from tracekit.model.timing import StoppingRule
 

@@ -153,9 +153,7 @@ def time_forms(
             return
 
 
-def _own_call_before(
-    form: Form, number: int, timings: Timings, measure: Callable[[Form], CallTime]
-) -> CallTime | None:
+def _own_call_before(form: Form, number: int, timings: Timings, measure: Callable[[Form], CallTime]) -> CallTime | None:
     """Makes the untimed call. One that compiles is no preparation: it comes back, to be the timed one itself."""
     call = measure(form)
     if call.compilations:
