@@ -3,7 +3,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tracekit.capture.forms import compiled_form, eager_form
 from tracekit.capture.quiet import output_kept, warnings_collected
@@ -65,9 +69,22 @@ def test_a_file_of_no_chatter_is_not_kept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_warnings_are_kept_once_by_their_first_line() -> None:
-    import warnings
+def test_what_a_model_warns_of_in_every_call_costs_one_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    real = warnings.WarningMessage
 
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append("warning")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(warnings, "WarningMessage", noted)
+    with warnings_collected([]):
+        for _ in range(100):
+            warnings.warn("slow processor", stacklevel=1)
+    assert len(made) == 1
+
+
+def test_warnings_are_kept_once_by_their_first_line() -> None:
     found: list[str] = []
     with warnings_collected(found):
         for _ in range(2):

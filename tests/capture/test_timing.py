@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import contextlib
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from tests.capture.conftest import make_workload
 from tests.simulated import FakeClock, make_forms
 
-from tracekit.capture.forms import compiled_form, eager_form
+from tracekit.capture.forms import Form, compiled_form, eager_form
 from tracekit.capture.timing import CallTime, Timings, time_forms
 from tracekit.capture.warmup import warm_up
 from tracekit.model.progress import Silent
@@ -40,10 +42,11 @@ def test_compiling_inside_a_timed_call_is_counted(workload: BuiltWorkload) -> No
 
 
 def test_an_interrupt_keeps_the_calls_that_were_timed(workload: BuiltWorkload) -> None:
-    calls = iter(range(5))
+    calls = iter(range(6))
 
     def call() -> object:
-        if next(calls) == 3:
+        # The first is not timed.
+        if next(calls) == 4:
             raise KeyboardInterrupt
         return None
 
@@ -69,7 +72,7 @@ def test_calls_that_agree_stop_at_the_fewest_rounds() -> None:
     timings = run(until(budget=0.4), 1000.0)
     assert timings.stopped == "target reached"
     assert len(timings.wall_us["eager"]) == 20
-    assert timings.seconds == pytest.approx(0.05)
+    assert timings.seconds == pytest.approx(0.08), "50 calls that are kept, and 30 before them"
 
 
 def test_calls_that_agree_are_still_made_for_a_tenth_of_the_budget() -> None:
@@ -130,3 +133,79 @@ def test_one_form_alone_has_no_control_and_stops_by_its_own_interval() -> None:
     time_forms(make_forms()[:1], until(), 0, timings, Silent(), timed=clock.timed, clock=clock.seconds)
     assert timings.stopped == "target reached"
     assert timings.controls == {}
+
+
+def test_every_timed_call_follows_a_call_of_its_own_form() -> None:
+    """A call after another form's is another call: here it takes twice as long, and none such is kept."""
+    before: list[str] = []
+
+    def wall_us(name: str) -> float:
+        stranger = not before or before[-1] != name
+        before.append(name)
+        return 2000.0 if stranger else 1000.0
+
+    clock, timings = FakeClock(wall_us), Timings()
+    time_forms(make_forms(), asked(40), 3, timings, Silent(), timed=clock.timed, clock=clock.seconds)
+    assert {us for walls in timings.wall_us.values() for us in walls} == {1000.0}
+    assert {each.wall_us for controls in timings.controls.values() for each in controls} == {1000.0}
+    kept = sum(map(len, timings.wall_us.values())) + sum(map(len, timings.controls.values()))
+    assert kept < len(clock.called) < 2 * kept, "none goes before a call that follows its own form anyway"
+    assert timings.seconds == pytest.approx(clock.seconds()), "what is not kept is on the budget"
+
+
+def test_untimed_calls_are_counted_where_they_were_made() -> None:
+    timings = run(asked(6), 1000.0)
+    for name in ("eager", "compiled"):
+        rounds = [number for number, _ in timings.calls[name]]
+        assert rounds == sorted(rounds)
+        assert set(rounds) == set(range(6))
+        assert len(rounds) > len(timings.wall_us[name]) + len(timings.controls.get(name, ()))
+
+
+def test_both_calls_are_made_while_the_form_is_switched_on_once() -> None:
+    switched: list[str] = []
+
+    @contextlib.contextmanager
+    def ready() -> Iterator[None]:
+        switched.append("on")
+        yield
+        switched.append("off")
+
+    form = Form("eager", "cpu", lambda: switched.append("call"), ready)
+    time_forms((form,), asked(2), 0, Timings(), Silent())
+    assert switched == ["on", "call", "call", "off", "on", "call", "off"]
+
+
+class Compiling:
+    """Calls of which the first of the compiled form take a minute and compile."""
+
+    def __init__(self, number: int) -> None:
+        self.left, self.now = number, 0.0
+        self.made: list[str] = []
+
+    def timed(self, form: Form) -> CallTime:
+        self.made.append(form.name)
+        compiles = form.name == "compiled" and self.left > 0
+        self.left -= compiles
+        seconds = 60.0 if compiles else 0.01
+        self.now += seconds
+        return CallTime(seconds * 1e6, compilations=int(compiles))
+
+
+def test_calls_that_compile_are_kept_and_are_not_on_the_budget() -> None:
+    machine, timings = Compiling(3), Timings()
+    rule = until(budget=5.0)
+    time_forms(make_forms(), rule, 0, timings, Silent(), timed=machine.timed, clock=lambda: machine.now)
+    assert timings.compilations["compiled"] == 3
+    assert sorted(timings.wall_us["compiled"])[-3:] == [60e6] * 3
+    assert timings.stopped == "target reached"
+    assert timings.compiling_seconds == pytest.approx(180)
+    assert timings.seconds - 180 == pytest.approx(0.8, abs=0.2), "23 rounds of four calls"
+    assert len(timings.steady_walls(("eager", "compiled"))[0]) >= 20
+
+
+def test_a_form_that_never_stops_compiling_is_not_timed_for_ever() -> None:
+    machine, timings = Compiling(10_000), Timings()
+    time_forms(make_forms(), until(budget=1.0), 0, timings, Silent(), timed=machine.timed, clock=lambda: machine.now)
+    assert timings.stopped == "budget spent"
+    assert len(timings.wall_us["compiled"]) <= 25

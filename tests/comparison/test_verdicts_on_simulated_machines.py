@@ -6,7 +6,17 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.simulated import MACHINES, RULE, heavy_tails, own_clocks, simulate, steady, two_clocks
+from tests.simulated import (
+    AFTER_ANOTHER,
+    EAGER_US,
+    MACHINES,
+    RULE,
+    heavy_tails,
+    own_clocks,
+    simulate,
+    steady,
+    two_clocks,
+)
 
 from tracekit.model.timing import StoppingRule
 
@@ -60,3 +70,15 @@ def test_several_processes_do_not_claim_what_differs_from_one_to_the_next() -> N
     together = [simulate(steady, 1.0, seed, rule=FIXED, offset=0.03, processes=4)[0].result for seed in range(60)]
     assert sum(each != "inconclusive" for each in alone) > 15, "one process cannot know"
     assert sum(each != "inconclusive" for each in together) <= 6
+
+
+@pytest.mark.parametrize("speedup", [0.93, 1.0, 1.05])
+def test_forms_that_disturb_each_other_get_the_speed_up_of_one_that_runs_alone(speedup: float) -> None:
+    found = [simulate(MACHINES["slower after the other form"], speedup, seed) for seed in range(30)]
+    verdicts = [verdict for verdict, _ in found]
+    held = sum(each.ci95 is not None and each.ci95[0] <= speedup <= each.ci95[1] for each in verdicts)
+    assert held >= 27, f"and not that of calls that take turns, {speedup * AFTER_ANOTHER['eager'] / 1.1:.3f}"
+    assert all(each.a_wall_us == pytest.approx(EAGER_US, rel=0.01) for each in verdicts)
+    expected = {0.93: "slower", 1.0: "inconclusive", 1.05: "faster"}[speedup]
+    assert sum(each.result == expected for each in verdicts) >= 29
+    assert not any("two speeds" in each for _, warnings in found for each in warnings)

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from tests.capture.conftest import Block, make_settings  # noqa: E402
 
 from tracekit import store  # noqa: E402
-from tracekit.capture import provenance, recording, tagging  # noqa: E402
+from tracekit.capture import provenance, recording, tagging, timing, visible_kernels  # noqa: E402
 from tracekit.cli.profiling import profile_workload  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
@@ -230,3 +230,28 @@ def test_an_interrupt_while_asking_keeps_every_recording(monkeypatch: pytest.Mon
     draft = tmp_path / "run.incomplete"
     assert [len(form.recordings) for form in store.load(draft).forms] == [2, 2]
     assert not [path for path in draft.iterdir() if path.name.startswith(".")]
+
+
+def test_nothing_is_profiled_in_the_runs_own_process_before_its_calls_are_timed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """CUPTI stays in a process that it has looked at, and slows every launch."""
+    done: list[str] = []
+    enter, time_forms = torch.profiler.profile.__enter__, timing.time_forms
+
+    def entered(profiler: Any) -> Any:
+        done.append("profiled")
+        return enter(profiler)
+
+    def timed(*arguments: Any, **options: Any) -> None:
+        done.append("timed")
+        time_forms(*arguments, **options)
+
+    monkeypatch.setattr(torch.profiler.profile, "__enter__", entered)
+    monkeypatch.setattr(timing, "time_forms", timed)
+    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cuda")
+    monkeypatch.setattr("tracekit.capture.device.free_memory_bytes", lambda _device: 2**40)
+    monkeypatch.setattr(visible_kernels, "_command", lambda: ["true"])
+    profile_workload(plan(tmp_path / "run"))
+    assert done[0] == "timed"
+    assert "profiled" in done

@@ -39,7 +39,8 @@ def output_kept(path: Path) -> Iterator[None]:
 def warnings_collected(found: list[str]) -> Iterator[None]:
     """Python warnings go into `found`, each once and by its first line, instead of the terminal."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        # Each place once, as Python does: what a model warns of in every call would cost every call.
+        warnings.simplefilter("default")
         # Said of every recording by torch.profiler, and of no interest to one that is only exported.
         warnings.filterwarnings("ignore", message="Warning: Profiler clears events")
         # For the authors of the libraries, not for the reader of a report.

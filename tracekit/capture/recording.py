@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tracekit.capture.device import synchronize
@@ -65,14 +63,3 @@ def _step(form: Form, index: int) -> tuple[int, int]:
         form.call()
         synchronize(form.device)
     return begin_ns, time.time_ns()
-
-
-def check_kernels_are_visible(device: str) -> None:
-    """Records one small kernel. Raises TracekitError when the profiler is not allowed to see the GPU's work."""
-    if device == "cpu":
-        return
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
-        torch.ones(16, device=device).add_(1)
-        synchronize(device)
-    if not any(event.device_type == DeviceType.CUDA for event in profiler.events() or ()):
-        raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")

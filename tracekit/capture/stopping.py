@@ -14,6 +14,8 @@ from tracekit.statistics.interval import FEWEST, median_interval
 MOST_ROUNDS = 2000
 #: The interval is looked at whenever there are so many times as many rounds: seldom, so that looking changes little.
 GROWTH = 1.25
+#: So many rounds that compiled, and fewer that did not than an interval takes, are no timing.
+MOST_COMPILING = 16
 #: Clocks switch and machines warm up in seconds: calls that agree for less than this part of the budget prove little.
 LEAST_OF_BUDGET = 0.1
 #: Enough to see how wide an interval is; the verdict takes more.
@@ -27,14 +29,16 @@ class Stopping:
         self._rule, self._tell = rule, tell
         self._next_look = max(rule.least, FEWEST)
 
-    def reason(self, walls: Sequence[Sequence[float]], seconds: float) -> StopReason | None:
-        """Why to stop after these rounds, `seconds` after the first began; None to go on. `walls` are the times of one
-        form or of two, a value a round."""
+    def reason(self, walls: Sequence[Sequence[float]], made: int, seconds: float) -> StopReason | None:
+        """Why to stop after these rounds, of which `made` were made, and `seconds`; None to go on. `walls` are the
+        times of one form or of two, a value for each round that counts: in which nothing was compiled. `seconds` are
+        without what compiling took."""
         rounds = len(walls[0])
         if self._rule.rounds is not None:
-            return "asked number" if rounds >= self._rule.rounds else None
+            return "asked number" if made >= self._rule.rounds else None
         if rounds < FEWEST:
-            return None
+            # Of a form that never stops compiling there is no interval to wait for.
+            return "budget spent" if made >= MOST_COMPILING + FEWEST else None
         long_enough = seconds >= LEAST_OF_BUDGET * self._rule.budget_seconds
         if rounds >= MOST_ROUNDS or (rounds >= self._next_look and long_enough):
             self._next_look = math.ceil(rounds * GROWTH)
@@ -42,7 +46,7 @@ class Stopping:
                 return "target reached"
         if seconds >= self._rule.budget_seconds:
             return "budget spent"
-        return "most rounds" if rounds >= MOST_ROUNDS else None
+        return "most rounds" if made >= MOST_ROUNDS else None
 
     def _is_narrow(self, walls: Sequence[Sequence[float]]) -> bool:
         logs = np.log(np.asarray(walls))

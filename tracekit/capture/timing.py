@@ -39,8 +39,9 @@ class Timings:
 
     Times are per form, in the order of measurement. `device_us` is between two device events, empty without a GPU.
     `peak_bytes` is the most memory a timed call held. `compilations` counts what was compiled inside timed calls.
-    `controls` are the second calls of one form in a round. `calls` are all calls of a form, controls too, as they were
-    made: the round and the wall time of each.
+    `controls` are the second calls of one form in a round. `calls` are all calls of a form as they were made, controls
+    and the untimed ones too: the round and the wall time of each. `seconds` is how long all of it took,
+    `compiling_seconds` how much of that were calls that compiled, `compiling_rounds` (from 0) are where.
     """
 
     wall_us: dict[FormName, list[float]] = field(default_factory=dict)
@@ -52,12 +53,21 @@ class Timings:
     order: list[FormName] = field(default_factory=list)
     stopped: StopReason = "interrupted"
     seconds: float = 0.0
+    compiling_seconds: float = 0.0
+    compiling_rounds: set[int] = field(default_factory=set)
+
+    def pass_over(self, name: FormName, call: CallTime, round_: int) -> None:
+        """Keeps of an untimed call only that it was made."""
+        self.calls.setdefault(name, []).append((round_, call.wall_us))
 
     def add(self, name: FormName, call: CallTime, control_of: int | None = None) -> None:
         """Keeps one call; `control_of` is the round of which it is the control."""
         self.compilations[name] = self.compilations.get(name, 0) + call.compilations
         round_ = len(self.wall_us.get(name, ())) if control_of is None else control_of
         self.calls.setdefault(name, []).append((round_, call.wall_us))
+        if call.compilations:
+            self.compiling_seconds += call.wall_us / 1e6
+            self.compiling_rounds.add(round_)
         if call.peak_bytes is not None:
             self.peak_bytes[name] = max(self.peak_bytes.get(name, 0), call.peak_bytes)
         if control_of is not None:
@@ -67,6 +77,13 @@ class Timings:
         self.order.append(name)
         if call.device_us is not None:
             self.device_us.setdefault(name, []).append(call.device_us)
+
+    def steady_walls(self, names: tuple[FormName, ...]) -> list[list[float]]:
+        """The times of each form's calls in the rounds in which nothing was compiled."""
+        return [
+            [us for number, us in enumerate(self.wall_us[name]) if number not in self.compiling_rounds]
+            for name in names
+        ]
 
     def of(self, name: FormName, rule: StoppingRule) -> FormTiming:
         """How the form was timed, for the manifest."""
@@ -110,24 +127,39 @@ def time_forms(
     """Fills `timings` with calls of each form, round after round, until the rule says stop.
 
     Each round calls every form once, in an order drawn anew, so that drift of the machine meets both alike. Every
-    second round calls one form once more, the forms by turns: the A/A control, a fifth of all calls. `timed` and
-    `clock` are for tests.
+    second round calls one form once more, the forms by turns: the A/A control, a fifth of all calls. Where the call
+    before was of another form, an untimed one goes first: whoever runs one form finds the caches as it left them, not
+    as the other did. Calls that compile are not on the budget. `timed` and `clock` are for tests.
     """
     shuffle, measure = random.Random(seed).shuffle, timed or time_one
     progress.phase("timing", total=_calls(rule.rounds, len(forms)), still=True)
     stopping = Stopping(rule, progress.detail)
     began = clock()
+    before: FormName | None = None
     for number in itertools.count():
         calls = _calls_of_round(forms, number)
         shuffle(calls)
         for form, is_control in calls:
-            timings.add(form.name, measure(form), number if is_control else None)
+            with form.ready():
+                call = _own_call_before(form, number, timings, measure) if form.name != before else None
+                timings.add(form.name, call or measure(form), number if is_control else None)
+            before = form.name
             progress.advance()
         timings.seconds = clock() - began
-        reason = stopping.reason([timings.wall_us[form.name] for form in forms], timings.seconds)
+        walls = timings.steady_walls(tuple(form.name for form in forms))
+        reason = stopping.reason(walls, number + 1, timings.seconds - timings.compiling_seconds)
         if reason:
             timings.stopped = reason
             return
+
+
+def _own_call_before(form: Form, number: int, timings: Timings, measure: Callable[[Form], CallTime]) -> CallTime | None:
+    """Makes the untimed call. One that compiles is no preparation: it comes back, to be the timed one itself."""
+    call = measure(form)
+    if call.compilations:
+        return call
+    timings.pass_over(form.name, call, number)
+    return None
 
 
 def _calls_of_round(forms: tuple[Form, ...], number: int) -> list[tuple[Form, bool]]:
@@ -144,12 +176,12 @@ def _calls(rounds: int | None, forms: int) -> int | None:
 
 
 def time_one(form: Form) -> CallTime:
-    """One synchronised call of the form: what it took by the host's clock, and by the device's."""
+    """One synchronised call of the form, which is ready: what it took by the host's clock, and by the device's."""
     gpu = form.device != "cpu"
     if gpu:
         torch.cuda.reset_peak_memory_stats()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    with form.ready(), watch_compilation() as watch:
+    with watch_compilation() as watch:
         synchronize(form.device)
         start_ns = time.perf_counter_ns()
         if gpu:

@@ -121,13 +121,13 @@ def hush_libraries() -> None:
 
 def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Progress) -> tuple[BuiltWorkload, str]:
     from tracekit.capture import device as devices
-    from tracekit.capture import failures, recording
+    from tracekit.capture import failures
+    from tracekit.capture.visible_kernels import checked_meanwhile
 
     device = devices.pick_device()
     size, reason = _choose_size(info, request, device, devices.free_memory_bytes(device))
-    recording.check_kernels_are_visible(device)
     progress.phase(f"building {info.name} ({size})")
-    with failures.out_of_memory_explained(size):
+    with checked_meanwhile(device), failures.out_of_memory_explained(size):
         return builder(request, size, device, progress), reason
 
 

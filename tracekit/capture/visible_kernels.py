@@ -1,0 +1,77 @@
+"""Does the profiler see kernels on this GPU? Another process finds out: `python -m tracekit.capture.visible_kernels`.
+
+Once CUPTI has looked at a process it stays, and every launch costs more for the rest of that process's life, 10 to 20 %
+of a step that waits for launches (pytorch/pytorch issue 144455). So nothing is profiled in a process before its calls
+have been timed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
+from torch.profiler import ProfilerActivity, profile
+
+import tracekit
+from tracekit.errors import TracekitError
+
+#: What the process answers. Any other ending, such as of a GPU that only one process may use, is no answer.
+SEEN, UNSEEN = 0, 3
+#: How long it may go on after all else that happens meanwhile.
+PATIENCE_SECONDS = 120.0
+
+
+@contextmanager
+def checked_meanwhile(device: str) -> Iterator[None]:
+    """While the block runs, another process records one small kernel.
+
+    Raises TracekitError, after the block, when the profiler is not allowed to see it. What the process prints goes to
+    this one's output; where it finds no answer, the run goes on.
+    """
+    if device == "cpu":
+        yield
+        return
+    with subprocess.Popen(_command(), env=_environment(), stdin=subprocess.DEVNULL) as process:
+        try:
+            yield
+            code = _ended(process)
+        finally:
+            process.kill()
+    if code == UNSEEN:
+        raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int | None:
+    """The exit code; None of a process that does not end."""
+    try:
+        return process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _command() -> list[str]:
+    return [sys.executable, "-P", "-m", __name__]
+
+
+def _environment() -> dict[str, str]:
+    here = str(Path(tracekit.__file__).parents[1])
+    paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def kernels_are_visible() -> bool:
+    """Whether the profiler records a small kernel, in this process."""
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        torch.ones(16, device="cuda").add_(1)
+        torch.cuda.synchronize()
+    return any(event.device_type == DeviceType.CUDA for event in profiler.events() or ())
+
+
+if __name__ == "__main__":
+    sys.exit(SEEN if kernels_are_visible() else UNSEEN)
