@@ -9,21 +9,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracekit.cli.output import command_line, say
+from tracekit.cli.output import command_line, console_beside, say, write_json
 from tracekit.cli.progress import console_of_its_own, shown
+from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
+from tracekit.model.suite import Suite
 from tracekit.model.sweep import AskedCall, Cell, CellResult
+from tracekit.model.sweep_figures import Sweep
+from tracekit.walks.files import write_file
 from tracekit.walks.matrix import expand
-from tracekit.walks.sweep_folder import ASKED, SweepFolder
+from tracekit.walks.sweep_folder import ASKED, SweepFolder, is_sweep
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing import plan_timing
-from tracekit.workloads.suites import Suite, find_suite
+from tracekit.workloads.suites import find_suite
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 #: Where sweeps lie when nobody says.
 SWEEPS = Path("sweeps")
+REPORTS = Path("reports")
 DEFAULT_MODES = ("eager", "default")
 
 
@@ -209,3 +214,30 @@ def outcome_line(result: CellResult) -> str:
 
 def show_sweep(path: Path, calls: int, json_path: str | None) -> None:
     """Shows and writes what the folder holds. Raises TracekitError for a folder that is no sweep's, or is empty."""
+    from tracekit.report.sweep.contract import sweep_json
+    from tracekit.report.sweep.markdown import sweep_markdown
+    from tracekit.report.sweep.page import sweep_page
+    from tracekit.report.sweep.terminal import sweep_summary
+
+    console = console_beside(json_path)
+    found = load_sweep(path, calls)
+    command = _resume_command(SweepFolder(path))
+    page, twin = REPORTS / f"sweep-{found.name}.html", REPORTS / f"sweep-{found.name}.md"
+    write_file(page, sweep_page(found, command))
+    write_file(twin, sweep_markdown(found, command))
+    console.print(sweep_summary(found))
+    for written in (page, twin):
+        say(console, f"written: {written}")
+    write_json(sweep_json(found), json_path)
+
+
+def load_sweep(path: Path, calls: int) -> Sweep:
+    """What the folder's cells say. Raises TracekitError for a folder that is no sweep's, or is empty."""
+    if not is_sweep(path):
+        raise TracekitError(f"{path} is no sweep's folder: name one that `tracekit sweep` made")
+    folder = SweepFolder(path)
+    results, asked = folder.load_all(), folder.asked()
+    if not results:
+        raise TracekitError(f"{path} holds no cells yet: {_resume_command(folder)} runs them")
+    suite = find_suite(asked.suite) if asked and asked.suite else None
+    return read_sweep(folder.name, asked, results, suite, calls)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.model.comparison import Side
+from tracekit.comparison.timed import Timed
 from tracekit.model.compilation import CompilingCall, FrameCompilation
 
 Times = NDArray[np.float64]
@@ -23,7 +23,7 @@ class CompilingCost:
     extra_us: float | None
 
 
-def find_compiling_costs(side: Side) -> tuple[CompilingCost, ...]:
+def find_compiling_costs(side: Timed) -> tuple[CompilingCost, ...]:
     """The timed calls of the side that compiled, in order; empty where nobody asked torch."""
     found, form = side.diagnostics, side.form
     if found is None or form is None:
@@ -42,7 +42,7 @@ def find_compiling_costs(side: Side) -> tuple[CompilingCost, ...]:
     )
 
 
-def without_compiling(a: Side, b: Side, a_us: Times, b_us: Times) -> tuple[Times, Times]:
+def without_compiling(a: Timed, b: Timed, a_us: Times, b_us: Times) -> tuple[Times, Times]:
     """The times of both sides without the rounds in which either compiled; as they are where too few would be left, or
     the sides have not as many calls."""
     compiling = {cost.call.call - 1 for side in (a, b) for cost in find_compiling_costs(side)}

@@ -17,9 +17,13 @@ Outcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One set of settings. A cell of the `compiled` form times the eager form too, in alternation; one of the `eager`
-    form that form alone, and of its request what says how to compile means nothing. `key` names it among others."""
+    form that form alone, and what of its request says how to compile means nothing.
+
+    `key` names it among others, `work` what its eager form does: cells that differ only in how they compile share it.
+    """
 
     key: str
+    work: str
     form: FormName
     request: Request
 

@@ -38,6 +38,8 @@ NOT_SETTINGS = ("workload", "seed", "iterations")
 EAGER = "eager"
 #: Characters of a digest: enough that no two cells of a folder share it.
 DIGEST = 8
+#: Characters of a file's name, the digest at its end included.
+LONGEST = 120
 
 
 def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> tuple[Cell, ...]:
@@ -68,13 +70,20 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
 
 def make_cell(form: FormName, request: Request) -> Cell:
     """The cell with its key: words to read, and a digest of every setting that is not the default."""
-    settings = _settings(form, request)
-    digest = hashlib.sha256(msgspec.json.encode([form, request.workload, settings], order="sorted")).hexdigest()
-    words = [request.workload, f"b{request.batch_size}"]
-    words += [f"{request.height}x{request.width}"] if request.height else []
-    words += [request.dtype] if request.dtype else []
-    words += [EAGER] if form == "eager" else [*([request.scope] if request.scope else []), request.mode]
-    return Cell(f"{_file_name('-'.join(words))}-{digest[:DIGEST]}", form, request)
+    work = "-".join((*_words(request), _digest("eager", request)))
+    compiling = [request.scope or "", request.mode] if form == "compiled" else [EAGER]
+    key = "-".join((*_words(request), *filter(None, compiling), _digest(form, request)))
+    return Cell(_file_name(key), work, form, request)
+
+
+def _words(request: Request) -> list[str]:
+    size = [f"{request.height}x{request.width}"] if request.height else []
+    return [request.workload, f"b{request.batch_size}", *size, *([request.dtype] if request.dtype else [])]
+
+
+def _digest(form: FormName, request: Request) -> str:
+    settings = [form, request.workload, _settings(form, request)]
+    return hashlib.sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()[:DIGEST]
 
 
 def _settings(form: FormName, request: Request) -> dict[str, Any]:
@@ -89,7 +98,9 @@ def _settings(form: FormName, request: Request) -> dict[str, Any]:
 
 
 def _file_name(text: str) -> str:
-    return "".join(each if each.isalnum() or each in "-_." else "-" for each in text).lstrip("-.")[:100]
+    return (
+        "".join(each if each.isalnum() or each in "-_." else "-" for each in text).lstrip("-.")[-LONGEST:].lstrip("-.")
+    )
 
 
 def with_seed(cell: Cell, seed: int, iterations: int | None) -> Cell:

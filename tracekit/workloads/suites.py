@@ -3,38 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 
 from tracekit.errors import TracekitError
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """Mean milliseconds of one call without and with torch.compile, at one batch size. `checkpoint` is None where it is
-    not known which."""
-
-    workload: str
-    checkpoint: str | None
-    batch_size: int
-    eager_ms: float
-    compiled_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """A matrix of settings that belong together. `published` are other people's figures to stand beside, `source` what
-    is known of how those were measured."""
-
-    name: str
-    title: str
-    workloads: tuple[str, ...]
-    modes: tuple[str, ...]
-    batch_sizes: tuple[int, ...]
-    iterations: int | None
-    size: str = "auto"
-    published: tuple[Published, ...] = ()
-    source: str = ""
-
+from tracekit.model.suite import Published, Suite
 
 #: 2023, torch 2.0.1, one A100, batch 1, mean of 300 calls: off and on. Order and checkpoints as in the users' table.
 VISION_2023 = (
