@@ -25,8 +25,13 @@ def out_of_memory_explained(size: str) -> Iterator[None]:
         ) from None
 
 
-#: What CUDA and its libraries say in errors that are none of torch's allocator.
-OUT_OF_MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+#: What CUDA, its libraries and torch's allocator of host memory say in errors without a type of their own.
+OUT_OF_MEMORY = (
+    "out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "DefaultCPUAllocator: can't allocate memory",
+)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:

@@ -184,9 +184,12 @@ def _announced(planned: Planned, left: tuple[ToDo, ...]) -> Iterator[str]:
         f"{_cells_word(len(cells))} in {planned.folder.path}: {eager} eager, {len(cells) - eager} compiled with eager"
         f" beside it; {len(left)} to run"
     )
+    there = planned.folder.load_all()
+    if others := _by_other_rules(planned.plan, there):
+        yield f"{_cells_word(others)} of these were timed by another rule before; --again runs them by this one"
     if not left:
         return
-    done = tuple(found for found in planned.folder.load_all() if found.outcome == "done")
+    done = tuple(found for found in there if found.outcome == "done")
     seconds = seconds_left(left, done)
     limit = planned.plan.cell_timeout_seconds
     yield (
@@ -195,6 +198,13 @@ def _announced(planned: Planned, left: tuple[ToDo, ...]) -> Iterator[str]:
         else "how long that takes is not known before the first is done"
         + (f"; at most {_minutes(limit * len(left))}" if limit else "")
     )
+
+
+def _by_other_rules(plan: SweepPlan, there: tuple[CellResult, ...]) -> int:
+    """How many cells that will not be run made another number of calls than is asked for now."""
+    keys = {cell.key for cell in plan.cells}
+    kept = [found for found in there if found.cell.key in keys and not plan.wants(found)]
+    return sum(found.run is not None and found.run.rule.rounds != plan.iterations for found in kept)
 
 
 def _cells_word(number: int) -> str:
@@ -207,9 +217,19 @@ def _minutes(seconds: float) -> str:
 
 def outcome_line(result: CellResult) -> str:
     """What came of a cell, in one line."""
+    from tracekit.comparison.sweeping.cells import read_cell
+    from tracekit.report.sweep.words import OUTCOMES, milliseconds, seconds, speedup
+
+    took = f"{seconds(result.seconds)} s"
     if result.failure is not None:
-        return f"{result.outcome.replace('_', ' ')} after {result.seconds:.0f} s: {result.failure.message}"
-    return f"{result.seconds:.0f} s"
+        return f"{OUTCOMES[result.outcome]} after {took}: {result.failure.message}"
+    cell = read_cell(result, 1)
+    if cell.compiled is None or cell.eager is None:
+        return f"{milliseconds(cell.eager.median_us if cell.eager else None)} ms; took {took}"
+    return (
+        f"{milliseconds(cell.eager.median_us)} to {milliseconds(cell.compiled.median_us)} ms, {speedup(cell)},"
+        f" compiling {seconds(cell.compile_seconds)} s; took {took}"
+    )
 
 
 def show_sweep(path: Path, calls: int, json_path: str | None) -> None:

@@ -80,7 +80,8 @@ class CellAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell's file. `seconds` is how long its process took, from start to end."""
+    """A cell's file. `seconds` is how long its process took, from start to end. `host_load` is the mean number of
+    processes that wanted to run in the minute before it, of the whole machine: what several sweeps at once share."""
 
     schema: Literal["tracekit.sweep-cell/1"]
     tracekit: str
@@ -90,6 +91,7 @@ class CellResult:
     seconds: float
     run: CellRun | None
     failure: CellFailure | None
+    host_load: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

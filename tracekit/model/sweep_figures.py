@@ -34,22 +34,24 @@ class CallFigures:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The GPU while a cell was timed: the median clock between calls, the most power and heat, what held it back, and
-    how many other processes had it open. None for what the driver does not tell."""
+    """The machine while a cell was timed: the GPU's median clock between calls, the most power and heat, what held it
+    back, and how many other processes had it open; `host_load` as in the cell's file. None for what nobody tells."""
 
     sm_clock_mhz: float | None
     power_w: float | None
     temperature_c: int | None
     held_back: tuple[str, ...]
-    other_processes: int
+    other_processes: int | None
+    host_load: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class EagerPool:
     """The eager form of one work in every process that timed it.
 
-    Means over the processes of their means and medians, with Student's t interval over processes; of one process its
-    own. `lowest_us` and `highest_us` are the processes' medians at their extremes.
+    Geometric means over the processes of their means and medians, with Student's t interval over processes; of one
+    process its own interval, of two none. `lowest_us` and `highest_us` are the processes' medians at their extremes.
+    `first_call_us` and `soon_us` are as a cell's, in processes that had the eager form alone where there are any.
     """
 
     processes: int
@@ -97,7 +99,7 @@ class CellFigures:
     first_call_us: float | None
     soon_us: float | None
     break_even: BreakEven | None
-    conditions: Conditions | None
+    conditions: Conditions
     warnings: tuple[str, ...]
     command: str
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import random
 import tempfile
 import time
@@ -90,6 +91,7 @@ def run_cell(plan: SweepPlan, each: ToDo, of: int, progress: Progress) -> CellRe
     cell = with_seed(each.cell, plan.seed, plan.iterations)
     order = random.Random(f"{plan.seed} {cell.key}").randrange(2**31)
     job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
+    load, _, _ = os.getloadavg()
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tracekit-cell-") as place:
         caches = {"TORCHINDUCTOR_CACHE_DIR": f"{place}/inductor", "TRITON_CACHE_DIR": f"{place}/triton"}
@@ -111,6 +113,7 @@ def run_cell(plan: SweepPlan, each: ToDo, of: int, progress: Progress) -> CellRe
         seconds=time.monotonic() - began,
         run=answer.run,
         failure=answer.failure,
+        host_load=load,
     )
 
 

@@ -51,20 +51,21 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
         first_call_us=last.warmup_us[0] if last else None,
         soon_us=until_done_us(last, calls) if last and last.times else None,
         break_even=break_even,
-        conditions=_conditions(last.gpu_state) if last and last.gpu_state else None,
+        conditions=_conditions(last.gpu_state if last else None, result.host_load),
         warnings=warnings,
         command=_command(result, run),
     )
 
 
-def _conditions(state: GpuState) -> Conditions:
-    samples = state.samples
+def _conditions(state: GpuState | None, host_load: float | None) -> Conditions:
+    samples = state.samples if state else ()
     return Conditions(
-        sm_clock_mhz=state.sm_clock_mhz,
+        sm_clock_mhz=state.sm_clock_mhz if state else None,
         power_w=max((each.power_w for each in samples if each.power_w is not None), default=None),
         temperature_c=max((each.temperature_c for each in samples if each.temperature_c is not None), default=None),
         held_back=tuple(held_back(state)),
-        other_processes=other_processes(state),
+        other_processes=other_processes(state) if state else None,
+        host_load=host_load,
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import fmean, median
+from statistics import geometric_mean, median
 
 import numpy as np
 
 from tracekit.comparison.sweeping.cells import ends, read_calls, until_done_us
+from tracekit.comparison.verdict import ENOUGH_PROCESSES
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import CallFigures, EagerPool
@@ -34,9 +35,9 @@ def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
     return EagerPool(
         processes=len(forms),
         calls=sum(each.calls for each in figures),
-        mean_us=fmean(each.mean_us for each in figures),
+        mean_us=geometric_mean(each.mean_us for each in figures),
         mean_ci95=_together(forms, mean_interval),
-        median_us=fmean(medians),
+        median_us=geometric_mean(medians),
         median_ci95=_together(forms, median_interval),
         lowest_us=min(medians),
         highest_us=max(medians),
@@ -53,11 +54,22 @@ def _eager(result: CellResult) -> ChildForm | None:
 
 
 def _together(forms: Sequence[ChildForm], interval: Callable[[Values], Interval]) -> tuple[float, float] | None:
+    """Over processes on logarithms, for no time is below 0. Of two processes Student's t is wider than anything else
+    that is known of them: their extremes say more, and there is no interval."""
     walls = [np.asarray(form.times.wall_us) for form in forms if form.times]
-    if min(map(len, walls)) < FEWEST:
+    if min(map(len, walls)) < FEWEST or len(walls) == ENOUGH_PROCESSES - 1:
         return None
     within = tuple(map(interval, walls))
-    return ends(within[0] if len(within) == 1 else interval_of_processes(within))
+    if len(within) == 1:
+        return ends(within[0])
+    if any(each.low <= 0 for each in within):
+        return None
+    together = interval_of_processes(tuple(map(_logarithm, within)))
+    return math.exp(together.low), math.exp(together.high)
+
+
+def _logarithm(interval: Interval) -> Interval:
+    return Interval(math.log(interval.middle), math.log(interval.low), math.log(interval.high), interval.block)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

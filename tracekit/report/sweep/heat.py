@@ -56,7 +56,7 @@ def heat(cell: CellFigures) -> HeatCell:
         return HeatCell(OUTCOMES[cell.outcome], "", "failed", 0)
     if verdict is None or verdict.speedup is None:
         return NOT_THERE
-    interval = f"{verdict.ci95[0]:.2f} to {verdict.ci95[1]:.2f}" if verdict.ci95 else "no interval"
+    interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
     tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
     share = min(abs(math.log(verdict.speedup)) / math.log(FULL), 1.0) if tone != "even" else 0.0
     return HeatCell(times(verdict.speedup), interval, tone, round(share * MOST_PERCENT))

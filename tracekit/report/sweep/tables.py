@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tracekit.model.sweep_figures import CallFigures, CellFigures, Sweep, Work
+from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions, Sweep, Work
 from tracekit.numbers import MISSING, count, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label, ways
 from tracekit.report.sweep.words import (
@@ -29,8 +29,8 @@ SPEEDUP_NOTE = (
     " faster. docs/sweep.md says what it holds and what it leaves out."
 )
 EAGER_NOTE = (
-    "The eager column is the mean over all processes that timed it, its interval Student's t over them; the others are"
-    " of one process each."
+    "The eager column is the geometric mean over all processes that timed it, from three on with Student's t interval"
+    " over them; the others are of one process each."
 )
 MEMORY_NOTE = (
     "What torch had reserved at the height of a steady call, weights and CUDA-graph pools included, in GPU memory; of"
@@ -224,30 +224,29 @@ def _median_us(figures: CallFigures | None) -> float | None:
 
 
 def conditions_table(sweep: Sweep) -> Table | None:
-    """The GPU while each cell was timed."""
+    """The machine while each cell was timed."""
     labels = label(sweep)
     rows = tuple(
-        (
-            labels.of(work),
-            labels.way(cell),
-            f"{cell.conditions.sm_clock_mhz:,.0f}" if cell.conditions.sm_clock_mhz else MISSING,
-            count(cell.conditions.power_w and round(cell.conditions.power_w)),
-            count(cell.conditions.temperature_c),
-            ", ".join(cell.conditions.held_back) or "nothing",
-            count(cell.conditions.other_processes),
-        )
+        (labels.of(work), labels.way(cell), *_conditions(cell.conditions))
         for work in sweep.works
         for cell in work.cells
-        if cell.conditions
+        if cell.failure is None
     )
-    columns = (
-        WORK,
-        Column("Way", numeric=False),
-        *map(Column, ("Clock, MHz", "Power at most, W", "Heat at most, °C")),
-        Column("Held back", numeric=False),
-        Column("Other processes"),
+    figures = ("Clock, MHz", "Power at most, W", "Heat at most, °C", "Other processes on it", "Host load")
+    columns = (WORK, Column("Way", numeric=False), *map(Column, figures), Column("Held back", numeric=False))
+    note = "Host load is the mean number of processes that wanted to run in the minute before the cell began."
+    return Table("The GPU and its host while cells were timed", columns, rows, note) if rows else None
+
+
+def _conditions(seen: Conditions) -> tuple[str, ...]:
+    return (
+        count(seen.sm_clock_mhz),
+        MISSING if seen.power_w is None else count(round(seen.power_w)),
+        count(seen.temperature_c),
+        count(seen.other_processes),
+        MISSING if seen.host_load is None else f"{seen.host_load:.1f}",
+        ", ".join(seen.held_back) or MISSING,
     )
-    return Table("The GPU while it was timed", columns, rows) if rows else None
 
 
 def published_table(sweep: Sweep) -> Table | None:

@@ -35,10 +35,10 @@ def _ms(us: float) -> str:
 
 
 def ratio(value: float | None, ci95: tuple[float, float] | None) -> str:
-    """`2.41x (2.40 to 2.42)`."""
+    """`2.41x (2.402 to 2.418)`."""
     if value is None:
         return MISSING
-    return f"{times(value)} ({ci95[0]:.2f} to {ci95[1]:.2f})" if ci95 else times(value)
+    return f"{times(value)} ({ci95[0]:.3f} to {ci95[1]:.3f})" if ci95 else times(value)
 
 
 def speedup(cell: CellFigures) -> str:
