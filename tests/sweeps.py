@@ -12,7 +12,7 @@ from tracekit.model.child import ChildForm
 from tracekit.model.gpu_state import GpuSample, GpuState
 from tracekit.model.memory import FormMemory, MemoryUse
 from tracekit.model.run import CompileFacts, Environment, FormName
-from tracekit.model.sweep import Asked, AskedCall, Cell, CellFailure, CellResult, CellRun, Outcome
+from tracekit.model.sweep import Asked, AskedCall, Cell, CellFailure, CellOutcome, CellResult, CellRun
 from tracekit.model.timing import ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
 from tracekit.walks.matrix import make_cell
@@ -29,7 +29,7 @@ def make_environment(gpu: str | None = "NVIDIA H200", torch: str = "2.11.0") -> 
 
 def scattered(us: float, *, calls: int = 40, share: float = 0.004, seed: int = 0) -> tuple[float, ...]:
     """So many calls around `us`, the same for the same seed."""
-    return tuple(float(each) for each in us * np.random.default_rng(seed).normal(1, share, calls))
+    return tuple(float(each) for each in us * np.exp(np.random.default_rng(seed).normal(0, share, calls)))
 
 
 def make_child(
@@ -99,7 +99,7 @@ def make_result(
     return CellResult("tracekit.sweep-cell/1", "0.1.0", cell, "done", "2026-11-21T19:00:00+00:00", seconds, run, None)
 
 
-def make_failure(cell: Cell, kind: Outcome = "out_of_memory", message: str = "not enough GPU memory") -> CellResult:
+def make_failure(cell: Cell, kind: CellOutcome = "out_of_memory", message: str = "not enough GPU memory") -> CellResult:
     failure = CellFailure(kind, message, "compiling", ("Traceback", "the last line"))
     started = "2026-11-21T19:00:00+00:00"
     return CellResult("tracekit.sweep-cell/1", "0.1.0", cell, kind, started, 12.0, None, failure)

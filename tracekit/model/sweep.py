@@ -11,7 +11,7 @@ from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import Request
 
 #: What became of a cell. Everything but `done` has a failure that says more.
-Outcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
+CellOutcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class CellFailure:
     """Why there are no times. `message` is one line; `during` what was being done, `last_lines` the end of what the
     process printed or of its traceback: empty where there is nothing to tell."""
 
-    kind: Outcome
+    kind: CellOutcome
     message: str
     during: str = ""
     last_lines: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class CellResult:
     schema: Literal["tracekit.sweep-cell/1"]
     tracekit: str
     cell: Cell
-    outcome: Outcome
+    outcome: CellOutcome
     started: str
     seconds: float
     run: CellRun | None

@@ -9,7 +9,7 @@ from tracekit.model.comparison import Verdict
 from tracekit.model.run import Settings
 from tracekit.model.startup import BreakEven
 from tracekit.model.suite import Published
-from tracekit.model.sweep import Cell, CellFailure, Outcome
+from tracekit.model.sweep import Cell, CellFailure, CellOutcome
 
 #: `cold_start`: soonest done with a number of calls, the first included, from a process that has the model.
 Goal = Literal["latency", "cold_start", "memory"]
@@ -84,7 +84,7 @@ class CellFigures:
     """
 
     cell: Cell
-    outcome: Outcome
+    outcome: CellOutcome
     failure: CellFailure | None
     started: str
     seconds: float

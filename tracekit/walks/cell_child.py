@@ -17,7 +17,7 @@ import msgspec
 
 from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.child import ChildForm
-from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellRun, Outcome
+from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
 from tracekit.walks.processes import WORD
 from tracekit.walks.timing import TimingPlan, stopping_rule
@@ -133,7 +133,7 @@ def attempt(job: CellJob, words: Words) -> CellAnswer:
 
 def describe_failure(error: Exception, during: str) -> CellFailure:
     """The error in one line, and its traceback's end unless the line was written for users."""
-    kind: Outcome = "out_of_memory" if _is_out_of_memory(error) else "failed"
+    kind: CellOutcome = "out_of_memory" if _is_out_of_memory(error) else "failed"
     if isinstance(error, TracekitError):
         return CellFailure(kind, str(error), during)
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")

@@ -16,7 +16,7 @@ import msgspec
 
 from tracekit import __version__
 from tracekit.model.progress import Progress
-from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellResult, Outcome
+from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult
 from tracekit.walks.matrix import with_seed
 from tracekit.walks.processes import Ended, describe_ending, run_module
 from tracekit.walks.sweep_folder import SweepFolder
@@ -125,7 +125,7 @@ def _answer(ended: Ended, plan: SweepPlan) -> CellAnswer:
         limit = plan.cell_timeout_seconds or 0.0
         message = f"not done after {limit:g} s (--cell-timeout)"
         return CellAnswer(None, CellFailure("timed_out", message, ended.word, lines))
-    kind: Outcome = "killed" if ended.code < 0 else "failed"
+    kind: CellOutcome = "killed" if ended.code < 0 else "failed"
     message = f"its process gave no answer ({describe_ending(ended.code)})"
     if ended.code == SIGKILL:
         message += ": the machine may have run out of memory"

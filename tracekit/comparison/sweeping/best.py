@@ -25,21 +25,15 @@ def find_best(eager: EagerPool | None, cells: Sequence[CellFigures], calls: int)
 def _goals(eager: EagerPool | None, timed: Sequence[CellFigures], calls: int, command: str) -> Iterator[Best]:
     yield _judged("latency", None, list(_latencies(eager, timed, command)), _least_latency(eager))
     for number in dict.fromkeys((1, calls)):
-        starts = [
-            _candidate(cell, us)
-            for cell in timed
-            if (us := cell.first_call_us if number == 1 else cell.soon_us) is not None
-        ]
-        if eager is not None:
-            starts.append(_eager_candidate(eager.first_call_us if number == 1 else eager.soon_us, None, command))
+        starts = [] if eager is None else [_eager(eager.first_call_us if number == 1 else eager.soon_us, command)]
+        for cell in timed:
+            us = cell.first_call_us if number == 1 else cell.soon_us
+            starts += [_candidate(cell, us)] if us is not None else []
         yield _judged("cold_start", number, starts, LEAST_OF_STARTS)
-    held = [
-        _candidate(cell, float(cell.compiled.memory_bytes))
-        for cell in timed
-        if cell.compiled and cell.compiled.memory_bytes is not None
-    ]
-    if eager is not None and eager.memory_bytes is not None:
-        held.append(_eager_candidate(float(eager.memory_bytes), None, command))
+    held = [] if eager is None or eager.memory_bytes is None else [_eager(float(eager.memory_bytes), command)]
+    for cell in timed:
+        taken = cell.compiled.memory_bytes if cell.compiled else None
+        held += [_candidate(cell, float(taken))] if taken is not None else []
     yield _judged("memory", None, held, LEAST_OF_MEMORY)
 
 
@@ -51,17 +45,18 @@ def _least_latency(eager: EagerPool | None) -> float:
 
 def _latencies(eager: EagerPool | None, timed: Sequence[CellFigures], command: str) -> Iterator[Candidate]:
     """Time relative to eager calls of the same process, which meets what differs between processes in part."""
+    if eager is not None:
+        yield _eager(1.0, command, (1.0, 1.0))
     for cell in timed:
         verdict = cell.verdict
         # Calls that compiled say nothing of calls that do not.
         if verdict and verdict.speedup and verdict.ci95 and not cell.during_timing:
             low, high = verdict.ci95
             yield _candidate(cell, 1 / verdict.speedup, (1 / high, 1 / low))
-    if eager is not None:
-        yield _eager_candidate(1.0, (1.0, 1.0), command)
 
 
 def _judged(goal: Goal, calls: int | None, candidates: Sequence[Candidate], least: float) -> Best:
+    # Where two are alike the first stays first: eager.
     ordered = tuple(sorted(candidates, key=lambda each: each.value))
     tied = tuple(number for number, each in enumerate(ordered) if not _behind(ordered[0], each, least))
     return Best(goal, calls, ordered, tied, least)
@@ -78,5 +73,5 @@ def _candidate(cell: CellFigures, value: float, ci95: tuple[float, float] | None
     return Candidate(cell.cell.key, asked.mode, asked.scope, value, ci95, cell.command)
 
 
-def _eager_candidate(value: float, ci95: tuple[float, float] | None, command: str) -> Candidate:
+def _eager(value: float, command: str, ci95: tuple[float, float] | None = None) -> Candidate:
     return Candidate(None, "eager", None, value, ci95, command)
