@@ -7,10 +7,8 @@ from tracekit.model.workload import Request
 from tracekit.walks.matrix import expand, make_cell, with_seed
 
 
-def told(
-    *workloads: str, fixed: dict[str, object] | None = None, **axes: tuple[object, ...]
-) -> list[tuple[object, ...]]:
-    cells = expand(workloads, axes, fixed or {})
+def told(*workloads: str, **axes: tuple[object, ...]) -> list[tuple[object, ...]]:
+    cells = expand(workloads, axes, {})
     return [
         (cell.request.workload, cell.form, cell.request.mode, cell.request.scope, cell.request.batch_size)
         for cell in cells

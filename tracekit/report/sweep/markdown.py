@@ -20,7 +20,7 @@ from tracekit.report.sweep.tables import (
     published_table,
     speedup_table,
 )
-from tracekit.report.sweep.words import headline, progress_sentences
+from tracekit.report.sweep.words import headline, progress_sentence
 from tracekit.report.table import Table
 
 
@@ -36,7 +36,7 @@ def sweep_markdown(sweep: Sweep, command: str | None = None) -> str:
 
 def _sections(sweep: Sweep, command: str | None) -> Iterator[str]:
     yield f"# {escaped(headline(sweep))}\n\n{escaped(' · '.join(label(sweep).common))}\n\n"
-    yield f"{escaped(' '.join(progress_sentences(sweep)))}\n\n"
+    yield f"{escaped(progress_sentence(sweep))}\n\n"
     if sweep.warnings:
         yield "## Before you rely on this\n\n" + "".join(f"- {escaped(each)}\n" for each in sweep.warnings) + "\n"
     for table in _tables(sweep):

@@ -20,7 +20,7 @@ from tracekit.report.sweep.tables import (
     note_rows,
     published_table,
 )
-from tracekit.report.sweep.words import headline, progress_sentences
+from tracekit.report.sweep.words import headline, progress_sentence
 from tracekit.report.templating import asset, environment, policy, script_hash
 
 #: Of more works than this, tables with several rows for each are folded.
@@ -41,7 +41,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
             script=Markup(script),
             headline=headline(sweep),
             common=label(sweep).common,
-            progress=progress_sentences(sweep),
+            progress=progress_sentence(sweep),
             heat=heat_map(sweep),
             heat_note=SPEEDUP_NOTE,
             many=len(sweep.works) > MOST_WORKS,

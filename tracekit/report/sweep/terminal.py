@@ -20,7 +20,7 @@ from tracekit.report.sweep.words import (
     goal_words,
     headline,
     milliseconds,
-    progress_sentences,
+    progress_sentence,
     seconds,
     speedup,
 )
@@ -34,7 +34,7 @@ def sweep_summary(sweep: Sweep) -> RenderableType:
     """Every cell, and for few works what is best for what."""
     labels = label(sweep)
     parts: list[RenderableType] = [Text(printable(headline(sweep)), "bold")]
-    parts += [Text(printable(" · ".join(labels.common))), Text(" ".join(progress_sentences(sweep)))]
+    parts += [Text(printable(" · ".join(labels.common))), Text(progress_sentence(sweep))]
     parts += [Text(f"! {printable(each)}", "yellow") for each in sweep.warnings]
     parts += [Text(), _cells(sweep, labels)]
     parts += [Text(f"{name}: {why}", "red") for name, why in _failures(sweep, labels)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from tracekit.model.startup import BreakEven
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep
@@ -112,15 +113,15 @@ def headline(sweep: Sweep) -> str:
     return f"{sweep.name}: compiling made {faster} of {len(compiled)} cells faster, the most {times(most)}."
 
 
-def progress_sentences(sweep: Sweep) -> tuple[str, ...]:
+def progress_sentence(sweep: Sweep) -> str:
     """How much of the sweep is there, and what is not."""
-    failed = [cell for cell in sweep.cells if cell.failure is not None]
-    kinds = {OUTCOMES[cell.outcome]: 0 for cell in failed}
-    for cell in failed:
-        kinds[OUTCOMES[cell.outcome]] += 1
-    told = [f"{len(sweep.cells)} cells are there" + (f", {sweep.missing} are still to run" if sweep.missing else "")]
-    told += [f"{len(failed)} have no times: {', '.join(f'{n} {word}' for word, n in kinds.items())}"] if failed else []
-    return tuple(f"{each}." for each in told)
+    kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
+    told = [f"{len(sweep.cells)} there"]
+    told += [f"{sweep.missing} to run"] if sweep.missing else []
+    told += (
+        [f"{kinds.total()} without times ({', '.join(f'{n} {word}' for word, n in kinds.items())})"] if kinds else []
+    )
+    return f"Cells: {', '.join(told)}."
 
 
 def spread(share: float) -> str:
