@@ -1,9 +1,10 @@
 # Everything runs in .venv, which the first call makes. A second call finds it ready.
-#   make demo     profile flux eager and compiled, and compare them
-#   make test     the tests
-#   make check    tests, lint, types and import rules
-#   make report-check   sizes and load times of the sample reports
-#   make bench    reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
+#   make demo          profile flux eager and compiled, and compare them
+#   make suite-quick   tiny sizes of two models, eager and compiled, in a few minutes
+#   make test          the tests
+#   make check         tests, lint, types and import rules
+#   make report-check  sizes and load times of the sample reports
+#   make bench         reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,10 +15,13 @@ PYTEST_ARGS ?= -n auto
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
 
-.PHONY: demo test lint types imports check bench report-check clean
+.PHONY: demo suite-quick test lint types imports check bench report-check clean
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
+
+suite-quick: .venv/.profile
+	$(RUN) tracekit sweep --suite quick
 
 # A worker for each core: torch's own threads would only get in their way.
 test: export OMP_NUM_THREADS = 1

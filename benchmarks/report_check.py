@@ -97,9 +97,7 @@ def _wrong(page_path: Path, seen: list[Opening]) -> list[str]:
     size = page_path.stat().st_size
     found = [f"{page_path.name}: {size / MB:.2f} MB, over {MOST_BYTES // MB}"] if size > MOST_BYTES else []
     if SHOULD_BYTES < size <= MOST_BYTES:
-        CONSOLE.print(
-            f"note: {page_path.name} has {size / MB:.2f} MB, over {SHOULD_BYTES // MB}"
-        )
+        CONSOLE.print(f"note: {page_path.name} has {size / MB:.2f} MB, over {SHOULD_BYTES // MB}")
     said = {text for each in seen for text in (*each.complaints, *each.requests)}
     return found + [f"{page_path.name}: {text}" for text in sorted(said)]
 

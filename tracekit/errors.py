@@ -10,3 +10,7 @@ class TracekitError(Exception):
 
 class StrictError(TracekitError):
     """What is only noted otherwise, and fails a command that was told to be strict."""
+
+
+class DoesNotFitError(TracekitError):
+    """A model that needs more memory than there is, known before it was built."""

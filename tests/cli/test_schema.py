@@ -20,9 +20,11 @@ def test_all_are_written_into_a_folder(tmp_path: Path) -> None:
         "analysis.json",
         "comparison.json",
         "run.json",
+        "sweep-cell.json",
+        "sweep.json",
     ]
 
 
 def test_naming_none_says_which_there_are() -> None:
     result = CliRunner().invoke(main, ["schema"])
-    assert (result.exit_code, "analysis, comparison, run" in result.stderr) == (1, True)
+    assert (result.exit_code, "analysis, comparison, run, sweep, sweep-cell" in result.stderr) == (1, True)

@@ -25,6 +25,28 @@ def out_of_memory_explained(size: str) -> Iterator[None]:
         ) from None
 
 
+#: What CUDA, its libraries and torch's allocator of host memory say in errors without a type of their own.
+OUT_OF_MEMORY = (
+    "out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "DefaultCPUAllocator: can't allocate memory",
+)
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether memory ran out, on the GPU or the host, here or in what the error came of."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+            return True
+        if isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY):
+            return True
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return False
+
+
 @contextmanager
 def explained(settings: Settings) -> Iterator[None]:
     """Turns what torch.compile says it cannot do into a TracekitError; anything else is passed on as it is."""

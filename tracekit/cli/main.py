@@ -22,6 +22,7 @@ STRICT_EXIT = 2
 #: Each command and its line of help. Its file `tracekit/cli/NAME.py` is imported only when it is used.
 COMMANDS = {
     "profile": "Run a model, time it, record it, compare eager with compiled.",
+    "sweep": "Measure many settings of a model, and say which is best for what.",
     "analyze": "Say what one trace shows.",
     "compare": "Say what changed from one run or trace to another, and why.",
     "open": "Show a trace in Perfetto.",

@@ -10,14 +10,15 @@ import click
 if TYPE_CHECKING:
     from tracekit.report.schemas import SchemaName
 
-NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "run")
+NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "run", "sweep", "sweep-cell")
 
 
 @click.command(epilog="Example: tracekit schema comparison", context_settings={"max_content_width": 110})
 @click.argument("name", type=click.Choice(NAMES), required=False)
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all of them into a folder.")
 def schema(name: SchemaName | None, out: Path | None) -> None:
-    """Print the JSON Schema of what `analyze --json`, `compare --json` or a run folder's run.json holds."""
+    """Print the JSON Schema of what `analyze --json`, `compare --json`, `sweep --json`, a run folder's run.json or a
+    sweep's cell holds."""
     from tracekit.errors import TracekitError
     from tracekit.report.schemas import schema_text
     from tracekit.walks.files import write_file

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from tracekit.comparison.compiling_calls import calls_that_count
-from tracekit.model.comparison import Side, Verdict
+from tracekit.comparison.timed import Timed
+from tracekit.model.comparison import Verdict
 from tracekit.statistics.blocks import Values
 from tracekit.statistics.interval import FEWEST, RESAMPLES, SEED, Interval, interval_of_difference, median_interval
 
@@ -17,7 +18,7 @@ FEWEST_CALLS = FEWEST
 NOT_TOGETHER = "The sides were not timed in alternation: drift of the machine between them counts as a difference."
 
 
-def judge_apart(a: Side, b: Side, ends: tuple[float, float]) -> tuple[Verdict, tuple[str, ...]]:
+def judge_apart(a: Timed, b: Timed, ends: tuple[float, float]) -> tuple[Verdict, tuple[str, ...]]:
     """A ratio with an interval that holds if nothing else changed, and no verdict; `ends` are the sides' medians.
 
     Where a run was timed in several processes, it is the ratio of the means (of logarithms) of their medians, with an
@@ -47,19 +48,19 @@ def judge_apart(a: Side, b: Side, ends: tuple[float, float]) -> tuple[Verdict, t
     return verdict, (NOT_TOGETHER,)
 
 
-def process_medians(side: Side) -> tuple[Interval, ...]:
+def process_medians(side: Timed) -> tuple[Interval, ...]:
     """The median call of each process in which the side's form was timed, the run's own first, as logarithms of
     microseconds. Processes of fewer than five calls are left out; empty for a side that was not timed."""
     return tuple(median_interval(np.log(calls)) for calls in _processes(side))
 
 
-def _processes(side: Side) -> tuple[Values, ...]:
+def _processes(side: Timed) -> tuple[Values, ...]:
     timing = side.form.timing if side.form else None
     repeats = (np.asarray(each.wall_us) for each in (timing.processes if timing else ()))
     return tuple(calls for calls in (calls_that_count(side), *repeats) if len(calls) >= FEWEST_CALLS)
 
 
-def _calls(side: Side) -> int:
+def _calls(side: Timed) -> int:
     return sum(map(len, _processes(side)))
 
 

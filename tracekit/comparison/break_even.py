@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tracekit.model.comparison import Side, Verdict
+from tracekit.comparison.timed import Timed
+from tracekit.model.comparison import Verdict
 from tracekit.model.run import CompileFacts, FormResult
 from tracekit.model.startup import BreakEven, StartKind, StartSource, Startup
 
 
-def find_break_even(a: Side, b: Side, verdict: Verdict) -> tuple[BreakEven, ...]:
+def find_break_even(a: Timed, b: Timed, verdict: Verdict) -> tuple[BreakEven, ...]:
     """One answer for each start of the compiled form: those in fresh processes, or else the run's own warm-up.
 
     Empty unless A is the eager form and B the compiled one, both timed. A warm-up at other sizes than the timed ones

@@ -19,18 +19,28 @@ def has_scope(settings: Settings, scope: str) -> bool:
     return settings.workload in SCOPES[scope] and settings.scope != scope
 
 
-def profile_command(settings: Settings, changes: Mapping[str, str] | None = None, more: tuple[str, ...] = ()) -> str:
+#: Those that say how to compile.
+COMPILING = ("mode", "scope")
+
+
+def profile_command(
+    settings: Settings,
+    changes: Mapping[str, str] | None = None,
+    more: tuple[str, ...] = (),
+    *,
+    compiled: bool = True,
+) -> str:
     """Profiles the same work again, with some settings changed: `profile_command(settings, {"mode": "default"})`.
 
-    `more` are options besides."""
+    `more` are options besides. Not `compiled`: the eager form alone."""
     changes = changes or {}
-    words = ["tracekit", "profile", settings.workload, "--compiled"]
-    for name in OPTIONS:
+    words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
+    for name in OPTIONS if compiled else (each for each in OPTIONS if each not in COMPILING):
         value = changes.get(name, getattr(settings, name))
         words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
     words += _generation(settings)
     dynamic = changes.get("dynamic", settings.dynamic)
-    if dynamic is not None:
+    if dynamic is not None and compiled:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
     if not settings.fullgraph and "--fullgraph" not in more:
         # Most workloads ask for one graph unless told otherwise, and then end at the first break.

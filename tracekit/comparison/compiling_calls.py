@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.model.comparison import Side
+from tracekit.comparison.timed import Timed
 from tracekit.model.compilation import CompilingCall, FrameCompilation
 
 Times = NDArray[np.float64]
@@ -23,7 +23,7 @@ class CompilingCost:
     extra_us: float | None
 
 
-def find_compiling_costs(side: Side) -> tuple[CompilingCost, ...]:
+def find_compiling_costs(side: Timed) -> tuple[CompilingCost, ...]:
     """The timed calls of the side that compiled, in order; empty where nobody asked torch."""
     found, form = side.diagnostics, side.form
     if found is None or form is None:
@@ -42,14 +42,14 @@ def find_compiling_costs(side: Side) -> tuple[CompilingCost, ...]:
     )
 
 
-def compilations_while_timed(side: Side) -> int:
+def compilations_while_timed(side: Timed) -> int:
     """How much was compiled inside timed calls, of the run's own process and of those that repeated it."""
     form = side.form
     own = form.compilation.during_timing if form and form.compilation else 0
     return own + sum(each.during_timing for each in (form.timing.processes if form and form.timing else ()))
 
 
-def calls_that_count(side: Side) -> Times:
+def calls_that_count(side: Timed) -> Times:
     """The side's timed calls, in microseconds, without those that compiled; all of them where no other was made."""
     wall_us = np.asarray(side.form.wall_us if side.form else ())
     compiling = {cost.call.call - 1 for cost in find_compiling_costs(side)}
@@ -57,7 +57,7 @@ def calls_that_count(side: Side) -> Times:
     return wall_us[kept] if kept else wall_us
 
 
-def without_compiling(a: Side, b: Side, a_us: Times, b_us: Times) -> tuple[Times, Times]:
+def without_compiling(a: Timed, b: Timed, a_us: Times, b_us: Times) -> tuple[Times, Times]:
     """The times of both sides without the rounds in which either compiled; as they are where no round would be left, or
     the sides have not as many calls."""
     compiling = {cost.call.call - 1 for side in (a, b) for cost in find_compiling_costs(side)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracekit.model.comparison import BUSY_MOVES, Side
+from tracekit.comparison.timed import Timed
+from tracekit.model.comparison import BUSY_MOVES
 from tracekit.model.gpu_state import GpuState
 
 #: A limit that held for less of the time than this changes no median by as much as timing scatters.
@@ -16,14 +17,14 @@ SLOWED_SAMPLES = 0.05
 CLOCKS_APART = BUSY_MOVES
 
 
-def find_disturbance(a: Side, b: Side) -> Iterator[str]:
+def find_disturbance(a: Timed, b: Timed) -> Iterator[str]:
     """A sentence for each: held back by power or temperature, other processes on the GPU, clocks that differ."""
-    held = [(side.label, how) for side in (a, b) for how in _held_back(_state(side))]
+    held = [(side.label, how) for side in (a, b) for how in held_back(_state(side))]
     # Forms of one run share the counters, and mostly the limit.
     for how in dict.fromkeys(how for _label, how in held):
         labels = " and ".join(dict.fromkeys(label for label, each in held if each == how))
         yield f"{labels}: the GPU was held back while it was timed: {how}. Times are of a throttled GPU."
-    others = {side.label: _others(_state(side)) for side in (a, b)}
+    others = {side.label: other_processes(_state(side)) for side in (a, b)}
     most = max(others.values(), default=0)
     if most:
         labels = " and ".join(label for label, number in others.items() if number)
@@ -32,11 +33,12 @@ def find_disturbance(a: Side, b: Side) -> Iterator[str]:
     yield from _clocks(a, b)
 
 
-def _state(side: Side) -> GpuState | None:
+def _state(side: Timed) -> GpuState | None:
     return side.form.gpu_state if side.form else None
 
 
-def _held_back(state: GpuState | None) -> Iterator[str]:
+def held_back(state: GpuState | None) -> Iterator[str]:
+    """What held the GPU back while forms were timed, in words, as far as that matters."""
     if state is None:
         return
     timed_us = state.timed_us
@@ -54,11 +56,12 @@ def _held_back(state: GpuState | None) -> Iterator[str]:
             yield f"{reason}, in {number} of {len(during)} samples between calls"
 
 
-def _others(state: GpuState | None) -> int:
+def other_processes(state: GpuState | None) -> int:
+    """How many processes besides had the GPU open at most."""
     return max((sample.other_processes or 0 for sample in state.samples), default=0) if state else 0
 
 
-def _clocks(a: Side, b: Side) -> Iterator[str]:
+def _clocks(a: Timed, b: Timed) -> Iterator[str]:
     one, other = (state.sm_clock_mhz if (state := _state(side)) else None for side in (a, b))
     if one and other and abs(other / one - 1) > CLOCKS_APART:
         yield (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.model.comparison import Side
+from tracekit.comparison.timed import Timed
 from tracekit.statistics.shape import find_drift, find_two_speeds
 
 Times = NDArray[np.float64]
@@ -20,7 +20,7 @@ SWAYS = 0.15
 MOST_APART = 0.5
 
 
-def find_restlessness(*sides: Side) -> tuple[str, ...]:
+def find_restlessness(*sides: Timed) -> tuple[str, ...]:
     """A sentence for each side that drifted, and for each that ran at two speeds."""
     return tuple(sentence for side in sides for sentence in _of(side))
 
@@ -46,7 +46,7 @@ def _range(values: Times) -> float:
     return float(high - low)
 
 
-def _of(side: Side) -> Iterator[str]:
+def _of(side: Timed) -> Iterator[str]:
     if side.form is None:
         return
     wall_us = np.asarray(side.form.wall_us)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart
 from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
 from tracekit.comparison.steadiness import find_restlessness, unshared_change
-from tracekit.model.comparison import Side, Verdict, VerdictBasis
+from tracekit.comparison.timed import Timed
+from tracekit.model.comparison import Verdict, VerdictBasis
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall
 from tracekit.statistics.blocks import block_length
@@ -53,7 +54,7 @@ class Pairs:
         return np.asarray(np.log(self.a_us / self.b_us))
 
 
-def judge(a: Side, b: Side, order: tuple[FormName, ...]) -> tuple[Verdict, tuple[str, ...]]:
+def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict, and what a reader must know of how it was reached.
 
     In alternation (`order` is not empty) the speed-up is the median over rounds of A's call by B's, with a block
@@ -130,7 +131,7 @@ def _uneven(a: FormResult, b: FormResult) -> tuple[str, ...]:
     return (f"One side has more timed calls than the other; only the first {rounds} rounds, made of both, count.",)
 
 
-def _recompiled(a: Side, b: Side) -> tuple[str, ...]:
+def _recompiled(a: Timed, b: Timed) -> tuple[str, ...]:
     return tuple(
         f"{side.label}: {count} compilation{'s' if count > 1 else ''} ran inside timed calls: the verdict is withheld."
         for side in (a, b)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracekit.model.gpu_state import GpuState
+from tracekit.model.memory import FormMemory
 from tracekit.model.run import CompileFacts, FormName
 from tracekit.model.timing import ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
@@ -24,12 +26,15 @@ class ChildJob:
 
 @dataclass(frozen=True, slots=True)
 class ChildForm:
-    """One form in that process: its calls until it was quiet, and its timed calls where there were any."""
+    """One form in that process: its calls until it was quiet, and its timed calls where there were any. `memory` and
+    `gpu_state` are told by the cells of a sweep alone."""
 
     name: FormName
     warmup_us: tuple[float, ...]
     compilation: CompileFacts | None
     times: ProcessTimes | None
+    memory: FormMemory | None = None
+    gpu_state: GpuState | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
         yield markdown_table(table) if table is not None else ""
     method = how_measured(comparison, run)
     yield "## How this was measured\n\n" + "".join(f"- **{term}.** {escaped(text)}\n" for term, text in method) + "\n"
-    yield f"## Reproduce\n\n{_fenced(command)}\n" if command else ""
+    yield f"## Reproduce\n\n{fenced(command)}\n" if command else ""
 
 
 def _about(run: Run | None) -> tuple[str, ...]:
@@ -142,6 +142,7 @@ def _code(text: str) -> str:
     return f"`{harmless}`"
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
+    """A command as a block of code that nothing in it ends."""
     harmless = printable(text).replace("```", "'''")
     return f"```sh\n{harmless}\n```\n"

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import base64
-import datetime
 import gzip
-import hashlib
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
 from importlib import resources
 
-import jinja2
 from markupsafe import Markup
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import Run
 from tracekit.numbers import change_with_share, count, duration, percent, times
-from tracekit.report.charts import Chart, comparison_charts
+from tracekit.report.charts import comparison_charts
 from tracekit.report.method import TIMELINES, how_measured
-from tracekit.report.names import printable
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.every_group import every_group
 from tracekit.report.sections.findings import finding_notes
@@ -41,7 +36,8 @@ from tracekit.report.sections.startup import startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
-from tracekit.report.table import Name, Table
+from tracekit.report.table import Table
+from tracekit.report.templating import asset, environment, policy, script_hash
 from tracekit.report.timelines import timelines
 from tracekit.report.words import result_word, shared_scope, subjects, verdict_evidence, verdict_sentence
 
@@ -50,13 +46,6 @@ PLOTLY = "plotly-finance.min.js.gz"
 #: What the page runs, in this order, as one script.
 SCRIPTS = ("page.js", "tables.js", "timelines.js")
 
-#: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
-MOST_COLUMNS = 3
-LONGEST_FIGURE = 20
-
-#: A space within a figure, as in `12.3 µs`.
-UNIT_SPACE = re.compile(r"(?<!\N{MIDDLE DOT}) (?![(\N{MIDDLE DOT}])")
-
 
 def comparison_page(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
     """One offline HTML file; `command` is the one that reproduces it.
@@ -64,15 +53,16 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
     The page forbids itself all network access and every script but its own.
     """
     charts, drawn = comparison_charts(comparison), timelines(comparison)
-    script, data = "".join(map(_asset, SCRIPTS)), _script_safe([asdict(chart) for chart in charts.values()])
-    template = _environment().get_template("page.html.j2")
+    script, data = "".join(map(asset, SCRIPTS)), _script_safe([asdict(chart) for chart in charts.values()])
+    template = environment().get_template("page.html.j2")
     page = template.render(
         comparison=comparison,
+        finding_notes=finding_notes,
         run=run,
         command=command,
         charts=charts,
-        policy=_policy(script, charts),
-        style=Markup(_asset("page.css")),
+        policy=policy(script_hash(script.encode()), *([_plotly_hash()] if charts else [])),
+        style=Markup(asset("page.css")),
         script=Markup(script),
         chart_data=Markup(data),
         timelines=drawn,
@@ -161,53 +151,6 @@ def _those(tables: Iterable[Table | None]) -> tuple[Table, ...]:
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tracekit.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["duration"] = duration
-    environment.filters["finding_notes"] = finding_notes
-    environment.filters["moment"] = _moment
-    environment.filters["unbroken"] = _unbroken
-    environment.tests["wide"] = _is_wide
-    environment.tests["name"] = lambda cell: isinstance(cell, Name)
-    return environment
-
-
-def _unbroken(figure: str) -> str:
-    """A figure that is not parted from its unit; what stands in brackets, or behind a dot, may go to the next line."""
-    return UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
-
-
-def _is_wide(table: Table) -> bool:
-    """Whether a narrow screen cannot show the table's columns side by side."""
-    if len(table.columns) > MOST_COLUMNS:
-        return True
-    figures = [row[at] for row in table.rows for at, column in enumerate(table.columns) if column.numeric]
-    return any(isinstance(each, str) and len(each) > LONGEST_FIGURE for each in figures)
-
-
-def _moment(started: str) -> str:
-    """`2026-11-21 07:00 UTC` of an ISO time."""
-    return datetime.datetime.fromisoformat(started).astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _shown(value: object) -> object:
-    """Text from traces without control characters; what is markup already is the page's own."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-@cache
-def _asset(name: str) -> str:
-    return (resources.files("tracekit.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-@cache
 def _plotly_packed() -> str:
     """Plotly's script, packed, in base64: a third of its size."""
     return base64.b64encode((resources.files("tracekit.report") / "assets" / PLOTLY).read_bytes()).decode()
@@ -215,20 +158,7 @@ def _plotly_packed() -> str:
 
 @cache
 def _plotly_hash() -> str:
-    return _hash(gzip.decompress((resources.files("tracekit.report") / "assets" / PLOTLY).read_bytes()))
-
-
-def _policy(script: str, charts: dict[str, Chart]) -> str:
-    """Only the page's own script and plotly may run, and nothing may be fetched."""
-    scripts = [_hash(script.encode()), *([_plotly_hash()] if charts else [])]
-    return (
-        f"default-src 'none'; script-src {' '.join(scripts)}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(script: bytes) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+    return script_hash(gzip.decompress((resources.files("tracekit.report") / "assets" / PLOTLY).read_bytes()))
 
 
 def _script_safe(data: object) -> str:

@@ -31,11 +31,13 @@ from tracekit.model import (
     run,
     sequence,
     startup,
+    sweep,
+    sweep_figures,
     timeline,
     timing,
 )
 
-SchemaName = Literal["analysis", "comparison", "run"]
+SchemaName = Literal["analysis", "comparison", "run", "sweep", "sweep-cell"]
 #: The modules of nouns, in the order in which a later one's name wins.
 NOUNS = (
     advice,
@@ -51,7 +53,7 @@ NOUNS = (
     startup,
     timing,
 )
-MORE_NOUNS = (advice, timeline, run, gate, analysis, comparison)
+MORE_NOUNS = (advice, timeline, run, gate, analysis, comparison, sweep, sweep_figures)
 #: Where names in annotations are found, whatever a module imports for itself.
 NAMES = {name: value for module in (*NOUNS, *MORE_NOUNS) for name, value in vars(module).items()}
 #: The dialect that msgspec writes.
@@ -70,6 +72,8 @@ def schema(name: SchemaName) -> dict[str, Any]:
         "comparison": _comparison_file,
         # What older versions did not write is no fault of a manifest.
         "run": lambda: run.Run,
+        "sweep": lambda: _written(sweep_figures.Sweep),
+        "sweep-cell": lambda: sweep.CellResult,
     }
     told = msgspec.json.schema(makers[name]())
     return {"$schema": DIALECT, "$id": f"tracekit.{name}/1", "title": f"tracekit.{name}/1", **told}

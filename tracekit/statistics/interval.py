@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A median with its 95 % interval, and how many neighbouring values were kept together to find it."""
+    """A median or a mean with its 95 % interval, and how many neighbouring values were kept together to find it."""
 
     middle: float
     low: float
@@ -38,22 +39,37 @@ def median_interval(values: Values, resamples: int = RESAMPLES) -> Interval:
     Percentile intervals of few values are too short. So they are stretched about the median as Student's t is wider
     than the normal distribution, with one degree of freedom less than there are blocks (after Hesterberg, 2015).
     """
-    middle, block = float(np.median(values)), block_length(values)
-    low, high = np.percentile(resampled_medians(values, block, resamples), (2.5, 97.5))
-    stretch = _stretch(len(values) / block)
+    block = block_length(values)
+    return _percentiles(float(np.median(values)), resampled_medians(values, block, resamples), len(values), block)
+
+
+def mean_interval(values: Values, resamples: int = RESAMPLES) -> Interval:
+    """The same of the values' mean, which hears of outliers what a median does not."""
+    block = block_length(values)
+    means = np.concatenate([picked.mean(axis=1) for picked in _resampled(values, block, resamples)])
+    return _percentiles(float(values.mean()), means, len(values), block)
+
+
+def _percentiles(middle: float, resampled: Values, n: int, block: int) -> Interval:
+    low, high = np.percentile(resampled, (2.5, 97.5))
+    stretch = _stretch(n / block)
     return Interval(middle, middle - stretch * (middle - low), middle + stretch * (high - middle), block)
 
 
 def resampled_medians(values: Values, block: int, resamples: int = RESAMPLES) -> Values:
     """The medians of so many series, each put together of blocks of the values; the last goes on at the first."""
+    return np.concatenate([np.median(picked, axis=1) for picked in _resampled(values, block, resamples)])
+
+
+def _resampled(values: Values, block: int, resamples: int) -> Iterator[Values]:
+    """The series, some at a time, a row each."""
     n, random = len(values), np.random.default_rng(SEED)
     blocks, steps = math.ceil(n / block), np.arange(block)
-    medians: list[Values] = []
-    while (missing := resamples - sum(map(len, medians))) > 0:
+    missing = resamples
+    while missing > 0:
         starts = random.integers(0, n, (max(1, min(missing, AT_ONCE // n)), blocks, 1))
-        picks = ((starts + steps) % n).reshape(len(starts), -1)[:, :n]
-        medians.append(np.median(values[picks], axis=1))
-    return np.concatenate(medians)
+        missing -= len(starts)
+        yield values[((starts + steps) % n).reshape(len(starts), -1)[:, :n]]
 
 
 def _stretch(blocks: float) -> float:

@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -30,6 +30,8 @@ COMPILED_STARTS: dict[StartKind, str] = {"compiled_no_cache": "no cache", "compi
 LOOK_SECONDS = 0.2
 #: How long a process may take to end when it is told to.
 PATIENCE_SECONDS = 5.0
+#: Beside its job, where a process may say what it is doing.
+WORD = "word"
 #: Of what a process that failed has printed, so much is told.
 LAST_LINES = 3
 
@@ -108,19 +110,55 @@ def run_child(
     Raises TracekitError with its last lines if it failed. It does not outlive this call, whatever ends that.
     """
     progress.phase(what)
+    ended = run_module("tracekit.walks.child", msgspec.json.encode(job), draft, environment or {})
+    print(*ended.lines, sep="\n", flush=True)  # noqa: T201 - into the run's output.log.
+    if ended.answer is None:
+        raise TracekitError(f"{what} failed ({describe_ending(ended.code)}): {_last(ended.lines)}")
+    return msgspec.json.decode(ended.answer, type=ChildResult)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended: its code (negative: the signal), what it printed, and its answer, None if it has none.
+    `late` is whether it was ended here, because its time was up; `word` the last it said of what it was doing."""
+
+    code: int
+    answer: bytes | None
+    lines: tuple[str, ...]
+    late: bool = False
+    word: str = ""
+
+
+def run_module(
+    module: str,
+    job: bytes,
+    draft: Path,
+    environment: dict[str, str],
+    *,
+    limit_seconds: float | None = None,
+    on_word: Callable[[str], None] = lambda _: None,
+) -> Ended:
+    """Runs `python -m MODULE JOB ANSWER` until it ends, or its time is up. It does not outlive this call.
+
+    `on_word` is told what the process has written into the file `word` beside its job, whenever that changes.
+    """
     with tempfile.TemporaryDirectory(prefix=".child-", dir=draft) as place:
-        asked, answer, printed = (Path(place) / name for name in ("job.json", "result.json", "output.log"))
-        asked.write_bytes(msgspec.json.encode(job))
-        command = [sys.executable, "-P", "-m", "tracekit.walks.child", str(asked), str(answer)]
-        with printed.open("wb") as log, _started(command, environment or {}, log.fileno()) as process:
+        asked, answer, printed, word = (Path(place) / name for name in ("job.json", "result.json", "output.log", WORD))
+        asked.write_bytes(job)
+        command = [sys.executable, "-P", "-m", module, str(asked), str(answer)]
+        began, said, late = time.monotonic(), "", False
+        with printed.open("wb") as log, _started(command, environment, log.fileno()) as process:
             while process.poll() is None:
                 # Not wait(): a signal that another thread receives would not end it.
                 time.sleep(LOOK_SECONDS)
-        lines = printed.read_text(errors="replace").splitlines()
-        print(*lines, sep="\n", flush=True)  # noqa: T201 - into the run's output.log.
-        if process.returncode or not answer.is_file():
-            raise TracekitError(f"{what} failed ({_ending(process.returncode)}): {_last(lines)}")
-        return msgspec.json.decode(answer.read_bytes(), type=ChildResult)
+                if word.exists() and (now := word.read_text(errors="replace")) != said:
+                    said = now
+                    on_word(said)
+                if late := limit_seconds is not None and time.monotonic() - began > limit_seconds:
+                    _end(process)
+        lines = tuple(printed.read_text(errors="replace").splitlines())
+        whole = process.returncode == 0 and answer.is_file()
+        return Ended(process.returncode, answer.read_bytes() if whole else None, lines, late, said)
 
 
 @contextmanager
@@ -148,10 +186,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _ending(code: int) -> str:
+def describe_ending(code: int) -> str:
+    """How a process ended, in words."""
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _last(lines: list[str]) -> str:
+def _last(lines: Sequence[str]) -> str:
     told = [line.strip().removeprefix("error: ") for line in lines if line.strip()][-LAST_LINES:]
     return " / ".join(told) or "it printed nothing"

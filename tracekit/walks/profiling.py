@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import __version__, store
-from tracekit.errors import TracekitError
+from tracekit.errors import DoesNotFitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
@@ -125,19 +125,19 @@ def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Pro
     from tracekit.capture.visible_kernels import checked_meanwhile
 
     device = devices.pick_device()
-    size, reason = _choose_size(info, request, device, devices.free_memory_bytes(device))
+    size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
     progress.phase(f"building {info.name} ({size})")
     with checked_meanwhile(device), failures.out_of_memory_explained(size):
         return builder(request, size, device, progress), reason
 
 
-def _choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
+def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
     """Real weights are the largest size; what a folder holds is for its owner to know, a download must fit."""
     if not request.pretrained:
         return choose_size(info, request.size, device, free_bytes)
     largest = next(iter(info.sizes))
     if not Path(request.pretrained).is_dir() and info.memory_gib[largest] * 2**30 > free_bytes:
-        raise TracekitError(
+        raise DoesNotFitError(
             f"{request.pretrained} needs about {info.memory_gib[largest]:.0f} GiB of memory in bfloat16 and"
             f" {free_bytes / 2**30:.1f} GiB are free on the {device.upper()}; leave --pretrained out"
         )

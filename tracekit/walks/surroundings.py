@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import store
+from tracekit.model.gpu_state import GpuState
 from tracekit.model.memory import FormMemory
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Run
@@ -63,10 +64,17 @@ class Surroundings:
         """The run with what was seen of memory and the GPU."""
 
         def seen(form: FormResult) -> FormResult:
-            state = self._gpu.state_of(form.name) if self._gpu else None
-            return replace(form, memory=self._memory.get(form.name), gpu_state=state)
+            return replace(form, memory=self.memory_of(form.name), gpu_state=self.state_of(form.name))
 
         return replace(run, forms=tuple(map(seen, run.forms)))
+
+    def memory_of(self, name: FormName) -> FormMemory | None:
+        """What memory the form took, as far as it was watched; None on a CPU."""
+        return self._memory.get(name)
+
+    def state_of(self, name: FormName) -> GpuState | None:
+        """The GPU while the form was timed; None before that, and where nobody can be asked."""
+        return self._gpu.state_of(name) if self._gpu else None
 
     def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress) -> Run:
         """The run with what its forms return; a note, where that could not be found out: nothing measured is lost."""

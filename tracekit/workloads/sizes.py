@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.errors import TracekitError
+from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.workload import Request, WorkloadInfo
 
 GIB = 2**30
@@ -53,7 +53,7 @@ def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) ->
         return _largest_that_fits(info, device, free_bytes)
     need = _need_gib(info, asked, device)
     if need * GIB > free_bytes:
-        raise TracekitError(
+        raise DoesNotFitError(
             f"{info.name} at size {asked} needs about {need:.0f} GiB of memory and {free_bytes / GIB:.1f} GiB are free"
             f" on the {device.upper()}; pass a smaller --size, or --size auto"
         )
@@ -68,7 +68,7 @@ def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int) -> tupl
         need = _need_gib(info, size, device)
         if need * GIB <= free_bytes:
             return size, f"{size} needs about {need:.0f} GiB and {free_bytes / GIB:.0f} GiB of GPU memory are free"
-    raise TracekitError(
+    raise DoesNotFitError(
         f"not enough GPU memory for {info.name}: its {smallest} size needs {_need_gib(info, smallest, device):.0f} GiB,"
         f" {free_bytes / GIB:.1f} GiB are free; close what else uses the GPU (`nvidia-smi` lists it)"
     )

@@ -1,0 +1,57 @@
+"""A sweep on a real GPU: device times, memory, conditions, and cells that do not fit."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tracekit.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("sweep")
+    # So many images at full size fit no GPU there is.
+    options = ["--mode", "eager,default,reduce-overhead", "--batch-size", "1,100000", "--size", "full"]
+    with contextlib.chdir(folder):
+        found = CliRunner().invoke(main, ["sweep", "vit", *options, "--iterations", "60", "--json", "out.json"])
+        assert found.exit_code == 0, found.output
+        return json.loads(Path("out.json").read_text())
+
+
+def test_every_form_has_device_times_and_memory_and_an_interval(told: Any) -> None:
+    small = told["works"][0]
+    assert [cell["outcome"] for cell in small["cells"]] == ["done"] * 3
+    for cell in small["cells"][1:]:
+        assert cell["verdict"]["ci95"][0] < cell["verdict"]["speedup"] < cell["verdict"]["ci95"][1]
+        for form in ("eager", "compiled"):
+            figures = cell[form]
+            assert 0 < figures["device_median_us"] <= figures["median_us"] * 1.05
+            assert figures["mean_ci95"][0] < figures["mean_us"] < figures["mean_ci95"][1]
+        assert cell["compile_seconds"] > 1, "the cache was empty"
+    assert small["eager"]["processes"] == 3
+
+
+def test_cuda_graphs_hold_memory_of_their_own_and_eager_beside_them_none(told: Any) -> None:
+    eager, default, graphed = told["works"][0]["cells"]
+    assert graphed["compiled"]["memory_bytes"] > default["compiled"]["memory_bytes"] * 0.9
+    own, beside = eager["eager"]["memory_bytes"], graphed["eager"]["memory_bytes"]
+    assert beside == pytest.approx(own, rel=0.25)
+
+
+def test_the_gpu_is_looked_at_in_every_cell(told: Any) -> None:
+    for cell in told["works"][0]["cells"]:
+        seen = cell["conditions"]
+        assert seen["host_load"] is not None
+        assert seen["sm_clock_mhz"] is None or 100 < seen["sm_clock_mhz"] < 5000
+
+
+def test_what_does_not_fit_is_a_result_and_the_rest_is_measured(told: Any) -> None:
+    large = told["works"][1]
+    assert [cell["outcome"] for cell in large["cells"]] == ["out_of_memory"] * 3
+    assert all(cell["failure"]["message"] for cell in large["cells"])

@@ -1,0 +1,110 @@
+"""Cells of a sweep made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tracekit.model.child import ChildForm
+from tracekit.model.gpu_state import GpuSample, GpuState
+from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.run import CompileFacts, Environment, FormName
+from tracekit.model.sweep import Asked, AskedCall, Cell, CellFailure, CellOutcome, CellResult, CellRun
+from tracekit.model.timing import ProcessTimes, StoppingRule
+from tracekit.model.workload import Request
+from tracekit.walks.matrix import make_cell
+
+from .sides import make_settings
+
+GIB = 2**30
+
+
+def make_environment(gpu: str | None = "NVIDIA H200", torch: str = "2.11.0") -> Environment:
+    packages = {"torch": torch}
+    return Environment("3.12", "Linux x86_64", "a CPU", 16, gpu, None, None, None, packages, None)
+
+
+def scattered(us: float, *, calls: int = 40, share: float = 0.004, seed: int = 0) -> tuple[float, ...]:
+    """So many calls around `us`, the same for the same seed."""
+    return tuple(float(each) for each in us * np.exp(np.random.default_rng(seed).normal(0, share, calls)))
+
+
+def make_child(
+    name: FormName,
+    wall_us: Sequence[float],
+    *,
+    first_us: float = 5_000.0,
+    reserved: float = 2.0,
+    during_timing: int = 0,
+) -> ChildForm:
+    """A form that was timed, with `reserved` GiB at its height."""
+    use = MemoryUse(int(reserved * GIB) // 2, int(reserved * GIB))
+    sample = GpuSample("during", 1.0, 1980, 2600, 400.0, 45, (), 0)
+    facts = CompileFacts(1, 0, first_us / 1e6, 0, 0) if name == "compiled" else None
+    return ChildForm(
+        name,
+        (first_us, wall_us[0], wall_us[0]),
+        facts,
+        ProcessTimes(tuple(wall_us), tuple(us * 0.9 for us in wall_us), (), "asked number", 1.0, during_timing),
+        FormMemory(GIB, use, use, 0, 0),
+        GpuState("nvml", (sample,)),
+    )
+
+
+def eager_cell(workload: str = "vit", **asked: Any) -> Cell:
+    return make_cell("eager", Request(workload, **asked))
+
+
+def compiled_cell(workload: str = "vit", mode: str = "default", **asked: Any) -> Cell:
+    return make_cell("compiled", Request(workload, mode=mode, **{"scope": "model", **asked}))
+
+
+def make_result(
+    cell: Cell,
+    eager_us: float = 10_000.0,
+    compiled_us: float = 5_000.0,
+    *,
+    seconds: float = 20.0,
+    compile_us: float = 20e6,
+    reserved: float = 2.0,
+    seed: int = 1,
+    share: float = 0.004,
+    environment: Environment | None = None,
+    during_timing: int = 0,
+) -> CellResult:
+    """A cell that was measured: both forms, or eager alone, as the cell says."""
+    asked = cell.request
+    settings = replace(
+        make_settings(),
+        workload=asked.workload,
+        batch_size=asked.batch_size,
+        scope=asked.scope or "model",
+        mode=asked.mode,
+        height=asked.height,
+        width=asked.width,
+        steps=None,
+        prompt=None,
+        iterations=40,
+    )
+    forms = [make_child("eager", scattered(eager_us, seed=seed, share=share))]
+    if cell.form == "compiled":
+        walls = scattered(compiled_us, seed=seed + 100, share=share)
+        forms.append(make_child("compiled", walls, first_us=compile_us, reserved=reserved, during_timing=during_timing))
+    run = CellRun(
+        settings, "as asked", environment or make_environment(), 3.0, StoppingRule(40, 0.01, 30.0, 20), tuple(forms)
+    )
+    return CellResult("tracekit.sweep-cell/1", "0.1.0", cell, "done", "2026-11-21T19:00:00+00:00", seconds, run, None)
+
+
+def make_failure(cell: Cell, kind: CellOutcome = "out_of_memory", message: str = "not enough GPU memory") -> CellResult:
+    failure = CellFailure(kind, message, "compiling", ("Traceback", "the last line"))
+    started = "2026-11-21T19:00:00+00:00"
+    return CellResult("tracekit.sweep-cell/1", "0.1.0", cell, kind, started, 12.0, None, failure)
+
+
+def make_asked(cells: Sequence[Cell], suite: str | None = None) -> Asked:
+    call = AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
+    return Asked("tracekit.sweep-asked/1", "vit", suite, tuple(cells), (call,))

@@ -1,0 +1,82 @@
+"""How fast is the eager form, by all processes that timed it?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import geometric_mean, median
+
+import numpy as np
+
+from tracekit.comparison.sweeping.cells import ends, read_calls, until_done_us
+from tracekit.comparison.verdict import ENOUGH_PROCESSES
+from tracekit.model.child import ChildForm
+from tracekit.model.sweep import CellResult
+from tracekit.model.sweep_figures import CallFigures, EagerPool
+from tracekit.statistics.blocks import Values
+from tracekit.statistics.interval import FEWEST, Interval, interval_of_processes, mean_interval, median_interval
+
+
+def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
+    """The eager form of cells that do the same work; None where none was timed.
+
+    Memory and the first call are those of a process that had the eager form alone where there is one: beside a compiled
+    form it is measured in its warm-up.
+    """
+    timed = [(result, form) for result in results if (form := _eager(result)) is not None]
+    if not timed:
+        return None
+    alone = [form for result, form in timed if result.cell.form == "eager"]
+    forms = [form for _, form in timed]
+    starting = alone or forms
+    figures = [figure for form in forms if (figure := read_calls(form, alone=form in alone)) is not None]
+    first = [figure for form, figure in zip(forms, figures, strict=True) if form in starting]
+    medians = [each.median_us for each in figures]
+    return EagerPool(
+        processes=len(forms),
+        calls=sum(each.calls for each in figures),
+        mean_us=geometric_mean(each.mean_us for each in figures),
+        mean_ci95=_together(forms, mean_interval),
+        median_us=geometric_mean(medians),
+        median_ci95=_together(forms, median_interval),
+        lowest_us=min(medians),
+        highest_us=max(medians),
+        device_median_us=_mean([each.device_median_us for each in figures]),
+        memory_bytes=_middle(first),
+        first_call_us=median(form.warmup_us[0] for form in starting),
+        soon_us=median(until_done_us(form, calls) for form in starting),
+    )
+
+
+def _eager(result: CellResult) -> ChildForm | None:
+    form = result.run.form("eager") if result.run and result.outcome == "done" else None
+    return form if form and form.times and form.times.wall_us else None
+
+
+def _together(forms: Sequence[ChildForm], interval: Callable[[Values], Interval]) -> tuple[float, float] | None:
+    """Over processes on logarithms, for no time is below 0. Of two processes Student's t is wider than anything else
+    that is known of them: their extremes say more, and there is no interval."""
+    walls = [np.asarray(form.times.wall_us) for form in forms if form.times]
+    if min(map(len, walls)) < FEWEST or len(walls) == ENOUGH_PROCESSES - 1:
+        return None
+    within = tuple(map(interval, walls))
+    if len(within) == 1:
+        return ends(within[0])
+    if any(each.low <= 0 for each in within):
+        return None
+    together = interval_of_processes(tuple(map(_logarithm, within)))
+    return math.exp(together.low), math.exp(together.high)
+
+
+def _logarithm(interval: Interval) -> Interval:
+    return Interval(math.log(interval.middle), math.log(interval.low), math.log(interval.high), interval.block)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _middle(figures: Sequence[CallFigures]) -> int | None:
+    known = [each.memory_bytes for each in figures if each.memory_bytes is not None]
+    return round(median(known)) if known else None

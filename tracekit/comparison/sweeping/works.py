@@ -1,0 +1,95 @@
+"""Which cells do the same work, and what does the whole sweep say?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tracekit import __version__
+from tracekit.comparison.sweeping.beside import differences, set_beside
+from tracekit.comparison.sweeping.best import find_best
+from tracekit.comparison.sweeping.cells import read_cell
+from tracekit.comparison.sweeping.pooling import pool_eager
+from tracekit.model.run import Environment
+from tracekit.model.suite import Suite
+from tracekit.model.sweep import Asked, CellResult
+from tracekit.model.sweep_figures import Sweep, Work
+
+
+def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], suite: Suite | None, calls: int) -> Sweep:
+    """All that these cells say. `asked` is None where nobody knows what was; `suite` is the one they are of."""
+    works = tuple(_read_work(results_of_one, calls) for results_of_one in _by_work(results))
+    there = {result.cell.key for result in results}
+    beside = set_beside(works, suite) if suite else ()
+    return Sweep(
+        schema="tracekit.sweep/1",
+        tracekit=__version__,
+        name=name,
+        suite=suite.name if suite else None,
+        command=asked.calls[-1].command if asked and asked.calls else None,
+        calls=calls,
+        missing=sum(cell.key not in there for cell in (asked.cells if asked else ())),
+        works=works,
+        published=beside,
+        published_source=suite.source if suite and beside else "",
+        differs=differences(works, results) if beside else (),
+        warnings=tuple(_warnings(results)),
+    )
+
+
+def _read_work(results: Sequence[CellResult], calls: int) -> Work:
+    first = next((result for result in results if result.run), None)
+    run = first.run if first else None
+    eager = pool_eager(results, calls)
+    cells = tuple(read_cell(result, calls) for result in results)
+    return Work(
+        key=results[0].cell.work,
+        workload=results[0].cell.request.workload,
+        settings=run.settings if run else None,
+        machine=machine_of(run.environment) if run else None,
+        torch=run.environment.packages.get("torch") if run else None,
+        eager=eager,
+        cells=cells,
+        best=find_best(eager, cells, calls),
+    )
+
+
+def machine_of(environment: Environment) -> str | None:
+    """The GPU's name, or the CPU's where there is none."""
+    return environment.gpu or environment.cpu
+
+
+def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
+    """Cells of the same work, size, type, machine and torch. One that never said goes with the first of its work."""
+    groups: dict[str, dict[tuple[object, ...], list[CellResult]]] = {}
+    for result in results:
+        groups.setdefault(result.cell.work, {}).setdefault(_where(result), []).append(result)
+    for group in groups.values():
+        silent = group.pop((), [])
+        kept = list(group.values()) or [[]]
+        kept[0].extend(silent)
+        order = {id(result): number for number, result in enumerate(results)}
+        yield from (tuple(sorted(some, key=lambda each: order[id(each)])) for some in kept)
+
+
+def _where(result: CellResult) -> tuple[object, ...]:
+    if result.run is None:
+        return ()
+    settings, environment = result.run.settings, result.run.environment
+    return settings.size, settings.dtype, machine_of(environment), environment.packages.get("torch")
+
+
+def _warnings(results: Sequence[CellResult]) -> Iterator[str]:
+    """What keeps the cells from being compared with each other."""
+    ran = [result.run.environment for result in results if result.run]
+    machines = list(dict.fromkeys(name for each in ran if (name := machine_of(each))))
+    torches = list(dict.fromkeys(name for each in ran if (name := each.packages.get("torch"))))
+    if len(machines) > 1:
+        yield f"Cells were measured on several machines ({', '.join(machines)}): each is a row of its own."
+    if len(torches) > 1:
+        yield f"Cells were measured with several versions of torch ({', '.join(torches)}): each is a row of its own."
+    rules = {(result.run.rule.rounds, result.run.rule.target) for result in results if result.run}
+    if len(rules) > 1:
+        yield "Cells were timed by different rules (--iterations, --target): how many calls each made is in the table."
+    versions = list(dict.fromkeys(result.tracekit for result in results))
+    if len(versions) > 1:
+        yield f"Cells were measured by several versions of tracekit ({', '.join(versions)})."

@@ -1,0 +1,119 @@
+"""A sweep: many settings of a workload, each measured in a process of its own. What a sweep's folder holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tracekit.model.child import ChildForm
+from tracekit.model.run import Environment, FormName, Settings
+from tracekit.model.timing import StoppingRule
+from tracekit.model.workload import Request
+
+#: What became of a cell. Everything but `done` has a failure that says more.
+CellOutcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One set of settings. A cell of the `compiled` form times the eager form too, in alternation; one of the `eager`
+    form that form alone, and what of its request says how to compile means nothing.
+
+    `key` names it among others, `work` what its eager form does: cells that differ only in how they compile share it.
+    """
+
+    key: str
+    work: str
+    form: FormName
+    request: Request
+
+    @property
+    def forms(self) -> tuple[FormName, ...]:
+        """What its process times."""
+        return ("eager",) if self.form == "eager" else ("eager", "compiled")
+
+
+@dataclass(frozen=True, slots=True)
+class CellJob:
+    """What a cell's process is asked to do. None leaves the timing's rule to the workload and the machine."""
+
+    request: Request
+    forms: tuple[FormName, ...]
+    target_percent: float | None
+    budget_seconds: float | None
+    order_seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CellFailure:
+    """Why there are no times. `message` is one line; `during` what was being done, `last_lines` the end of what the
+    process printed or of its traceback: empty where there is nothing to tell."""
+
+    kind: CellOutcome
+    message: str
+    during: str = ""
+    last_lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CellRun:
+    """What a cell's process did. After a failure `forms` are those that were warm until then, without times."""
+
+    settings: Settings
+    size_reason: str
+    environment: Environment
+    load_seconds: float
+    rule: StoppingRule
+    forms: tuple[ChildForm, ...]
+
+    def form(self, name: FormName) -> ChildForm | None:
+        return next((form for form in self.forms if form.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CellAnswer:
+    """What a cell's process says of itself. `run` is None where it failed before anything was built."""
+
+    run: CellRun | None
+    failure: CellFailure | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """A cell's file. `seconds` is how long its process took, from start to end. `host_load` is the mean number of
+    processes that wanted to run in the minute before it, of the whole machine: what several sweeps at once share."""
+
+    schema: Literal["tracekit.sweep-cell/1"]
+    tracekit: str
+    cell: Cell
+    outcome: CellOutcome
+    started: str
+    seconds: float
+    run: CellRun | None
+    failure: CellFailure | None
+    host_load: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """One `tracekit sweep` that worked on the folder, and what rule it timed by."""
+
+    command: str
+    started: str
+    seed: int
+    iterations: int | None
+    target_percent: float | None
+    budget_seconds: float | None
+    cell_timeout_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`sweep.json`: all cells that were ever asked for in this folder, in the order of the table, and by which calls.
+    `suite` is the suite they are of, None for a matrix of the user's own."""
+
+    schema: Literal["tracekit.sweep-asked/1"]
+    name: str
+    suite: str | None
+    cells: tuple[Cell, ...]
+    calls: tuple[AskedCall, ...]

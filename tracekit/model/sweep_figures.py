@@ -1,0 +1,188 @@
+"""What a sweep found out: the figures of its cells, and what is best for what. This is what `sweep --json` holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tracekit.model.comparison import Verdict
+from tracekit.model.run import Settings
+from tracekit.model.startup import BreakEven
+from tracekit.model.suite import Published
+from tracekit.model.sweep import Cell, CellFailure, CellOutcome
+
+#: `cold_start`: soonest done with a number of calls, the first included, from a process that has the model.
+Goal = Literal["latency", "cold_start", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallFigures:
+    """The timed calls of one form in one process, each with its 95 % interval; None of fewer than five calls.
+
+    `device_median_us` is between two device events, None without a GPU. `memory_bytes` is what torch had reserved of
+    the GPU at the height of a steady call, of the eager form beside a compiled one that of its warm-up; None on a CPU.
+    """
+
+    calls: int
+    mean_us: float
+    mean_ci95: tuple[float, float] | None
+    median_us: float
+    median_ci95: tuple[float, float] | None
+    device_median_us: float | None
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The machine while a cell was timed: the GPU's median clock between calls, the most power and heat, what held it
+    back, and how many other processes had it open; `host_load` as in the cell's file. None for what nobody tells."""
+
+    sm_clock_mhz: float | None
+    power_w: float | None
+    temperature_c: int | None
+    held_back: tuple[str, ...]
+    other_processes: int | None
+    host_load: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EagerPool:
+    """The eager form of one work in every process that timed it.
+
+    Geometric means over the processes of their means and medians, with Student's t interval over processes; of one
+    process its own interval, of two none. `lowest_us` and `highest_us` are the processes' medians at their extremes.
+    `first_call_us` and `soon_us` are as a cell's, in processes that had the eager form alone where there are any.
+    """
+
+    processes: int
+    calls: int
+    mean_us: float
+    mean_ci95: tuple[float, float] | None
+    median_us: float
+    median_ci95: tuple[float, float] | None
+    lowest_us: float
+    highest_us: float
+    device_median_us: float | None
+    memory_bytes: int | None
+    first_call_us: float
+    soon_us: float
+
+    @property
+    def spread(self) -> float:
+        """How far apart the processes' medians are, as a share: 0.03 is 3 %."""
+        return self.highest_us / self.lowest_us - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CellFigures:
+    """One cell. What was not measured is None: of a failed cell nearly all.
+
+    `verdict` is of the cell's own process, where both forms were timed in alternation. `compile_seconds` is wall time
+    of the calls that compiled, with an empty cache. `soon_us` is how long the first N calls take that a cold start is
+    judged by, `first_call_us` the first; loading and building the model are in neither. `during_timing` is how many
+    compilations ran inside timed calls.
+    """
+
+    cell: Cell
+    outcome: CellOutcome
+    failure: CellFailure | None
+    started: str
+    seconds: float
+    settings: Settings | None
+    eager: CallFigures | None
+    compiled: CallFigures | None
+    verdict: Verdict | None
+    compile_seconds: float | None
+    graphs: int | None
+    graph_breaks: int | None
+    during_timing: int | None
+    first_call_us: float | None
+    soon_us: float | None
+    break_even: BreakEven | None
+    conditions: Conditions
+    warnings: tuple[str, ...]
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to run a work, and its figure for a goal, the smaller the better, with its interval where there is one.
+    `key` is the cell's; None for the eager form."""
+
+    key: str | None
+    mode: str
+    scope: str | None
+    value: float
+    ci95: tuple[float, float] | None
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """What is best for a goal: the first of `candidates`. `tied` are the positions of those that nothing separates from
+    it, itself (0) among them. `least` is how far another must be behind to count as separated (0.02 is 2 %), besides
+    its interval.
+
+    Figures: `latency` is time relative to the eager form's, `cold_start` microseconds until `calls` calls are done,
+    `memory` bytes.
+    """
+
+    goal: Goal
+    calls: int | None
+    candidates: tuple[Candidate, ...]
+    tied: tuple[int, ...]
+    least: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether one alone is best."""
+        return self.tied == (0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Cells that do the same work on the same machine and differ in how they compile it. `settings` are those of a cell
+    that ran, None where none did; `machine` and `torch` likewise."""
+
+    key: str
+    workload: str
+    settings: Settings | None
+    machine: str | None
+    torch: str | None
+    eager: EagerPool | None
+    cells: tuple[CellFigures, ...]
+    best: tuple[Best, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedBeside:
+    """Other people's figures beside one work's: mean milliseconds, None where that was not measured here."""
+
+    published: Published
+    eager_ms: float | None
+    compiled_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All that a sweep's folder says. `missing` counts cells that were asked for and are not there. `calls` is the N of
+    cold starts. `published_source` is what is known of how `published` were measured, `differs` what is otherwise
+    here."""
+
+    schema: Literal["tracekit.sweep/1"]
+    tracekit: str
+    name: str
+    suite: str | None
+    command: str | None
+    calls: int
+    missing: int
+    works: tuple[Work, ...]
+    published: tuple[PublishedBeside, ...]
+    published_source: str
+    differs: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def cells(self) -> tuple[CellFigures, ...]:
+        """Every cell of every work."""
+        return tuple(cell for work in self.works for cell in work.cells)

@@ -1,0 +1,1 @@
+"""A sweep as terminal text, page, markdown and JSON."""

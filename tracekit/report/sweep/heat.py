@@ -1,0 +1,62 @@
+"""The heat map: speed-ups as coloured cells of a table, so that it needs no script and can be read aloud."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tracekit.model.sweep_figures import CellFigures, Sweep
+from tracekit.numbers import MISSING, times
+from tracekit.report.sweep.labels import label, ways
+from tracekit.report.sweep.words import OUTCOMES
+
+#: A speed-up of so much, or a slowdown, has the strongest colour; text stays readable on it.
+FULL = 3.0
+MOST_PERCENT = 55
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """`tone` is gain, loss, even, failed or missing; `percent` how strong its colour is."""
+
+    text: str
+    interval: str
+    tone: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Rows of works, columns of ways to compile."""
+
+    ways: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
+
+
+NOT_THERE = HeatCell(MISSING, "", "missing", 0)
+
+
+def heat_map(sweep: Sweep) -> HeatMap | None:
+    """The map; None where nothing was to be compiled."""
+    labels = label(sweep)
+    columns = ways(sweep, labels)
+    if not columns:
+        return None
+    rows = []
+    for work in sweep.works:
+        found = {labels.way(cell): heat(cell) for cell in work.cells if cell.cell.form == "compiled"}
+        rows.append((labels.of(work), tuple(found.get(each, NOT_THERE) for each in columns)))
+    return HeatMap(columns, tuple(rows))
+
+
+def heat(cell: CellFigures) -> HeatCell:
+    """A cell's colour: of its verdict, the stronger the larger the change; none where none was established."""
+    verdict = cell.verdict
+    if cell.failure is not None:
+        return HeatCell(OUTCOMES[cell.outcome], "", "failed", 0)
+    if verdict is None or verdict.speedup is None:
+        return NOT_THERE
+    interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
+    tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
+    share = min(abs(math.log(verdict.speedup)) / math.log(FULL), 1.0) if tone != "even" else 0.0
+    return HeatCell(times(verdict.speedup), interval, tone, round(share * MOST_PERCENT))

@@ -1,0 +1,97 @@
+"""What works and cells are called, so that each name tells no more than is needed to know them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracekit.model.sweep_figures import CellFigures, Sweep, Work
+from tracekit.model.workload import Request
+
+#: Of a work's settings these are always said, the others where they differ.
+ALWAYS = 2
+
+
+@dataclass(frozen=True)
+class Labels:
+    """`common` is what all works share, for the heading. `works` are names by key and machine (`of`)."""
+
+    common: tuple[str, ...]
+    _works: dict[tuple[str | None, ...], str]
+    _scopes: bool
+
+    def of(self, work: Work) -> str:
+        """`vit, batch 4`."""
+        return self._works[_identity(work)]
+
+    def way(self, cell: CellFigures) -> str:
+        """`reduce-overhead`, or `reduce-overhead of regional` where a workload was compiled in several scopes."""
+        if cell.cell.form == "eager":
+            return "eager"
+        asked = cell.cell.request
+        return way(asked.mode, asked.scope if self._scopes else None, _more(asked))
+
+
+def way(mode: str, scope: str | None, more: str = "") -> str:
+    """A way of compiling, in words."""
+    return f"{mode}{f' of {scope}' if scope else ''}{more}"
+
+
+def _more(asked: Request) -> str:
+    words = {"dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
+    return "".join(f", {'' if value else 'no '}{name}" for name, value in words.items() if value is not None)
+
+
+def label(sweep: Sweep) -> Labels:
+    """Names for the works and cells of this sweep."""
+    parts = {_identity(work): _parts(work) for work in sweep.works}
+    shared = [_is_shared([each[at] for each in parts.values()]) for at in range(len(next(iter(parts.values()), ())))]
+    named = {
+        identity: ", ".join(part for at, part in enumerate(each) if part and (at < ALWAYS or not shared[at]))
+        for identity, each in parts.items()
+    }
+    first = next(iter(parts.values()), ())
+    common = tuple(part for at, part in enumerate(first) if part and at >= ALWAYS and shared[at])
+    scopes: dict[str, set[str | None]] = {}
+    for cell in sweep.cells:
+        if cell.cell.form == "compiled":
+            scopes.setdefault(cell.cell.request.workload, set()).add(cell.cell.request.scope)
+    return Labels(common, named, any(len(each) > 1 for each in scopes.values()))
+
+
+def ways(sweep: Sweep, labels: Labels) -> tuple[str, ...]:
+    """Every way of compiling that occurs, in the order of the table."""
+    return tuple(dict.fromkeys(labels.way(cell) for cell in sweep.cells if cell.cell.form == "compiled"))
+
+
+def _identity(work: Work) -> tuple[str | None, ...]:
+    settings = work.settings
+    return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()))
+
+
+def _is_shared(values: Sequence[str]) -> bool:
+    """Of works that never ran nobody knows what they would have had."""
+    return len({value for value in values if value}) <= 1
+
+
+def _parts(work: Work) -> tuple[str, ...]:
+    asked, settings = work.cells[0].cell.request, work.settings
+    height, width = (settings.height, settings.width) if settings else (asked.height, asked.width)
+    size, dtype = (settings.size, settings.dtype) if settings else (asked.size, asked.dtype)
+    generation = settings.generation if settings else None
+    phase, cache = (generation.phase, generation.cache) if generation else (asked.phase, asked.cache)
+    tokens = generation.max_new_tokens if generation else asked.max_new_tokens
+    return (
+        work.workload,
+        f"batch {asked.batch_size}",
+        f"{height}\N{MULTIPLICATION SIGN}{width}" if height and width else "",
+        f"{asked.steps} steps" if asked.steps else "",
+        phase or "",
+        f"{tokens} new tokens" if tokens else "",
+        f"{cache} cache" if cache else "",
+        f"{size} size" if size and size != "auto" else "",
+        dtype or "",
+        f"weights of {asked.pretrained}" if asked.pretrained else "random weights",
+        work.machine or "",
+        f"torch {work.torch}" if work.torch else "",
+    )

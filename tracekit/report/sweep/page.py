@@ -1,0 +1,62 @@
+"""A sweep as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from tracekit.model.sweep_figures import Sweep
+from tracekit.report.sweep.heat import heat_map
+from tracekit.report.sweep.labels import label
+from tracekit.report.sweep.method import METHOD
+from tracekit.report.sweep.tables import (
+    SPEEDUP_NOTE,
+    best_table,
+    cell_table,
+    command_table,
+    conditions_table,
+    eager_table,
+    failure_table,
+    matrices,
+    note_rows,
+    published_table,
+)
+from tracekit.report.sweep.words import headline, progress_sentence
+from tracekit.report.templating import asset, environment, policy, script_hash
+
+#: Of more works than this, tables with several rows for each are folded.
+MOST_WORKS = 6
+
+
+def sweep_page(sweep: Sweep, command: str | None = None) -> str:
+    """One offline HTML file; `command` is the one that goes on with the sweep."""
+    script = asset("tables.js")
+    page = (
+        environment()
+        .get_template("sweep.html.j2")
+        .render(
+            sweep=sweep,
+            command=command,
+            policy=policy(script_hash(script.encode())),
+            style=Markup(asset("page.css") + asset("sweep.css")),
+            script=Markup(script),
+            headline=headline(sweep),
+            common=label(sweep).common,
+            progress=progress_sentence(sweep),
+            heat=heat_map(sweep),
+            heat_note=SPEEDUP_NOTE,
+            many=len(sweep.works) > MOST_WORKS,
+            matrices=matrices(sweep),
+            tables={
+                "best": best_table(sweep),
+                "commands": command_table(sweep),
+                "published": published_table(sweep),
+                "eager": eager_table(sweep),
+                "failures": failure_table(sweep),
+                "cells": cell_table(sweep),
+                "conditions": conditions_table(sweep),
+            },
+            notes=note_rows(sweep),
+            method=METHOD,
+        )
+    )
+    return page.lstrip()

@@ -1,0 +1,129 @@
+"""The figures of a sweep as people read them, and its sentences."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from tracekit.model.startup import BreakEven
+from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep
+from tracekit.numbers import MISSING, count, duration, percent, size, times
+from tracekit.report.sweep.labels import Labels
+
+#: What became of a cell that has no times.
+OUTCOMES = {
+    "done": "done",
+    "out_of_memory": "out of memory",
+    "timed_out": "timed out",
+    "killed": "killed",
+    "failed": "failed",
+}
+#: A larger figure needs no third decimal.
+LARGE_MS = 1000.0
+
+
+def milliseconds(us: float | None, ci95: tuple[float, float] | None = None) -> str:
+    """`9.325 (9.310 to 9.341)`, in milliseconds."""
+    if us is None:
+        return MISSING
+    text = _ms(us)
+    return f"{text} ({_ms(ci95[0])} to {_ms(ci95[1])})" if ci95 else text
+
+
+def _ms(us: float) -> str:
+    ms = us / 1e3
+    return f"{ms:.3f}" if abs(ms) < LARGE_MS else f"{ms:,.1f}"
+
+
+def ratio(value: float | None, ci95: tuple[float, float] | None) -> str:
+    """`2.41x (2.402 to 2.418)`."""
+    if value is None:
+        return MISSING
+    return f"{times(value)} ({ci95[0]:.3f} to {ci95[1]:.3f})" if ci95 else times(value)
+
+
+def speedup(cell: CellFigures) -> str:
+    """The cell's speed-up with its interval, or what became of it."""
+    if cell.failure is not None:
+        return OUTCOMES[cell.outcome]
+    return ratio(cell.verdict.speedup, cell.verdict.ci95) if cell.verdict else MISSING
+
+
+def seconds(value: float | None) -> str:
+    """`21.3`, in seconds."""
+    return MISSING if value is None else f"{value:,.1f}"
+
+
+def calls_until_even(found: BreakEven | None) -> str:
+    """After how many calls compiling is paid for: a number, `never`, or a dash where no saving was established."""
+    if found is None:
+        return MISSING
+    if found.never:
+        return "never"
+    return MISSING if found.calls is None or math.isinf(found.calls) else count(math.ceil(found.calls))
+
+
+def goal_words(goal: Goal, calls: int | None) -> str:
+    """What a goal is called."""
+    if goal == "cold_start":
+        return "First call soonest done" if calls == 1 else f"{count(calls)} calls from a cold start"
+    return {"latency": "Lowest latency", "memory": "Least memory"}[goal]
+
+
+def candidate_words(candidate: Candidate, best: Best, labels: Labels, sweep: Sweep) -> str:
+    """A way to run the work, with its figure for the goal."""
+    return f"{candidate_name(candidate, labels, sweep)}, {_figure(candidate, best)}"
+
+
+def candidate_name(candidate: Candidate, labels: Labels, sweep: Sweep) -> str:
+    """A way to run the work."""
+    cell = next((cell for cell in sweep.cells if cell.cell.key == candidate.key), None)
+    return labels.way(cell) if cell else "eager"
+
+
+def _figure(candidate: Candidate, best: Best) -> str:
+    if best.goal == "latency":
+        return times(1 / candidate.value)
+    return duration(candidate.value) if best.goal == "cold_start" else size(candidate.value)
+
+
+def best_words(best: Best, labels: Labels, sweep: Sweep) -> str:
+    """Which is best, or which are and nothing tells them apart."""
+    tied = [best.candidates[at] for at in best.tied]
+    words = [candidate_words(each, best, labels, sweep) for each in tied]
+    return words[0] if best.clear else "a tie: " + "; ".join(words)
+
+
+def next_words(best: Best, labels: Labels, sweep: Sweep) -> str:
+    """The first that is clearly behind."""
+    behind = next((each for at, each in enumerate(best.candidates) if at not in best.tied), None)
+    return candidate_words(behind, best, labels, sweep) if behind else MISSING
+
+
+def headline(sweep: Sweep) -> str:
+    """The sweep in a sentence."""
+    cells = sweep.cells
+    compiled = [cell for cell in cells if cell.verdict is not None]
+    faster = sum(cell.verdict is not None and cell.verdict.result == "faster" for cell in compiled)
+    if not compiled:
+        return f"{sweep.name}: no compiled cell was timed."
+    if not faster:
+        return f"{sweep.name}: compiling made none of {len(compiled)} cells clearly faster."
+    most = max(cell.verdict.speedup or 0.0 for cell in compiled if cell.verdict and cell.verdict.result == "faster")
+    return f"{sweep.name}: compiling made {faster} of {len(compiled)} cells faster, the most {times(most)}."
+
+
+def progress_sentence(sweep: Sweep) -> str:
+    """How much of the sweep is there, and what is not."""
+    kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
+    told = [f"{len(sweep.cells)} there"]
+    told += [f"{sweep.missing} to run"] if sweep.missing else []
+    told += (
+        [f"{kinds.total()} without times ({', '.join(f'{n} {word}' for word, n in kinds.items())})"] if kinds else []
+    )
+    return f"Cells: {', '.join(told)}."
+
+
+def spread(share: float) -> str:
+    """How far apart processes are."""
+    return percent(share, 1)

@@ -1,0 +1,171 @@
+"""A cell's process: `python -m tracekit.walks.cell_child JOB ANSWER`, started by `walks/sweeping.py` alone.
+
+Whatever happens in it is an answer, for a cell that fails is a result too.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tracekit.errors import DoesNotFitError, TracekitError
+from tracekit.model.child import ChildForm
+from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
+from tracekit.model.workload import BuiltWorkload
+from tracekit.walks.processes import WORD
+from tracekit.walks.timing import TimingPlan, stopping_rule
+from tracekit.workloads.registry import check_scope, find, load_builder
+
+if TYPE_CHECKING:
+    from tracekit.capture.forms import Form
+    from tracekit.capture.timing import Timings
+    from tracekit.walks.surroundings import Surroundings
+
+#: As Linux has it in sys/prctl.h.
+PR_SET_PDEATHSIG = 1
+#: Of a traceback so many lines are kept.
+LAST_LINES = 30
+
+
+@dataclass
+class Words:
+    """Progress that another process shows: what is going on, in a file."""
+
+    path: Path
+    _phase: str = "starting"
+
+    @property
+    def now(self) -> str:
+        """The phase that is going on, in words."""
+        return self._phase
+
+    def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
+        self._phase = name
+        self.path.write_text(name)
+
+    def detail(self, text: str) -> None:
+        self.path.write_text(f"{self._phase}, {text}")
+
+    def advance(self) -> None: ...
+
+
+class Attempt:
+    """One cell, step by step. `run` grows, so that what was found out before a failure is kept."""
+
+    def __init__(self, job: CellJob, words: Words) -> None:
+        self._job, self._words = job, words
+        self.run: CellRun | None = None
+
+    def make(self) -> None:
+        """Builds, warms up with memory watched, and times."""
+        from tracekit.walks.profiling import hush_libraries
+
+        began = time.monotonic()
+        hush_libraries()
+        self._words.phase("loading torch and the model's libraries")
+        info = find(self._job.request.workload)
+        builder, scope = load_builder(info), check_scope(info, self._job.request.scope)
+        from tracekit.capture import device as devices
+        from tracekit.capture import failures
+        from tracekit.capture.environment import read_environment
+        from tracekit.walks.profiling import choose_request_size
+
+        device = devices.pick_device()
+        request = replace(self._job.request, scope=scope)
+        size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
+        self._words.phase(f"building {info.name} ({size})")
+        with failures.out_of_memory_explained(size):
+            workload = builder(request, size, device, self._words)
+            plan = TimingPlan(self._job.target_percent, self._job.budget_seconds)
+            rule = stopping_rule(plan, request, workload.settings)
+            loaded = time.monotonic() - began
+            self.run = CellRun(workload.settings, reason, read_environment(device), loaded, rule, ())
+            self._measure(workload)
+
+    def _measure(self, workload: BuiltWorkload) -> None:
+        from tracekit.capture import forms, timing, warmup
+        from tracekit.walks.surroundings import Surroundings
+
+        assert self.run is not None
+        makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
+        around = Surroundings(workload, numerics=False)
+        made: list[Form] = []
+        for name in self._job.forms:
+            form = makers[name](workload)
+            with around.warming(name):
+                warm = warmup.warm_up(form, self._words)
+            made.append(form)
+            self._add(ChildForm(name, warm.wall_us, warm.compilation, None, around.memory_of(name)))
+        self._words.phase("measuring memory")
+        around.settle(tuple(made))
+        timings = timing.Timings()
+        with around.timing(tuple(made)) as timed:
+            timing.time_forms(timed, self.run.rule, self._job.order_seed, timings, self._words)
+        told = tuple(_timed(form, around, timings) for form in self.run.forms)
+        self.run = replace(self.run, forms=told)
+
+    def _add(self, form: ChildForm) -> None:
+        assert self.run is not None
+        self.run = replace(self.run, forms=(*self.run.forms, form))
+
+
+def _timed(form: ChildForm, around: Surroundings, timings: Timings) -> ChildForm:
+    times, state = timings.process(form.name), around.state_of(form.name)
+    return replace(form, times=times, memory=around.memory_of(form.name), gpu_state=state)
+
+
+def attempt(job: CellJob, words: Words) -> CellAnswer:
+    """What came of the cell. Only an interrupt is no answer."""
+    cell = Attempt(job, words)
+    try:
+        cell.make()
+    except Exception as error:  # noqa: BLE001 - whatever a model or a compiler raises is what came of the cell.
+        return CellAnswer(cell.run, describe_failure(error, words.now))
+    return CellAnswer(cell.run, None)
+
+
+def describe_failure(error: Exception, during: str) -> CellFailure:
+    """The error in one line, and its traceback's end unless the line was written for users."""
+    kind: CellOutcome = "out_of_memory" if _is_out_of_memory(error) else "failed"
+    if isinstance(error, TracekitError):
+        return CellFailure(kind, str(error), during)
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    message = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    return CellFailure(kind, message, during, tuple(lines[-LAST_LINES:]))
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, DoesNotFitError):
+        return True
+    if "torch" not in sys.modules:
+        return isinstance(error, MemoryError)
+    from tracekit.capture.failures import is_out_of_memory
+
+    return is_out_of_memory(error)
+
+
+def _end_with_parent() -> None:
+    """The kernel ends this process when the one that started it ends, however that does: nobody times on for it."""
+    from ctypes import CDLL
+
+    CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main(job_path: Path, answer_path: Path) -> None:
+    """Does the job and writes the answer."""
+    _end_with_parent()
+    job = msgspec.json.decode(job_path.read_bytes(), type=CellJob)
+    answer = attempt(job, Words(job_path.with_name(WORD)))
+    answer_path.write_bytes(msgspec.json.encode(answer))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:3]))

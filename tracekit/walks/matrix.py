@@ -1,0 +1,108 @@
+"""From lists of settings to the cells of a sweep."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import msgspec
+
+from tracekit.model.run import FormName
+from tracekit.model.sweep import Cell
+from tracekit.model.workload import Request
+from tracekit.workloads.registry import check_scope, find
+from tracekit.workloads.sizes import check_request
+
+#: The order of a table's rows: what is named last changes from row to row.
+ORDER = (
+    "size",
+    "pretrained",
+    "dtype",
+    "phase",
+    "cache",
+    "max_new_tokens",
+    "steps",
+    "height",
+    "width",
+    "batch_size",
+    "scope",
+    "mode",
+)
+#: What an eager call does not hear of.
+COMPILING = ("mode", "scope", "fullgraph", "dynamic")
+#: Of a request, what makes no other cell: how the timing was ordered and how long it went on.
+NOT_SETTINGS = ("workload", "seed", "iterations")
+EAGER = "eager"
+#: Characters of a digest: enough that no two cells of a folder share it.
+DIGEST = 8
+#: Characters of a file's name, the digest at its end included.
+LONGEST = 120
+
+
+def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Every combination of the axes' values for every workload; `mode` may be `eager` besides torch.compile's own.
+
+    An eager cell is made once for all modes and scopes. Where a width can be chosen and is not, images are square.
+    Raises TracekitError for a combination that its workload cannot make.
+    """
+    cells: dict[str, Cell] = {}
+    names = sorted(axes, key=ORDER.index)
+    for workload in workloads:
+        info = find(workload)
+        for values in itertools.product(*(axes[name] for name in names)):
+            asked = {**fixed, **dict(zip(names, values, strict=True))}
+            if asked.get("height") is not None and asked.get("width") is None and "width" in info.takes:
+                asked["width"] = asked["height"]
+            form: FormName = "eager" if asked.get("mode") == EAGER else "compiled"
+            if form == "eager":
+                asked = {name: value for name, value in asked.items() if name not in COMPILING}
+            request = Request(workload=workload, **asked)
+            if form == "compiled":
+                request = replace(request, scope=check_scope(info, request.scope))
+            check_request(info, request)
+            cell = make_cell(form, request)
+            cells.setdefault(cell.key, cell)
+    return tuple(cells.values())
+
+
+def make_cell(form: FormName, request: Request) -> Cell:
+    """The cell with its key: words to read, and a digest of every setting that is not the default."""
+    work = "-".join((*_words(request), _digest("eager", request)))
+    compiling = [request.scope or "", request.mode] if form == "compiled" else [EAGER]
+    key = "-".join((*_words(request), *filter(None, compiling), _digest(form, request)))
+    return Cell(_file_name(key), work, form, request)
+
+
+def _words(request: Request) -> list[str]:
+    size = [f"{request.height}x{request.width}"] if request.height else []
+    return [request.workload, f"b{request.batch_size}", *size, *([request.dtype] if request.dtype else [])]
+
+
+def _digest(form: FormName, request: Request) -> str:
+    settings = [form, request.workload, _settings(form, request)]
+    return hashlib.sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()[:DIGEST]
+
+
+def _settings(form: FormName, request: Request) -> dict[str, Any]:
+    """Defaults are left out, so that a setting that a later version adds changes no key."""
+    left_out = {*NOT_SETTINGS, *(COMPILING if form == "eager" else ())}
+    default = Request(request.workload)
+    return {
+        field.name: value
+        for field in fields(request)
+        if field.name not in left_out and (value := getattr(request, field.name)) != getattr(default, field.name)
+    }
+
+
+def _file_name(text: str) -> str:
+    return (
+        "".join(each if each.isalnum() or each in "-_." else "-" for each in text).lstrip("-.")[-LONGEST:].lstrip("-.")
+    )
+
+
+def with_seed(cell: Cell, seed: int, iterations: int | None) -> Cell:
+    """The cell as this call asks for it: its key stays."""
+    return replace(cell, request=replace(cell.request, seed=seed, iterations=iterations))

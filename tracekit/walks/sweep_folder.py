@@ -1,0 +1,128 @@
+"""A sweep's folder: `sweep.json` says what was asked, `cells/KEY.json` what came of each cell.
+
+Several processes may fill one folder: a cell belongs to whoever holds its lock, files are written whole, and what is
+shown is made of whatever cells are there.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from tracekit import store
+from tracekit.errors import TracekitError
+from tracekit.model.sweep import Asked, AskedCall, Cell, CellResult
+
+ASKED = "sweep.json"
+CELLS = "cells"
+Noun = TypeVar("Noun", Asked, CellResult)
+
+
+class SweepFolder:
+    """One sweep on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        return self.path.resolve().name
+
+    def check(self) -> None:
+        """Raises TracekitError for a folder that holds something else, and where nothing can be written."""
+        if self.path.exists() and not self.path.is_dir():
+            raise TracekitError(f"{self.path} is a file: name a folder with --out")
+        there = self.path.is_dir() and any(self.path.iterdir())
+        if there and not (self.path / ASKED).is_file() and not (self.path / CELLS).is_dir():
+            raise TracekitError(f"{self.path} is there and is no sweep of tracekit; pass --out for another place")
+        try:
+            (self.path / CELLS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TracekitError(f"cannot write to {self.path}: {error.strerror}; pass --out") from None
+        if not os.access(self.path / CELLS, os.W_OK):
+            raise TracekitError(f"cannot write to {self.path / CELLS}; pass --out for another place")
+
+    def asked(self) -> Asked | None:
+        """What was asked for until now; None where nobody did (cells that were copied together)."""
+        path = self.path / ASKED
+        return _decoded(path, Asked) if path.is_file() else None
+
+    def ask(self, name_of_suite: str | None, cells: tuple[Cell, ...], call: AskedCall) -> Asked:
+        """Adds these cells and this call to what was asked for: the cells' order is that of the table."""
+        with self._lock(ASKED, blocking=True):
+            before = self.asked() or Asked("tracekit.sweep-asked/1", self.name, name_of_suite, (), ())
+            known = {cell.key for cell in before.cells}
+            more = tuple(cell for cell in cells if cell.key not in known)
+            suite = before.suite or name_of_suite
+            now = replace(before, suite=suite, cells=(*before.cells, *more), calls=(*before.calls, call))
+            store.write_bytes(self.path / ASKED, _encoded(now))
+        return now
+
+    def load(self, key: str) -> CellResult | None:
+        """What came of the cell; None where nothing did yet."""
+        path = self._cell_path(key)
+        return _decoded(path, CellResult) if path.is_file() else None
+
+    def load_all(self) -> tuple[CellResult, ...]:
+        """Every cell that is there: in the order asked for, then those nobody asked for here, by name."""
+        asked = self.asked()
+        order = {cell.key: number for number, cell in enumerate(asked.cells if asked else ())}
+        found = [_decoded(path, CellResult) for path in sorted((self.path / CELLS).glob("[!.]*.json"))]
+        return tuple(sorted(found, key=lambda result: order.get(result.cell.key, len(order))))
+
+    def save(self, result: CellResult) -> None:
+        store.write_bytes(self._cell_path(result.cell.key), _encoded(result))
+
+    def _cell_path(self, key: str) -> Path:
+        return self.path / CELLS / f"{key}.json"
+
+    @contextmanager
+    def claimed(self, key: str) -> Iterator[bool]:
+        """Whether the cell is this process's as long as the block lasts; False while another one works on it."""
+        with self._lock(key, blocking=False) as held:
+            yield held
+
+    @contextmanager
+    def _lock(self, what: str, *, blocking: bool) -> Iterator[bool]:
+        """Locks lie outside of the folder, which may be copied while they are held."""
+        name = hashlib.sha256(str(self.path.resolve() / what).encode()).hexdigest()[:32]
+        place = Path(tempfile.gettempdir()) / f"tracekit-locks-{getpass.getuser()}"
+        lock = FileLock(place / f"{name}.lock")
+        try:
+            place.mkdir(mode=0o700, exist_ok=True)
+            lock.acquire(blocking=blocking)
+        except Timeout:
+            yield False
+            return
+        except OSError as error:
+            raise TracekitError(f"cannot lock {self.path} in {place}: {error.strerror}") from None
+        try:
+            yield True
+        finally:
+            lock.release()
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether the folder holds a sweep's cells."""
+    return (path / CELLS).is_dir()
+
+
+def _encoded(noun: Asked | CellResult) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(noun), indent=0) + b"\n"
+
+
+def _decoded(path: Path, kind: type[Noun]) -> Noun:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise TracekitError(f"{path} cannot be read ({error}); remove it, and its cell is run again") from None

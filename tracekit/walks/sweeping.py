@@ -1,0 +1,164 @@
+"""Running a sweep's cells: each in a process of its own, saved as it ends; what fails is a result and stops nothing."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tracekit import __version__
+from tracekit.model.progress import Progress
+from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult
+from tracekit.walks.matrix import with_seed
+from tracekit.walks.processes import Ended, describe_ending, run_module
+from tracekit.walks.sweep_folder import SweepFolder
+from tracekit.walks.timing import TimingPlan
+
+CHILD = "tracekit.walks.cell_child"
+#: Of what a process printed that gave no answer, so many lines are kept.
+LAST_LINES = 30
+#: What Linux sends to a process when the machine runs out of memory, and anybody else may.
+SIGKILL = -9
+
+#: Shows the progress of one cell for as long as the block lasts.
+Shown = Callable[[], AbstractContextManager[Progress]]
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What one `tracekit sweep` is to do. `again` runs cells that are there anew, `retry_failed` those that failed."""
+
+    cells: tuple[Cell, ...]
+    seed: int
+    iterations: int | None
+    timing: TimingPlan
+    cell_timeout_seconds: float | None = None
+    again: bool = False
+    retry_failed: bool = False
+
+    def wants(self, found: CellResult | None) -> bool:
+        """Whether a cell of which this is there is to be run."""
+        return found is None or self.again or (self.retry_failed and found.outcome != "done")
+
+
+@dataclass(frozen=True, slots=True)
+class ToDo:
+    """A cell to run, its number among those of this call, and when what is there of it was measured."""
+
+    cell: Cell
+    number: int
+    seen: str | None
+
+
+def find_left(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
+    """The cells to run, in an order that the seed draws: no mode has the cool machine for itself."""
+    there = {cell.key: folder.load(cell.key) for cell in plan.cells}
+    cells = [cell for cell in plan.cells if plan.wants(there[cell.key])]
+    random.Random(plan.seed).shuffle(cells)
+    seen = {key: found.started if found else None for key, found in there.items()}
+    return tuple(ToDo(cell, number, seen[cell.key]) for number, cell in enumerate(cells, 1))
+
+
+def run_cells(
+    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown
+) -> Iterator[tuple[ToDo, CellResult | None]]:
+    """Runs each cell and saves it; gives it back with its result, None where another process has it."""
+    for each in left:
+        with folder.claimed(each.cell.key) as ours:
+            there = folder.load(each.cell.key)
+            is_new = (there.started if there else None) != each.seen
+            if not ours or is_new:
+                # Another process works on it, or has since this one looked.
+                yield each, None
+                continue
+            with shown() as progress:
+                result = run_cell(plan, each, len(left), progress)
+            folder.save(result)
+        yield each, result
+
+
+def run_cell(plan: SweepPlan, each: ToDo, of: int, progress: Progress) -> CellResult:
+    """What came of the cell, in a process with an empty Inductor cache; what goes wrong there is no exception here."""
+    progress.phase(f"{each.number}/{of} {describe_cell(each.cell)}", still=True)
+    cell = with_seed(each.cell, plan.seed, plan.iterations)
+    order = random.Random(f"{plan.seed} {cell.key}").randrange(2**31)
+    job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
+    load, _, _ = os.getloadavg()
+    started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tracekit-cell-") as place:
+        caches = {"TORCHINDUCTOR_CACHE_DIR": f"{place}/inductor", "TRITON_CACHE_DIR": f"{place}/triton"}
+        ended = run_module(
+            CHILD,
+            msgspec.json.encode(job),
+            Path(place),
+            caches,
+            limit_seconds=plan.cell_timeout_seconds,
+            on_word=progress.detail,
+        )
+    answer = _answer(ended, plan)
+    return CellResult(
+        schema="tracekit.sweep-cell/1",
+        tracekit=__version__,
+        cell=cell,
+        outcome=answer.failure.kind if answer.failure else "done",
+        started=started.isoformat(timespec="microseconds"),
+        seconds=time.monotonic() - began,
+        run=answer.run,
+        failure=answer.failure,
+        host_load=load,
+    )
+
+
+def _answer(ended: Ended, plan: SweepPlan) -> CellAnswer:
+    if ended.answer is not None:
+        return msgspec.json.decode(ended.answer, type=CellAnswer)
+    lines = ended.lines[-LAST_LINES:]
+    if ended.late:
+        limit = plan.cell_timeout_seconds or 0.0
+        message = f"not done after {limit:g} s (--cell-timeout)"
+        return CellAnswer(None, CellFailure("timed_out", message, ended.word, lines))
+    kind: CellOutcome = "killed" if ended.code < 0 else "failed"
+    message = f"its process gave no answer ({describe_ending(ended.code)})"
+    if ended.code == SIGKILL:
+        message += ": the machine may have run out of memory"
+    return CellAnswer(None, CellFailure(kind, message, ended.word, lines))
+
+
+def describe_cell(cell: Cell) -> str:
+    """`flux batch 5, 512x512, reduce-overhead of regional`: what tells it from the other cells."""
+    asked = cell.request
+    parts = [f"{asked.workload} batch {asked.batch_size}"]
+    parts += [f"{asked.height}x{asked.width}" if asked.width else f"height {asked.height}"] if asked.height else []
+    parts += [asked.dtype] if asked.dtype else []
+    parts += [f"{asked.cache} cache"] if asked.cache else []
+    parts += [asked.phase] if asked.phase else []
+    return ", ".join([*parts, "eager" if cell.form == "eager" else f"{asked.mode} of {asked.scope}"])
+
+
+def seconds_left(left: tuple[ToDo, ...], done: tuple[CellResult, ...]) -> float | None:
+    """How long these cells will take, going by those of the same workload and form that are done, else by all of them;
+    None where there are none to go by."""
+    if not done:
+        return None
+    every = _mean(done)
+    total = 0.0
+    for each in left:
+        alike = [
+            found
+            for found in done
+            if (found.cell.request.workload, found.cell.form) == (each.cell.request.workload, each.cell.form)
+        ]
+        total += _mean(alike) if alike else every
+    return total
+
+
+def _mean(found: list[CellResult] | tuple[CellResult, ...]) -> float:
+    return sum(each.seconds for each in found) / len(found)
