@@ -134,6 +134,16 @@ def test_the_noise_floor_is_that_of_the_calls_that_were_made_twice():
     assert find_noise_floor([Pairs(walls, walls, controls[:4])]) == 0, "four pairs are too few"
 
 
+def test_the_noise_floor_is_that_of_the_form_that_repeats_itself_less_well():
+    walls = np.full(40, 1000.0)
+    restless = tuple(ControlCall(round_, 1030.0, None) for round_ in range(1, 40, 4))
+    quiet = tuple(ControlCall(round_, 1001.0, None) for round_ in range(3, 40, 4))
+    assert find_noise_floor([Pairs(walls, walls, restless, quiet)]) == pytest.approx(0.03)
+    assert find_noise_floor([Pairs(walls, walls, quiet, restless)]) == pytest.approx(0.03)
+    few = find_noise_floor([Pairs(walls, walls, restless, quiet[:4])])
+    assert few == pytest.approx(0.03), "a form with too few pairs has no floor of its own"
+
+
 def repeated(name: FormName, own: float, others: Sequence[float]) -> FormResult:
     processes = tuple(ProcessTimes(scaled(each), None, (), "asked number", 1.0) for each in others)
     timing = FormTiming("asked number", None, None, 1.0, (), processes)

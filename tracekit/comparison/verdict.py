@@ -162,30 +162,37 @@ def _decide(interval: Interval, least: float) -> Result:
 
 
 def find_noise_floor(every: Sequence[Pairs]) -> float:
-    """How far a form seems to differ from itself: 0.01 is 1 %. Of several processes the largest floor.
+    """How far a form seems to differ from itself: 0.01 is 1 %. The largest floor of any form in any process.
 
     The A/A control: both calls of one form in one round, compared as the sides are; what comes back is the 95th
-    percentile of |ratio - 1| over block bootstrap resamples. There is one such pair for two rounds, so it errs on the
-    side of a higher floor. Without controls (runs of older versions, few rounds) the odd and even calls of each form
-    are compared.
+    percentile of |ratio - 1| over block bootstrap resamples. There is one such pair of a form for four rounds, so it
+    errs on the side of a higher floor. Where a form has too few, those of both forms are taken together; without
+    controls (runs of older versions, few rounds) the odd and even calls of each form are compared.
     """
     return max(_floor(pairs) for pairs in every)
 
 
 def _floor(pairs: Pairs) -> float:
-    controls = _control_ratios(pairs)
-    if len(controls) < FEWEST_CALLS:
-        return max(halves_floor(pairs.a_us), halves_floor(pairs.b_us))
+    found = (_control_ratios(pairs.a_us, pairs.a_controls), _control_ratios(pairs.b_us, pairs.b_controls))
+    each = [ratios for ratios in found if ratios]
+    if each and all(len(ratios) >= FEWEST_CALLS for ratios in each):
+        return max(_floor_of(ratios) for ratios in each)
+    together = found[0] + found[1]
+    if len(together) >= FEWEST_CALLS:
+        return _floor_of(together)
+    return max(halves_floor(pairs.a_us), halves_floor(pairs.b_us))
+
+
+def _floor_of(ratios: list[tuple[int, float]]) -> float:
+    controls = np.array([ratio for _, ratio in sorted(ratios)])
     medians = resampled_medians(controls, block_length(controls))
     return float(np.percentile(np.expm1(np.abs(medians)), 95))
 
 
-def _control_ratios(pairs: Pairs) -> Times:
-    """The logarithm of first by second call of the same form, in the order of the rounds."""
-    both = [
+def _control_ratios(wall_us: Times, controls: Sequence[ControlCall]) -> list[tuple[int, float]]:
+    """The logarithm of first by second call of a form in one round, with the round."""
+    return [
         (control.round, math.log(wall_us[control.round] / control.wall_us))
-        for wall_us, controls in ((pairs.a_us, pairs.a_controls), (pairs.b_us, pairs.b_controls))
         for control in controls
         if control.round < len(wall_us)
     ]
-    return np.array([ratio for _, ratio in sorted(both)])
