@@ -199,3 +199,44 @@ def test_speeds_that_both_forms_switch_between_together_do_not_matter():
     verdict, warnings = judge(*make_pair(switching, switching / 1.03), ORDER * 4)
     assert verdict.result == "faster"
     assert any("compiled ran at two speeds" in warning for warning in warnings)
+
+
+def test_what_decides_in_a_repeat_is_told_and_where():
+    switching = tuple(np.repeat([1000.0, 1080.0, 1000.0, 1080.0], 10) * np.tile(STEADY, 4) / 1000)
+    even = tuple(np.tile(STEADY, 4))
+    sides = []
+    for name, second in (("eager", switching), ("compiled", even)):
+        form = repeated(name, 1.0 if name == "eager" else 0.97, (1.0, 1.0))
+        walls = (form.timing.processes[0], replace(form.timing.processes[1], wall_us=second))
+        sides.append(make_side(name, form=replace(form, timing=replace(form.timing, processes=walls))))
+    verdict, warnings = judge(*sides, ORDER)
+    assert verdict.least_change == pytest.approx(0.08, abs=0.005)
+    (told,) = [each for each in warnings if "no smaller difference is called a change" in each]
+    assert told.startswith("Within the timing of repeat 2 one form changed its speed against the other's by 8.0 %")
+
+
+def test_the_times_of_several_processes_are_of_all_of_them_as_the_ratio_is():
+    verdict, _ = judge_processes(0.5, 0.6, 0.7)
+    assert verdict.a_wall_us == pytest.approx(float(np.median(STEADY)), rel=1e-3)
+    assert verdict.a_wall_us is not None
+    assert verdict.b_wall_us is not None
+    assert verdict.a_wall_us / verdict.b_wall_us == pytest.approx(verdict.speedup)
+
+
+def test_a_process_that_did_not_reach_its_target_is_why_timing_stopped():
+    eager, compiled = repeated("eager", 1.0, (1.0, 1.0)), repeated("compiled", 0.5, (0.5, 0.5))
+    assert compiled.timing is not None
+    spent = replace(compiled.timing.processes[1], stopped="budget spent")
+    first = replace(compiled.timing.processes[0], stopped="target reached")
+    timing = replace(compiled.timing, stopped="target reached", processes=(first, spent))
+    sides = (make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)))
+    assert judge(*sides, ORDER)[0].stopped == "budget spent"
+
+
+def test_few_calls_are_said_in_good_grammar_and_so_are_repeats_that_do_not_help():
+    a, b = make_pair(STEADY[:1], STEADY[:1])
+    assert "Only 1 timed call a side: a verdict needs 5 at least (--iterations)." in judge(a, b, ORDER)[1]
+    forms = [replace(repeated(name, 1.0, (1.0, 1.0)), wall_us=STEADY[:4]) for name in ("eager", "compiled")]
+    _, warnings = judge(*(make_side(form.name, form=form) for form in forms), ORDER[:8])
+    (few,) = [each for each in warnings if each.startswith("Only 4 timed calls")]
+    assert few.endswith("That is of one process: the calls of 2 repeats do not make up for it.")

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import click
+
+
+class Finite(click.FloatRange):
+    """A number in a range; `nan` is in none, though no comparison says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number to measure by.", param, ctx)
+        return number
+
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
 CACHES = ("dynamic", "static")
 PHASES = ("generate", "prefill", "decode")
-PERCENT = click.FloatRange(min=0, min_open=True, max=100)
-SECONDS = click.FloatRange(min=0, min_open=True)
+PERCENT = Finite(min=0, min_open=True, max=100)
+SECONDS = Finite(min=0, min_open=True)
 DTYPES = ("bfloat16", "float16", "float32")
 
 

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart
 from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
+from tracekit.comparison.elsewhere import find_other_speeds
 from tracekit.comparison.steadiness import find_restlessness, unshared_change
 from tracekit.model.comparison import Side, Verdict, VerdictBasis
 from tracekit.model.run import FormName, FormResult
-from tracekit.model.timing import ControlCall
+from tracekit.model.timing import ControlCall, StopReason
+from tracekit.numbers import counted, percent
 from tracekit.statistics.blocks import block_length
 from tracekit.statistics.interval import (
     Interval,
@@ -73,14 +75,57 @@ def judge(a: Side, b: Side, order: tuple[FormName, ...]) -> tuple[Verdict, tuple
     every = _every_process(a.form, b.form, own)
     warnings = _uneven(a.form, b.form)
     if len(every[0].a_us) < FEWEST_CALLS:
-        few = f"Only {len(every[0].a_us)} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
+        few = _too_few(len(every[0].a_us), a.form)
         speedup = math.exp(float(np.median(every[0].log_ratios)))
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=len(every[0].a_us), basis="rounds")
         return verdict, (*warnings, few, *recompiled)
+    if len(every) > 1:
+        ends = _typical_ends(every)
     verdict = _judge_together(every, ends, withheld=bool(recompiled))
-    verdict = replace(verdict, stopped=b.form.timing.stopped if b.form.timing else None)
-    restless = find_restlessness(a, b)
-    return verdict, (*warnings, *recompiled, *restless, *_of_processes(verdict))
+    verdict = replace(verdict, stopped=_stopped(b.form))
+    restless = (*find_restlessness(a, b), *_unshared(every))
+    elsewhere = (*find_other_speeds(a), *find_other_speeds(b))
+    return verdict, (*warnings, *recompiled, *restless, *elsewhere, *_of_processes(verdict))
+
+
+def _too_few(rounds: int, form: FormResult) -> str:
+    repeats = len(form.timing.processes) if form.timing else 0
+    told = f"Only {counted(rounds, 'timed call')} a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
+    if not repeats:
+        return told
+    return f"{told} That is of one process: the calls of {counted(repeats, 'repeat')} do not make up for it."
+
+
+def _typical_ends(every: tuple[Pairs, ...]) -> tuple[float, float]:
+    """What a call takes in all processes together: the mean (of logarithms) of their medians, as the speed-up is."""
+    logs = np.log([(np.median(pairs.a_us), np.median(pairs.b_us)) for pairs in every])
+    a_us, b_us = np.exp(logs.mean(axis=0))
+    return float(a_us), float(b_us)
+
+
+def _stopped(form: FormResult) -> StopReason | None:
+    """Why timing stopped; of several processes the reason of one that did not reach its target, where there is one."""
+    if form.timing is None:
+        return None
+    reasons = (form.timing.stopped, *(each.stopped for each in form.timing.processes))
+    return next((each for each in reasons if each != "target reached"), "target reached")
+
+
+def _unshared(every: tuple[Pairs, ...]) -> tuple[str, ...]:
+    """Where one form changed its speed by itself so far that this decides what counts as a change."""
+    changes = [unshared_change(pairs.a_us, pairs.b_us) for pairs in every]
+    largest = max(changes)
+    if largest <= _least_change(every):
+        return ()
+    where = changes.index(largest)
+    place = "the run's own process" if where == 0 else f"repeat {where}"
+    of = f" of {place}" if len(every) > 1 else ""
+    told = f"Within the timing{of} one form changed its speed against the other's by {percent(largest)}"
+    return (f"{told}: no smaller difference is called a change.",)
+
+
+def _least_change(every: tuple[Pairs, ...]) -> float:
+    return LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS
 
 
 def _judge_together(every: tuple[Pairs, ...], ends: tuple[float, float], *, withheld: bool) -> Verdict:
@@ -88,8 +133,7 @@ def _judge_together(every: tuple[Pairs, ...], ends: tuple[float, float], *, with
     interval = within[0] if len(within) == 1 else interval_of_processes(within)
     noise = find_noise_floor(every)
     speedup, ci95 = math.exp(interval.middle), (math.exp(interval.low), math.exp(interval.high))
-    least = LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS
-    least = max(least, *(unshared_change(pairs.a_us, pairs.b_us) for pairs in every))
+    least = max(_least_change(every), *(unshared_change(pairs.a_us, pairs.b_us) for pairs in every))
     basis: VerdictBasis = "rounds" if len(every) == 1 else "processes"
     return Verdict(
         "inconclusive" if withheld else _decide(interval, max(noise, least)),
@@ -132,7 +176,7 @@ def _uneven(a: FormResult, b: FormResult) -> tuple[str, ...]:
 
 def _recompiled(a: Side, b: Side) -> tuple[str, ...]:
     return tuple(
-        f"{side.label}: {count} compilation{'s' if count > 1 else ''} ran inside timed calls: the verdict is withheld."
+        f"{side.label}: {counted(count, 'compilation')} ran inside timed calls: the verdict is withheld."
         for side in (a, b)
         if (count := compilations_while_timed(side))
     )
