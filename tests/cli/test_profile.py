@@ -117,6 +117,14 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
     assert "Traceback" not in "".join(told)
 
 
+@pytest.mark.parametrize("option", ["--target", "--time-budget"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_no_number_is_no_target_and_no_budget(tmp_path: Path, option: str, value: str) -> None:
+    found = profile(tmp_path, "mlp", option, value)
+    assert found.returncode == 2
+    assert option in found.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -129,8 +137,15 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
         (["flux", "--compiled", "--warmup", "hight=256"], "did you mean height?"),
         (["mlp", "--compiled", "--warmup", "steps=2"], "mlp has no steps to warm up at"),
         (["flux", "--warmup", "batch=2"], "--warmup says how to compile"),
-        (["mlp", "--compiled", "--warmup", "batch=2", "--repeat-process", "2"], "warm up at the timed sizes"),
-        (["mlp", "--compiled", "--warmup", "batch=2", "--verify-advice"], "--verify-advice starts processes"),
+        (
+            ["mlp", "--compiled", "--warmup", "batch=2", "--repeat-process", "2"],
+            "--repeat-process in others that warm up as usual",
+        ),
+        (
+            ["mlp", "--compiled", "--warmup", "batch=2", "--verify-advice"],
+            "--verify-advice in others that warm up as usual",
+        ),
+        (["mlp", "--compiled", "--warmup", "batch=2", "--startup"], "--startup in others that warm up"),
         (["flux", "--json", "."], "--json '.' is a folder"),
         (["flux", "--pretrained", "a/b", "--size", "tiny"], "real weights have a size of their own"),
     ],

@@ -11,6 +11,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, FormName
 from tracekit.model.startup import Startup
+from tracekit.model.timing import FormTiming, ProcessTimes
 
 from ..sides import STEADY, make_form, make_side, scaled
 
@@ -110,3 +111,20 @@ def test_a_warm_up_at_other_sizes_tells_nothing_of_a_start():
     assert len(find_break_even(a, elsewhere, judge(a, elsewhere, ORDER)[0])) == 2, (
         "fresh processes start at the timed sizes"
     )
+
+
+def test_the_range_holds_how_fast_eager_was_in_every_process():
+    (alone,) = found(0.5)
+    a, b = sides(0.5)
+    forms = []
+    for side, factors in ((a, (0.8, 1.0)), (b, (0.4, 0.5))):
+        repeats = tuple(ProcessTimes(scaled(each), None, (), "asked number", 1.0) for each in factors)
+        timing = FormTiming("asked number", None, None, 1.0, (), repeats)
+        forms.append(replace(side, form=replace(side.form, timing=timing)))
+    (each,) = find_break_even(*forms, judge(*forms, ORDER)[0])
+    assert each.calls is not None
+    assert each.calls_ci95 is not None
+    assert alone.calls is not None
+    assert each.calls_ci95[0] == pytest.approx(alone.calls, rel=0.01)
+    assert each.calls_ci95[1] == pytest.approx(alone.calls / 0.8, rel=0.01)
+    assert each.calls_ci95[0] < each.calls < each.calls_ci95[1]

@@ -30,6 +30,12 @@ def test_timed_calls_much_slower_than_recorded_ones_are_a_disturbed_machine():
     assert "something else used this machine" in warning
 
 
+def test_a_few_slow_calls_are_first_calls_before_they_are_a_disturbed_machine():
+    warning = only(replace(make_side("b", form=make_form(wall_us=(9000.0,))), path="other"))
+    assert "only 1 call was timed, and first calls are slow" in warning
+    assert "something else" not in warning
+
+
 def test_a_gpu_that_seems_busier_than_the_call_lasted_is_said():
     warning = only(replace(make_side("b", form=make_form(wall_us=(700.0,) * 10)), path="other"))
     assert "longer than the unprofiled call" in warning

@@ -135,6 +135,16 @@ def test_the_noise_floor_is_that_of_the_calls_that_were_made_twice():
     assert find_noise_floor([Pairs(walls, walls, controls[:4])]) == 0, "four pairs are too few"
 
 
+def test_the_noise_floor_is_that_of_the_form_that_repeats_itself_less_well():
+    walls = np.full(40, 1000.0)
+    restless = tuple(ControlCall(round_, 1030.0, None) for round_ in range(1, 40, 4))
+    quiet = tuple(ControlCall(round_, 1001.0, None) for round_ in range(3, 40, 4))
+    assert find_noise_floor([Pairs(walls, walls, restless, quiet)]) == pytest.approx(0.03)
+    assert find_noise_floor([Pairs(walls, walls, quiet, restless)]) == pytest.approx(0.03)
+    few = find_noise_floor([Pairs(walls, walls, restless, quiet[:4])])
+    assert few == pytest.approx(0.03), "a form with too few pairs has no floor of its own"
+
+
 def repeated(name: FormName, own: float, others: Sequence[float]) -> FormResult:
     processes = tuple(ProcessTimes(scaled(each), None, (), "asked number", 1.0) for each in others)
     timing = FormTiming("asked number", None, None, 1.0, (), processes)
@@ -261,3 +271,44 @@ def test_a_call_that_compiled_is_left_out_of_what_runs_say_apart():
     assert verdict.speedup == pytest.approx(1.0)
     assert verdict.n == 10
     assert any("5 compilations ran inside timed calls" in each for each in warnings)
+
+
+def test_what_decides_in_a_repeat_is_told_and_where():
+    switching = tuple(np.repeat([1000.0, 1080.0, 1000.0, 1080.0], 10) * np.tile(STEADY, 4) / 1000)
+    even = tuple(np.tile(STEADY, 4))
+    sides = []
+    for name, second in (("eager", switching), ("compiled", even)):
+        form = repeated(name, 1.0 if name == "eager" else 0.97, (1.0, 1.0))
+        walls = (form.timing.processes[0], replace(form.timing.processes[1], wall_us=second))
+        sides.append(make_side(name, form=replace(form, timing=replace(form.timing, processes=walls))))
+    verdict, warnings = judge(*sides, ORDER)
+    assert verdict.least_change == pytest.approx(0.08, abs=0.005)
+    (told,) = [each for each in warnings if "no smaller difference is called a change" in each]
+    assert told.startswith("Within the timing of repeat 2 one form changed its speed against the other's by 8.0 %")
+
+
+def test_the_times_of_several_processes_are_of_all_of_them_as_the_ratio_is():
+    verdict, _ = judge_processes(0.5, 0.6, 0.7)
+    assert verdict.a_wall_us == pytest.approx(float(np.median(STEADY)), rel=1e-3)
+    assert verdict.a_wall_us is not None
+    assert verdict.b_wall_us is not None
+    assert verdict.a_wall_us / verdict.b_wall_us == pytest.approx(verdict.speedup)
+
+
+def test_a_process_that_did_not_reach_its_target_is_why_timing_stopped():
+    eager, compiled = repeated("eager", 1.0, (1.0, 1.0)), repeated("compiled", 0.5, (0.5, 0.5))
+    assert compiled.timing is not None
+    spent = replace(compiled.timing.processes[1], stopped="budget spent")
+    first = replace(compiled.timing.processes[0], stopped="target reached")
+    timing = replace(compiled.timing, stopped="target reached", processes=(first, spent))
+    sides = (make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)))
+    assert judge(*sides, ORDER)[0].stopped == "budget spent"
+
+
+def test_few_calls_are_said_in_good_grammar_and_so_are_repeats_that_do_not_help():
+    a, b = make_pair(STEADY[:1], STEADY[:1])
+    assert "Only 1 timed call a side: a verdict needs 5 at least (--iterations)." in judge(a, b, ORDER)[1]
+    forms = [replace(repeated(name, 1.0, (1.0, 1.0)), wall_us=STEADY[:4]) for name in ("eager", "compiled")]
+    _, warnings = judge(*(make_side(form.name, form=form) for form in forms), ORDER[:8])
+    (few,) = [each for each in warnings if each.startswith("Only 4 timed calls")]
+    assert few.endswith("That is of one process: the calls of 2 repeats do not make up for it.")

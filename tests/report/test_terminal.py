@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console, RenderableType
 
 from tracekit.model.analysis import HealthFinding
+from tracekit.model.run import FormResult
+from tracekit.model.startup import Startup
+from tracekit.model.timing import FormTiming, ProcessTimes
 from tracekit.report.terminal import analysis_summary, comparison_summary
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
@@ -65,3 +69,24 @@ def test_long_commands_can_be_copied():
     command = "tracekit profile flux " + " ".join(f"--option-{i} value" for i in range(12))
     lines = rendered(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
     assert " ".join(lines.replace("\\\n", " ").split()) == command
+
+
+def alone(form: FormResult) -> str:
+    return rendered(analysis_summary(make_side("trace.json.gz", make_analysis(), form)))
+
+
+def test_other_processes_and_starts_of_one_form_are_shown():
+    repeats = tuple(ProcessTimes((us,) * 5, None, (), "asked number", 1.0) for us in (1200.0, 1300.0))
+    timing = FormTiming("asked number", None, None, 1.0, (), repeats)
+    starts = (Startup("compiled_no_cache", 3.25, (12e6, 900.0, 900.0), 1, 0),)
+    text = alone(replace(make_form("compiled"), timing=timing, startups=starts))
+    assert "The same in process 1 of 2" in text
+    assert "1.20 ms" in text
+    assert "1.30 ms" in text
+    assert "Starting up compiled, no cache: first call 12.0 s" in " ".join(text.split())
+
+
+def test_compiling_inside_the_calls_of_one_form_is_warned_of():
+    text = " ".join(alone(make_form("compiled", during_timing=2)).split())
+    assert "2 compilations ran inside its 10 timed calls" in text
+    assert "compilation" not in alone(make_form("compiled", during_timing=0))

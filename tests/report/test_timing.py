@@ -111,3 +111,26 @@ def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
     told = cells(certainty_table(comparison))
     assert told["Processes of the side with fewer"] == ("1",)
     assert told["Calls of the side with fewer"] == ("10",)
+
+
+def test_the_headline_of_several_processes_says_that_times_are_of_all_and_why_timing_stopped():
+    told = verdict_evidence(timed(1.02, 0.98))
+    assert told is not None
+    assert "30 rounds, an unprofiled call of each form, in 3 processes whose medians are averaged" in told
+    assert "stopped when its time was spent" in told
+
+
+def test_noise_is_said_with_a_second_figure_where_it_is_large():
+    from tracekit.report.words import _roughly
+
+    assert [_roughly(each) for each in (1.4171, 0.1538, 0.0218, 0.00001)] == [
+        "about 140 %",
+        "about 15 %",
+        "about 2 %",
+        "less than 0.01 %",
+    ]
+
+
+def test_the_note_on_starting_up_says_what_the_range_knows():
+    assert "not that calls take another time in other processes" in startup_table(timed()).note
+    assert "how fast eager was in each process" in startup_table(timed(1.02, 0.98)).note

@@ -4,7 +4,8 @@ import pytest
 
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
-from tracekit.walks.warming import parse_warmup, warmup_request
+from tracekit.walks.timing import TimingPlan
+from tracekit.walks.warming import check_alone, parse_warmup, warmup_request
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.mlp_info import MLP
 
@@ -46,3 +47,11 @@ def test_a_size_the_workload_has_not_is_met_with_those_it_has() -> None:
 def test_a_size_the_workload_cannot_make_is_refused() -> None:
     with pytest.raises(TracekitError, match="multiples of 16"):
         warmup_request(FLUX, Request("flux"), {"height": 100})
+
+
+def test_fresh_processes_that_warm_up_as_usual_are_not_mixed_with_a_warm_up_at_other_sizes() -> None:
+    check_alone(TimingPlan(target_percent=2.0))
+    with pytest.raises(TracekitError, match="and --repeat-process in others that warm up as usual"):
+        check_alone(TimingPlan(repeats=2))
+    with pytest.raises(TracekitError, match="--repeat-process and --startup"):
+        check_alone(TimingPlan(repeats=2, startup=True))

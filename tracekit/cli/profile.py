@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tracekit.cli.completion import complete_workload
+
+
+class Finite(click.FloatRange):
+    """A number in a range; `nan` is in none, though no comparison says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number to measure by.", param, ctx)
+        return number
+
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
 CACHES = ("dynamic", "static")
 PHASES = ("generate", "prefill", "decode")
-PERCENT = click.FloatRange(min=0, min_open=True, max=100)
-SECONDS = click.FloatRange(min=0, min_open=True)
+PERCENT = Finite(min=0, min_open=True, max=100)
+SECONDS = Finite(min=0, min_open=True)
 DTYPES = ("bfloat16", "float16", "float32")
 
 
@@ -98,9 +111,6 @@ def profile(
     check_output_path("--json", json_path)
     if verify_advice and (no_baseline or not compiled):
         raise TracekitError("--verify-advice needs both forms: pass --compiled, and leave --no-baseline out")
-    if warmup is not None and (repeats or verify_advice):
-        other = "--repeat-process" if repeats else "--verify-advice"
-        raise TracekitError(f"{other} starts processes that warm up at the timed sizes: leave it out, or --warmup")
     plan = Plan(
         request=Request(workload=workload, **asked),  # type: ignore[arg-type]
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),

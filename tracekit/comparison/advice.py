@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tracekit.comparison.elsewhere import find_other_speed_of_advice
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.statistics.interval import FEWEST, median_interval
@@ -58,4 +59,5 @@ def with_verified(comparison: Comparison, verified: VerifiedAdvice | None) -> Co
         replace(each, verified=verified) if (each.code, each.advice) == (verified.code, verified.command) else each
         for each in comparison.findings
     )
-    return replace(comparison, findings=tuple(findings))
+    elsewhere = find_other_speed_of_advice(comparison.a, verified)
+    return replace(comparison, findings=tuple(findings), warnings=(*comparison.warnings, *elsewhere))

@@ -9,6 +9,7 @@ import numpy as np
 from tracekit.comparison.compiling_calls import calls_that_count
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict
+from tracekit.numbers import counted
 from tracekit.statistics.blocks import Values
 from tracekit.statistics.interval import FEWEST, RESAMPLES, SEED, Interval, interval_of_difference, median_interval
 
@@ -27,7 +28,7 @@ def judge_apart(a: Timed, b: Timed, ends: tuple[float, float]) -> tuple[Verdict,
     calls = tuple(calls_that_count(side) for side in (a, b))
     fewest = min(map(len, calls))
     if fewest < FEWEST_CALLS:
-        few = f"Only {fewest} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
+        few = f"Only {counted(fewest, 'timed call')} a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
         return Verdict("inconclusive", ends[0] / ends[1], None, None, *ends, n=fewest, basis="apart"), (
             NOT_TOGETHER,
             few,

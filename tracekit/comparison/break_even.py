@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tracekit.comparison.apart import process_medians
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict
 from tracekit.model.run import CompileFacts, FormResult
@@ -21,15 +22,16 @@ def find_break_even(a: Timed, b: Timed, verdict: Verdict) -> tuple[BreakEven, ..
         return ()
     if a.wall_us is None or b.wall_us is None:
         return ()
+    of_a = tuple(math.exp(each.middle) for each in process_medians(a))
     eager = next((start for start in a.form.startups if start.kind == "eager"), None)
     if eager and b.form.startups:
         eager_us = extra_us(eager.calls_us, a.wall_us)
-        return tuple(_of_start(start, eager_us, b.wall_us, verdict) for start in b.form.startups)
+        return tuple(_of_start(start, eager_us, b.wall_us, verdict, of_a) for start in b.form.startups)
     if not (a.form.warmup_us and b.form.warmup_us and b.form.compilation):
         return ()
     if b.diagnostics and b.diagnostics.warmed_up_at:
         return ()
-    return (_of_warm_up(b.form, extra_us(a.form.warmup_us, a.wall_us), b.wall_us, verdict),)
+    return (_of_warm_up(b.form, extra_us(a.form.warmup_us, a.wall_us), b.wall_us, verdict, of_a),)
 
 
 def extra_us(calls_us: Sequence[float], steady_us: float) -> float:
@@ -37,17 +39,21 @@ def extra_us(calls_us: Sequence[float], steady_us: float) -> float:
     return math.fsum(calls_us) - len(calls_us) * steady_us
 
 
-def _of_start(start: Startup, eager_us: float, steady_us: float, verdict: Verdict) -> BreakEven:
+def _of_start(
+    start: Startup, eager_us: float, steady_us: float, verdict: Verdict, of_a: tuple[float, ...]
+) -> BreakEven:
     found = (start.kind, start.graphs, start.cache_hits)
-    return _break_even(found, "fresh_process", start.calls_us, eager_us, steady_us, verdict)
+    return _break_even(found, "fresh_process", start.calls_us, eager_us, steady_us, verdict, of_a)
 
 
-def _of_warm_up(form: FormResult, eager_us: float, steady_us: float, verdict: Verdict) -> BreakEven:
+def _of_warm_up(
+    form: FormResult, eager_us: float, steady_us: float, verdict: Verdict, of_a: tuple[float, ...]
+) -> BreakEven:
     facts = form.compilation
     if facts is None:
         raise AssertionError("a form that was compiled has what compiling did")
     found = (_warm_up_kind(facts), facts.graphs, facts.cache_hits)
-    return _break_even(found, "warm_up", form.warmup_us, eager_us, steady_us, verdict)
+    return _break_even(found, "warm_up", form.warmup_us, eager_us, steady_us, verdict, of_a)
 
 
 def _warm_up_kind(facts: CompileFacts) -> StartKind | None:
@@ -64,12 +70,13 @@ def _break_even(
     eager_us: float,
     steady_us: float,
     verdict: Verdict,
+    of_a: tuple[float, ...],
 ) -> BreakEven:
     kind, graphs, hits = found
     startup_us = extra_us(calls_us, steady_us)
     cost_us = startup_us - eager_us
     faster = verdict.result == "faster"
-    calls = _calls(cost_us, verdict, verdict.speedup) if faster or verdict.result == "slower" else None
+    calls = _calls(cost_us, verdict.a_wall_us, verdict.speedup) if faster or verdict.result == "slower" else None
     return BreakEven(
         kind=kind,
         source=source,
@@ -77,23 +84,26 @@ def _break_even(
         startup_us=startup_us,
         eager_startup_us=eager_us,
         calls=calls,
-        calls_ci95=_range(cost_us, verdict) if faster else None,
+        calls_ci95=_range(cost_us, verdict, of_a) if faster else None,
         graphs=graphs,
         cache_hits=hits,
         never=calls == math.inf,
     )
 
 
-def _calls(cost_us: float, verdict: Verdict, speedup: float | None) -> float | None:
+def _calls(cost_us: float, eager_us: float | None, speedup: float | None) -> float | None:
     """The calls after which what each one saves adds up to the cost; 0 where nothing is to be made up for."""
-    if speedup is None or verdict.a_wall_us is None:
+    if speedup is None or eager_us is None:
         return None
-    saving_us = verdict.a_wall_us * (1 - 1 / speedup)
+    saving_us = eager_us * (1 - 1 / speedup)
     return max(0.0, cost_us / saving_us) if saving_us > 0 else math.inf
 
 
-def _range(cost_us: float, verdict: Verdict) -> tuple[float, float] | None:
-    if verdict.ci95 is None:
+def _range(cost_us: float, verdict: Verdict, of_a: tuple[float, ...]) -> tuple[float, float] | None:
+    """From the quickest eager call of any process at the least speed-up to the slowest at the greatest."""
+    if verdict.ci95 is None or verdict.a_wall_us is None:
         return None
-    fewest, most = (_calls(cost_us, verdict, speedup) for speedup in reversed(verdict.ci95))
+    low, high = verdict.ci95
+    eager_us = (*of_a, verdict.a_wall_us)
+    fewest, most = _calls(cost_us, max(eager_us), high), _calls(cost_us, min(eager_us), low)
     return (fewest, most) if fewest is not None and most is not None else None

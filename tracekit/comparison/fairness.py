@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracekit.comparison.apart import FEWEST_CALLS
 from tracekit.comparison.quietness import find_disturbance
 from tracekit.model.comparison import Side
 from tracekit.model.generation import Generation
@@ -159,9 +160,16 @@ def _disturbed(a: Side, b: Side) -> Iterator[str]:
         ):
             yield (
                 f"{side.label}: timed calls took {wall / recorded:.1f} times as long as recorded ones, though "
-                "recording slows calls: something else used this machine meanwhile, or its clocks changed. Measure "
-                "again."
+                f"recording slows calls: {_why_slower(side)}"
             )
+
+
+def _why_slower(side: Side) -> str:
+    calls = len(side.form.wall_us) if side.form else 0
+    if calls < FEWEST_CALLS:
+        timed = "call was" if calls == 1 else "calls were"
+        return f"only {calls} {timed} timed, and first calls are slow. Time more (--iterations)."
+    return "something else used this machine meanwhile, or its clocks changed. Measure again."
 
 
 def _unsound(a: Side, b: Side) -> Iterator[str]:

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart
 from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
+from tracekit.comparison.elsewhere import find_other_speeds
 from tracekit.comparison.steadiness import find_restlessness, unshared_change
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict, VerdictBasis
 from tracekit.model.run import FormName, FormResult
-from tracekit.model.timing import ControlCall
+from tracekit.model.timing import ControlCall, StopReason
+from tracekit.numbers import counted, percent
 from tracekit.statistics.blocks import block_length
 from tracekit.statistics.interval import (
     Interval,
@@ -74,14 +76,57 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tup
     every = _every_process(a.form, b.form, own)
     warnings = _uneven(a.form, b.form)
     if len(every[0].a_us) < FEWEST_CALLS:
-        few = f"Only {len(every[0].a_us)} timed calls a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
+        few = _too_few(len(every[0].a_us), a.form)
         speedup = math.exp(float(np.median(every[0].log_ratios)))
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=len(every[0].a_us), basis="rounds")
         return verdict, (*warnings, few, *recompiled)
+    if len(every) > 1:
+        ends = _typical_ends(every)
     verdict = _judge_together(every, ends, withheld=bool(recompiled))
-    verdict = replace(verdict, stopped=b.form.timing.stopped if b.form.timing else None)
-    restless = find_restlessness(a, b)
-    return verdict, (*warnings, *recompiled, *restless, *_of_processes(verdict))
+    verdict = replace(verdict, stopped=_stopped(b.form))
+    restless = (*find_restlessness(a, b), *_unshared(every))
+    elsewhere = (*find_other_speeds(a), *find_other_speeds(b))
+    return verdict, (*warnings, *recompiled, *restless, *elsewhere, *_of_processes(verdict))
+
+
+def _too_few(rounds: int, form: FormResult) -> str:
+    repeats = len(form.timing.processes) if form.timing else 0
+    told = f"Only {counted(rounds, 'timed call')} a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
+    if not repeats:
+        return told
+    return f"{told} That is of one process: the calls of {counted(repeats, 'repeat')} do not make up for it."
+
+
+def _typical_ends(every: tuple[Pairs, ...]) -> tuple[float, float]:
+    """What a call takes in all processes together: the mean (of logarithms) of their medians, as the speed-up is."""
+    logs = np.log([(np.median(pairs.a_us), np.median(pairs.b_us)) for pairs in every])
+    a_us, b_us = np.exp(logs.mean(axis=0))
+    return float(a_us), float(b_us)
+
+
+def _stopped(form: FormResult) -> StopReason | None:
+    """Why timing stopped; of several processes the reason of one that did not reach its target, where there is one."""
+    if form.timing is None:
+        return None
+    reasons = (form.timing.stopped, *(each.stopped for each in form.timing.processes))
+    return next((each for each in reasons if each != "target reached"), "target reached")
+
+
+def _unshared(every: tuple[Pairs, ...]) -> tuple[str, ...]:
+    """Where one form changed its speed by itself so far that this decides what counts as a change."""
+    changes = [unshared_change(pairs.a_us, pairs.b_us) for pairs in every]
+    largest = max(changes)
+    if largest <= _least_change(every):
+        return ()
+    where = changes.index(largest)
+    place = "the run's own process" if where == 0 else f"repeat {where}"
+    of = f" of {place}" if len(every) > 1 else ""
+    told = f"Within the timing{of} one form changed its speed against the other's by {percent(largest)}"
+    return (f"{told}: no smaller difference is called a change.",)
+
+
+def _least_change(every: tuple[Pairs, ...]) -> float:
+    return LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS
 
 
 def _judge_together(every: tuple[Pairs, ...], ends: tuple[float, float], *, withheld: bool) -> Verdict:
@@ -89,8 +134,7 @@ def _judge_together(every: tuple[Pairs, ...], ends: tuple[float, float], *, with
     interval = within[0] if len(within) == 1 else interval_of_processes(within)
     noise = find_noise_floor(every)
     speedup, ci95 = math.exp(interval.middle), (math.exp(interval.low), math.exp(interval.high))
-    least = LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS
-    least = max(least, *(unshared_change(pairs.a_us, pairs.b_us) for pairs in every))
+    least = max(_least_change(every), *(unshared_change(pairs.a_us, pairs.b_us) for pairs in every))
     basis: VerdictBasis = "rounds" if len(every) == 1 else "processes"
     return Verdict(
         "inconclusive" if withheld else _decide(interval, max(noise, least)),
@@ -133,7 +177,7 @@ def _uneven(a: FormResult, b: FormResult) -> tuple[str, ...]:
 
 def _recompiled(a: Timed, b: Timed) -> tuple[str, ...]:
     return tuple(
-        f"{side.label}: {count} compilation{'s' if count > 1 else ''} ran inside timed calls: the verdict is withheld."
+        f"{side.label}: {counted(count, 'compilation')} ran inside timed calls: the verdict is withheld."
         for side in (a, b)
         if (count := compilations_while_timed(side))
     )
@@ -163,30 +207,37 @@ def _decide(interval: Interval, least: float) -> Result:
 
 
 def find_noise_floor(every: Sequence[Pairs]) -> float:
-    """How far a form seems to differ from itself: 0.01 is 1 %. Of several processes the largest floor.
+    """How far a form seems to differ from itself: 0.01 is 1 %. The largest floor of any form in any process.
 
     The A/A control: both calls of one form in one round, compared as the sides are; what comes back is the 95th
-    percentile of |ratio - 1| over block bootstrap resamples. There is one such pair for two rounds, so it errs on the
-    side of a higher floor. Without controls (runs of older versions, few rounds) the odd and even calls of each form
-    are compared.
+    percentile of |ratio - 1| over block bootstrap resamples. There is one such pair of a form for four rounds, so it
+    errs on the side of a higher floor. Where a form has too few, those of both forms are taken together; without
+    controls (runs of older versions, few rounds) the odd and even calls of each form are compared.
     """
     return max(_floor(pairs) for pairs in every)
 
 
 def _floor(pairs: Pairs) -> float:
-    controls = _control_ratios(pairs)
-    if len(controls) < FEWEST_CALLS:
-        return max(halves_floor(pairs.a_us), halves_floor(pairs.b_us))
+    found = (_control_ratios(pairs.a_us, pairs.a_controls), _control_ratios(pairs.b_us, pairs.b_controls))
+    each = [ratios for ratios in found if ratios]
+    if each and all(len(ratios) >= FEWEST_CALLS for ratios in each):
+        return max(_floor_of(ratios) for ratios in each)
+    together = found[0] + found[1]
+    if len(together) >= FEWEST_CALLS:
+        return _floor_of(together)
+    return max(halves_floor(pairs.a_us), halves_floor(pairs.b_us))
+
+
+def _floor_of(ratios: list[tuple[int, float]]) -> float:
+    controls = np.array([ratio for _, ratio in sorted(ratios)])
     medians = resampled_medians(controls, block_length(controls))
     return float(np.percentile(np.expm1(np.abs(medians)), 95))
 
 
-def _control_ratios(pairs: Pairs) -> Times:
-    """The logarithm of first by second call of the same form, in the order of the rounds."""
-    both = [
+def _control_ratios(wall_us: Times, controls: Sequence[ControlCall]) -> list[tuple[int, float]]:
+    """The logarithm of first by second call of a form in one round, with the round."""
+    return [
         (control.round, math.log(wall_us[control.round] / control.wall_us))
-        for wall_us, controls in ((pairs.a_us, pairs.a_controls), (pairs.b_us, pairs.b_controls))
         for control in controls
         if control.round < len(wall_us)
     ]
-    return np.array([ratio for _, ratio in sorted(both)])

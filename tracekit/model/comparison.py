@@ -250,7 +250,7 @@ def comparable(a: Side, b: Side) -> bool:
 class Verdict:
     """Which side is faster, from unprofiled times only. `speedup` is A's wall over B's, `ci95` its 95 % interval, both
     of calls in the same round (docs/timing.md), so that they need not be exactly the ratio of the medians `a_wall_us`
-    and `b_wall_us`.
+    and `b_wall_us`; of several processes these are the means (of logarithms) of each one's, as the speed-up is.
 
     `noise_floor` is how far a form differs from itself when measured twice in this run (0.01 = 1 %), `least_change`
     what a change must exceed besides. `n` is how many rounds of all `processes` count, `block` how many neighbouring

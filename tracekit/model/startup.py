@@ -34,8 +34,8 @@ class BreakEven:
 
     `first_call_us` is the compiled form's, `startup_us` what its calls until quiet took longer than steady ones,
     `eager_startup_us` the same of the eager form. `calls` is None where no saving was established, inf where there is
-    none and never will be; `calls_ci95` goes with the speed-up's interval. `kind` is None where the warm-up found a
-    part of its graphs in a cache, or none of them in one that was not empty.
+    none and never will be; `calls_ci95` goes with the speed-up's interval and the eager form's speed in every process.
+    `kind` is None where the warm-up found a part of its graphs in a cache, or none of them in one that was not empty.
     """
 
     kind: StartKind | None

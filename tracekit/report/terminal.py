@@ -18,6 +18,7 @@ from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.numbers import count, duration, duration_change, mean_count, percent, size
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.places import clipped_before, distinct_places
+from tracekit.report.sections.alone import compiled_too_late, process_rows
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.findings import finding_notes
 from tracekit.report.sections.gate import OUTCOMES, gate_sentences
@@ -57,8 +58,9 @@ COMMAND_WIDTH = 72
 def analysis_summary(side: Side, *, top: int = 10) -> RenderableType:
     """One trace at a glance, with what its run folder adds. `top` is how many kernels or operators are listed."""
     analysis = side.analysis
-    parts: list[RenderableType] = [*_health(side.health), _figures(side)]
-    parts += [Text(printable(each)) for each in compilation_sentences(side)]
+    late = compiled_too_late(side)
+    parts: list[RenderableType] = [*_health(side.health), *([Text(printable(late), style="yellow")] if late else [])]
+    parts += [_figures(side), *(Text(printable(each)) for each in compilation_sentences(side))]
     if analysis.kernels is not None and analysis.kernels.by_name:
         parts += [Text(), _kernels(side, top)]
     if analysis.idle is not None and analysis.idle.causes:
@@ -165,6 +167,7 @@ def _figure_rows(side: Side) -> Iterator[tuple[str, str]]:
     if side.wall_us is not None:
         of_one_call = "" if analysis.window.kind == "steps" else " of one call"
         yield f"Wall time, unprofiled median{of_one_call}", duration(side.wall_us)
+        yield from process_rows(side)
     if side.form and side.form.peak_memory_bytes is not None:
         yield "Peak memory", size(side.form.peak_memory_bytes)
     if side.recorded_wall_us is not None:

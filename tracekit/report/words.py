@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.generation import Generation
-from tracekit.numbers import count, duration, times
+from tracekit.numbers import count, counted, duration, times
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
@@ -151,8 +151,9 @@ def verdict_evidence(comparison: Comparison) -> str | None:
 
 
 def _roughly(share: float) -> str:
-    """One figure: more would be false precision for an estimate of noise."""
-    return f"about {float(f'{share * 100:.1g}'):g} %" if share >= 1e-4 else "less than 0.01 %"
+    """One figure, or two from 10 % on: more would be false precision for an estimate of noise."""
+    figures = 2 if share >= 0.1 else 1
+    return f"about {float(f'{share * 100:.{figures}g}'):g} %" if share >= 1e-4 else "less than 0.01 %"
 
 
 #: Why timing stopped, where it was left to it.
@@ -171,9 +172,9 @@ def _what_was_timed(comparison: Comparison) -> str:
         if max(numbers) > 1:
             return f"the speed-up is of {numbers[0]} and {numbers[1]} processes, whose median calls were averaged"
         return f"medians of {_calls(comparison.a)} and {_calls(comparison.b)} unprofiled calls"
-    rounds = f"{count(verdict.n)} rounds, an unprofiled call of each form"
+    rounds = f"{counted(verdict.n or 0, 'round')}, an unprofiled call of each form"
     if verdict.basis == "processes":
-        return f"{rounds}, in {count(verdict.processes)} processes"
+        rounds += f", in {count(verdict.processes)} processes whose medians are averaged"
     return rounds + STOPPED.get(verdict.stopped or "", "")
 
 

@@ -19,7 +19,7 @@ from tracekit.walks.diagnoses import Diagnoses
 from tracekit.walks.origins import Origins
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
-from tracekit.walks.warming import warmup_request
+from tracekit.walks.warming import check_alone, warmup_request
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request, choose_size
 
@@ -61,6 +61,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     check_request(info, plan.request)
     if plan.warmup:
         warmup_request(info, plan.request, plan.warmup)
+        check_alone(plan.timing, verify=plan.verify)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
     with store.begun(folder, force=plan.force) as draft:
         try:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request, WorkloadInfo
+from tracekit.walks.timing import TimingPlan
 from tracekit.workloads.sizes import check_request
 
 #: What may be named, by the field of a Request that it is.
@@ -46,3 +47,14 @@ def warmup_request(info: WorkloadInfo, request: Request, sizes: dict[str, int]) 
     asked = replace(request, **sizes)  # type: ignore[arg-type]
     check_request(info, asked)
     return asked
+
+
+def check_alone(plan: TimingPlan, *, verify: bool = False) -> None:
+    """Raises TracekitError where fresh processes are asked for too: they warm up at the sizes that are timed."""
+    asked = [("--repeat-process", plan.repeats > 0), ("--startup", plan.startup), ("--verify-advice", verify)]
+    given = " and ".join(option for option, is_given in asked if is_given)
+    if given:
+        raise TracekitError(
+            f"--warmup is tried in the run's own process, and {given} in others that warm up as usual: two experiments;"
+            " make two runs of them"
+        )

@@ -40,9 +40,18 @@ def startup_table(comparison: Comparison) -> Table | None:
         rows=rows,
         note=(
             "Start-up is what the calls until the form was quiet took longer than steady ones. It pays after so many "
-            f"calls that eager would have taken as long, start-up and all. {_source(comparison)}"
+            f"calls that eager would have taken as long, start-up and all. {_range_of(comparison)}{_source(comparison)}"
         ),
     )
+
+
+def _range_of(comparison: Comparison) -> str:
+    """What the range of calls knows, where there is one."""
+    if not any(each.calls_ci95 for each in comparison.break_even):
+        return ""
+    if (comparison.verdict.processes or 1) > 1:
+        return "Its range holds the speed-up's interval and how fast eager was in each process. "
+    return "Its range holds the speed-up's interval, and not that calls take another time in other processes. "
 
 
 def break_even_sentence(comparison: Comparison) -> str | None:

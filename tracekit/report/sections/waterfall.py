@@ -74,6 +74,8 @@ def waterfall_note(comparison: Comparison) -> str:
     added = [f"{duration(us)} to {whose} idle time" for whose, us in sides if us is not None and us > 0]
     lacking = [f"{duration(-us)} of {whose} idle time" for whose, us in sides if us is not None and us < 0]
     told = [closes, *_certainty(comparison)]
+    if comparison.verdict.basis == "processes":
+        told.append("It is of the run's own process, the one that was recorded, and not of all that were timed.")
     if added:
         told.append(
             f"Recording added {' and '.join(added)}. Idle parts are without it, under the assumption that recording"
