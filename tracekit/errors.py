@@ -10,3 +10,12 @@ class TracekitError(Exception):
 
 class StrictError(TracekitError):
     """What is only noted otherwise, and fails a command that was told to be strict."""
+
+
+class TheirCodeError(TracekitError):
+    """What code of the user's own raised. `traceback` is theirs, without tracekit's frames; the command line prints it
+    above the message."""
+
+    def __init__(self, message: str, traceback: str) -> None:
+        super().__init__(message)
+        self.traceback = traceback

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,7 @@ def _report_form(folder: Path, run: Run, console: Console) -> str:
 
 
 def _next_command(run: Run, form: FormResult) -> str:
-    if form.name == "eager":
-        return f"tracekit profile {run.settings.workload} --compiled"
-    return f"tracekit profile {run.settings.workload} --compiled --mode {run.settings.mode} --force"
+    words = ["tracekit", "profile", run.settings.workload, "--compiled"]
+    words += [] if form.name == "eager" else ["--mode", run.settings.mode, "--force"]
+    own = run.settings.own.options if run.settings.own else ()
+    return shlex.join([*words, *(["--", *own] if own else [])])

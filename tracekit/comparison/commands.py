@@ -5,10 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from tracekit.model.own import Own
 from tracekit.model.run import Settings
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "steps", "pretrained")
+#: Of these, what every model has.
+COMPILING = ("mode", "scope")
 
 
 def profile_command(settings: Settings, changes: Mapping[str, str] | None = None, more: tuple[str, ...] = ()) -> str:
@@ -16,15 +19,36 @@ def profile_command(settings: Settings, changes: Mapping[str, str] | None = None
 
     `more` are options besides."""
     changes = changes or {}
+    if settings.own and settings.own.in_program:
+        return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, "--compiled"]
-    for name in OPTIONS:
+    for name in _options(settings.own):
         value = changes.get(name, getattr(settings, name))
         words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
     words += _generation(settings)
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
-    return shlex.join([*words, *more])
+    own = settings.own.options if settings.own else ()
+    return shlex.join([*words, *more, *(["--", *own] if own else [])])
+
+
+def _options(own: Own | None) -> tuple[str, ...]:
+    """Those that the workload has: a model of the user's own takes what its `build()` takes."""
+    if own is None:
+        return OPTIONS
+    return tuple(name for name in OPTIONS if name in (*COMPILING, *own.takes))
+
+
+def _program(settings: Settings, changes: Mapping[str, str], more: tuple[str, ...]) -> str:
+    """What to pass to `tracekit.profile` in the program that the run came from."""
+    asked: dict[str, object] = {} if settings.mode == "default" else {"mode": settings.mode}
+    asked |= {} if settings.dynamic is None else {"dynamic": settings.dynamic}
+    asked |= {option.removeprefix("--"): True for option in more}
+    asked |= {name: {"True": True, "False": False}.get(value, value) for name, value in changes.items()}
+    if asked.get("mode") == "default":
+        del asked["mode"]
+    return f"tracekit.profile(..., compile={asked})"
 
 
 def _generation(settings: Settings) -> list[str]:
