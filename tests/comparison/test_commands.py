@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
 from tracekit.model.generation import Generation
+from tracekit.model.own import Own
 
 from ..sides import make_settings
 
@@ -19,3 +20,24 @@ def test_the_next_command_generates_as_this_run_did():
 def test_what_generates_nothing_is_asked_for_nothing_of_the_kind():
     command = profile_command(make_settings(), {"mode": "default"})
     assert "--phase" not in command and "--use-fast" not in command
+
+
+def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():
+    own = Own(options=("layers=3", "name=a b"), takes=("batch_size", "seed"))
+    command = profile_command(make_settings(workload="my_model.py:build", own=own), {"mode": "reduce-overhead"})
+    assert command == (
+        "tracekit profile my_model.py:build --compiled --mode reduce-overhead --scope transformer --batch-size 1"
+        " -- layers=3 'name=a b'"
+    )
+    again = profile_command(make_settings(workload="p.m:build", own=Own()), more=("--fullgraph",))
+    assert again.endswith("--scope transformer --fullgraph")
+
+
+def test_a_run_of_a_program_is_asked_for_in_it():
+    settings = make_settings(workload="Net", dynamic=None, own=Own(in_program=True))
+    assert profile_command(settings, {"mode": "reduce-overhead"}) == (
+        "tracekit.profile(..., compile={'mode': 'reduce-overhead'})"
+    )
+    assert profile_command(settings, {"scope": "all"}) == "tracekit.profile(tracekit.Workload(..., compiled=None))"
+    assert profile_command(settings, {"dynamic": "False"}) == "tracekit.profile(..., compile={'dynamic': False})"
+    assert profile_command(settings, more=("--fullgraph",)) == "tracekit.profile(..., compile={'fullgraph': True})"

@@ -25,17 +25,12 @@ def report_run(folder: Path, json_path: str | None) -> None:
 
 
 def _report_comparison(folder: Path, run: Run, console: Console) -> str:
-    from tracekit.comparison import compare
-    from tracekit.comparison.advice import with_verified
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
-    from tracekit.walks.reading import Reading
-    from tracekit.walks.sides import load_side, write_report
+    from tracekit.walks.sides import compare_forms, write_report
     from tracekit.walks.verifying import NO_ADVICE
 
-    reading = Reading(shapes=True)
-    eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
-    comparison = with_verified(compare(eager, compiled, run.order), run.verified)
+    comparison = compare_forms(folder, run)
     written = write_report(comparison, run, run.command, Path("reports"), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))

@@ -42,6 +42,8 @@ def _options(own: Own | None) -> tuple[str, ...]:
 
 def _program(settings: Settings, changes: Mapping[str, str], more: tuple[str, ...]) -> str:
     """What to pass to `tracekit.profile` in the program that the run came from."""
+    if "scope" in changes:
+        return "tracekit.profile(tracekit.Workload(..., compiled=None))"
     asked: dict[str, object] = {} if settings.mode == "default" else {"mode": settings.mode}
     asked |= {} if settings.dynamic is None else {"dynamic": settings.dynamic}
     asked |= {option.removeprefix("--"): True for option in more}

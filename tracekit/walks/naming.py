@@ -11,4 +11,5 @@ def folder_name(workload: str) -> str:
     where, colon, function = workload.rpartition(":")
     if colon and where.endswith(".py"):
         workload = f"{PurePath(where).stem}-{function}"
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", workload).strip("-.") or "own"
+    # A file's name may have 255 bytes; of a long one the end says most.
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", workload)[-100:].strip("-.") or "own"

@@ -60,7 +60,7 @@ def _called(function: Callable[..., object], arguments: Mapping[str, Any], place
         return function(**arguments)
     except (torch.OutOfMemoryError, TracekitError):
         raise
-    except Exception as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
         raise their_error(place, error) from None
 
 
@@ -91,8 +91,7 @@ def hand_over(
 
 def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: Own) -> BuiltWorkload:
     """The workload, on the device where its tensors are; on `device` if it shows none."""
-    tensors = [*_tensors(parts.modules), *_tensors((each.component, each.module) for each in parts.targets)]
-    tensors += parts.inputs
+    tensors = [*_tensors(parts.modules), *parts.inputs]
     dtype = next((each.dtype for each in tensors if each.is_floating_point()), torch.get_default_dtype())
     where = {each.device.type for each in tensors}
     device = "cuda" if "cuda" in where else "cpu" if where else device
@@ -118,11 +117,9 @@ def _tensors(modules: Iterable[tuple[str, nn.Module]]) -> Iterator[torch.Tensor]
 
 
 def _components(parts: Parts) -> tuple[Component, ...]:
-    """Modules that a compiled function uses are compiled with it."""
     compiled = {id(target.module) for target in parts.targets}
-    whole = not any(id(module) in compiled for _name, module in parts.modules)
     return tuple(
-        Component(name, sum(each.numel() for each in module.parameters()), whole or id(module) in compiled)
+        Component(name, sum(each.numel() for each in module.parameters()), id(module) in compiled)
         for name, module in parts.modules
     )
 

@@ -35,12 +35,14 @@ class Parts:
 
 
 class Called(nn.Module):
-    """A function as a module, so that it can be compiled in place."""
+    """A function as a module, so that it can be compiled in place. The modules that it uses are inside."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__()
-        # Past nn.Module.__setattr__: the function may be a module's method, and its module is not this one's child.
+        # Past nn.Module.__setattr__, which would take a method of a module for something of its own.
         object.__setattr__(self, "function", function)
+        for name, module in _modules_used(function):
+            self.add_module(name, module)
 
     def forward(self, *args: Any, **kwargs: Any) -> object:
         return self.function(*args, **kwargs)  # type: ignore[operator]
@@ -94,12 +96,11 @@ def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: M
 
         notes = ("The call is made without gradients.", *_training_note(model))
         return Parts(call, (("model", model),), (CompileTarget("model", model),), inputs, notes=notes)
-    wrapped, modules = Called(model), tuple(_modules_used(model))
-    for _name, module in modules:
+    wrapped = Called(model)
+    for module in wrapped.children():
         _refuse_compiled(module)
-    name = getattr(model, "__name__", "call")
-    target = CompileTarget("call" if name == "<lambda>" else name, wrapped)
-    return Parts(lambda: wrapped(*args, **kwargs), modules, (target,), inputs)
+    name = getattr(model, "__name__", "call").replace("<lambda>", "call")
+    return Parts(lambda: wrapped(*args, **kwargs), ((name, wrapped),), (CompileTarget(name, wrapped),), inputs)
 
 
 def _training_note(module: nn.Module) -> tuple[str, ...]:

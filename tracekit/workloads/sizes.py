@@ -51,7 +51,7 @@ def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) ->
 
     `free_bytes` is the free memory of the device the model goes to. Raises TracekitError for a size that cannot fit.
     """
-    if not info.memory_gib:
+    if "options" in info.takes:
         # Of a model that tracekit does not know there is one size.
         return next(iter(info.sizes.items()))
     if asked == "auto":
