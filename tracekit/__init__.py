@@ -1,3 +1,23 @@
 """What did torch.compile do to this model on this GPU, and why?"""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracekit.api import ProfiledRun, Workload, load, profile, record, region
+
 __version__ = "0.1.0"
+__all__ = ["ProfiledRun", "Workload", "__version__", "load", "profile", "record", "region"]
+
+
+def __getattr__(name: str) -> Any:
+    """The names above are imported when the first of them is used: the command line needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    found = getattr(importlib.import_module("tracekit.api"), name)
+    # The next look finds it at once.
+    globals()[name] = found
+    return found

@@ -14,3 +14,12 @@ class StrictError(TracekitError):
 
 class DoesNotFitError(TracekitError):
     """A model that needs more memory than there is, known before it was built."""
+
+
+class TheirCodeError(TracekitError):
+    """What code of the user's own raised. `traceback` is theirs, without tracekit's frames; the command line prints it
+    above the message."""
+
+    def __init__(self, message: str, traceback: str) -> None:
+        super().__init__(message)
+        self.traceback = traceback

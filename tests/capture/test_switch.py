@@ -49,3 +49,22 @@ def test_a_method_is_switched_without_touching_the_module_s_call(block: Any) -> 
     block.decode(x)
     assert calls == ["compiled"]
     assert "decode" not in block.__dict__
+
+
+def test_torchs_own_containers_are_compiled_whole() -> None:
+    graphs: list[str] = []
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 8))
+
+    def backend(graph: torch.fx.GraphModule, _inputs: Any) -> Any:
+        graphs.append(" ".join(str(node.target) for node in graph.graph.nodes))
+        return graph.forward
+
+    switch = Switch(CompileTarget("model", model), {"backend": backend, "fullgraph": True})
+    x = torch.randn(2, 8)
+    eager = model(x)
+    switch.on()
+    assert torch.allclose(model(x), eager)
+    assert len(graphs) == 1
+    assert graphs[0].count("linear") == 2 and "gelu" in graphs[0]
+    switch.off()
+    assert model._compiled_call_impl is None

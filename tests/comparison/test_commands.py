@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tracekit.comparison.commands import SCOPES, has_scope, profile_command
 from tracekit.model.generation import Generation
+from tracekit.model.own import Own
 from tracekit.workloads.registry import all_workloads
 
 from ..sides import make_settings
@@ -41,3 +42,24 @@ def test_scopes_are_advised_to_the_workloads_that_have_them():
     assert has_scope(make_settings(workload="causal-lm", scope="model"), "regional")
     assert not has_scope(make_settings(workload="causal-lm", scope="regional"), "regional")
     assert not has_scope(make_settings(workload="causal-lm", scope="model"), "all")
+
+
+def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():
+    own = Own(options=("layers=3", "name=a b"), takes=("batch_size", "seed"))
+    command = profile_command(make_settings(workload="my_model.py:build", own=own), {"mode": "reduce-overhead"})
+    assert command == (
+        "tracekit profile my_model.py:build --compiled --mode reduce-overhead --scope transformer --batch-size 1"
+        " -- layers=3 'name=a b'"
+    )
+    again = profile_command(make_settings(workload="p.m:build", own=Own()), more=("--fullgraph",))
+    assert again.endswith("--scope transformer --fullgraph")
+
+
+def test_a_run_of_a_program_is_asked_for_in_it():
+    settings = make_settings(workload="Net", dynamic=None, own=Own(in_program=True))
+    assert profile_command(settings, {"mode": "reduce-overhead"}) == (
+        "tracekit.profile(..., compile={'mode': 'reduce-overhead'})"
+    )
+    assert profile_command(settings, {"scope": "all"}) == "tracekit.profile(tracekit.Workload(..., compiled=None))"
+    assert profile_command(settings, {"dynamic": "False"}) == "tracekit.profile(..., compile={'dynamic': False})"
+    assert profile_command(settings, more=("--fullgraph",)) == "tracekit.profile(..., compile={'fullgraph': True})"

@@ -12,6 +12,7 @@ from tracekit.capture.forms import Form
 from tracekit.capture.numerics import compare_outputs
 from tracekit.capture.outputs import Output, keep_output
 from tracekit.capture.reference import call_reference, reference_dtype
+from tracekit.capture.weights import keep_weights
 from tracekit.model.numerics import FormNumerics, PictureFile
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
@@ -44,9 +45,14 @@ def check_outputs(
     """
     progress.phase("comparing outputs")
     outputs: dict[FormName, tuple[Output, Output]] = {}
+    put_back = keep_weights(workload)
     for form in forms:
         progress.detail(f"{form.name}, twice")
-        outputs[form.name] = (_called(form, workload.settings.seed), _called(form, workload.settings.seed))
+        put_back()
+        once = _called(form, workload.settings.seed)
+        put_back()
+        outputs[form.name] = (once, _called(form, workload.settings.seed))
+    put_back()
     reference = _reference(workload, calling_bytes, progress)
     eager = outputs["eager"][0] if "eager" in outputs else None
     return {name: _checked(workload, name, pair, eager, reference) for name, pair in outputs.items()}

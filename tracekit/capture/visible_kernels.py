@@ -25,6 +25,7 @@ from tracekit.errors import TracekitError
 SEEN, UNSEEN = 0, 3
 #: How long it may go on after all else that happens meanwhile.
 PATIENCE_SECONDS = 120.0
+CANNOT = "the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change"
 
 
 @contextmanager
@@ -44,7 +45,13 @@ def checked_meanwhile(device: str) -> Iterator[None]:
         finally:
             process.kill()
     if code == UNSEEN:
-        raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")
+        raise TracekitError(CANNOT)
+
+
+def check_here(device: str) -> None:
+    """The same in this process, for one in which nothing is timed. Raises TracekitError."""
+    if device != "cpu" and not kernels_are_visible():
+        raise TracekitError(CANNOT)
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from tracekit import __version__
-from tracekit.errors import StrictError, TracekitError
+from tracekit.errors import StrictError, TheirCodeError, TracekitError
 
 #: What Ctrl-C ends with, as a shell has it.
 INTERRUPTED = 130
@@ -87,6 +87,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except TracekitError as error:
+            if isinstance(error, TheirCodeError):
+                click.echo(error.traceback, err=True)
             raise (DamageError if isinstance(error, StrictError) else MendableError)(str(error)) from error
         except OSError as error:
             # A folder that may not be entered, a name that is too long, a full disk. click sees to broken pipes.

@@ -36,6 +36,7 @@ DTYPES = ("bfloat16", "float16", "float32")
     context_settings={"max_content_width": 110},
 )
 @click.argument("workload", shell_complete=complete_workload)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- NAME=VALUE...]")
 @click.option("--compiled", is_flag=True, help="Compile it too, and compare with eager.")
 @click.option("--no-baseline", is_flag=True, help="With --compiled: leave the eager form out.")
 @click.option("--mode", type=click.Choice(MODES), default="default", metavar="MODE", help=", ".join(MODES) + ".")
@@ -78,6 +79,7 @@ def profile(
     context: click.Context,
     /,
     workload: str,
+    options: tuple[str, ...],
     compiled: bool,
     no_baseline: bool,
     no_provenance: bool,
@@ -95,6 +97,9 @@ def profile(
 ) -> None:
     """Run WORKLOAD, time it without the profiler, then record it.
 
+    WORKLOAD is one that `tracekit workloads` lists, or a model of your own: my_model.py:build, package.module:build.
+    What stands after -- goes to build().
+
     With --compiled both forms are run in alternation and compared: reports/RUN.html.
     """
     from tracekit.cli.output import check_output_path, command_line
@@ -104,6 +109,7 @@ def profile(
     from tracekit.walks.profiling import Plan
     from tracekit.walks.timing import plan_timing
     from tracekit.walks.warming import parse_warmup
+    from tracekit.workloads.own_options import parse_options
 
     idle_options = _options_given(context, COMPILE_OPTIONS) if not compiled else []
     if idle_options:
@@ -112,7 +118,7 @@ def profile(
     if verify_advice and (no_baseline or not compiled):
         raise TracekitError("--verify-advice needs both forms: pass --compiled, and leave --no-baseline out")
     plan = Plan(
-        request=Request(workload=workload, **asked),  # type: ignore[arg-type]
+        request=Request(workload=workload, options=parse_options(options), **asked),  # type: ignore[arg-type]
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),
         out=out,
         force=force,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,17 +25,12 @@ def report_run(folder: Path, json_path: str | None) -> None:
 
 
 def _report_comparison(folder: Path, run: Run, console: Console) -> str:
-    from tracekit.comparison import compare
-    from tracekit.comparison.advice import with_verified
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
-    from tracekit.walks.reading import Reading
-    from tracekit.walks.sides import load_side, write_report
+    from tracekit.walks.sides import compare_forms, write_report
     from tracekit.walks.verifying import FAILED_ADVICE, NO_ADVICE
 
-    reading = Reading(shapes=True)
-    eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
-    comparison = with_verified(compare(eager, compiled, run.order), run.verified)
+    comparison = compare_forms(folder, run)
     written = write_report(comparison, run, run.command, Path("reports"), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))
@@ -60,6 +56,7 @@ def _report_form(folder: Path, run: Run, console: Console) -> str:
 
 
 def _next_command(run: Run, form: FormResult) -> str:
-    if form.name == "eager":
-        return f"tracekit profile {run.settings.workload} --compiled"
-    return f"tracekit profile {run.settings.workload} --compiled --mode {run.settings.mode} --force"
+    words = ["tracekit", "profile", run.settings.workload, "--compiled"]
+    words += [] if form.name == "eager" else ["--mode", run.settings.mode, "--force"]
+    own = run.settings.own.options if run.settings.own else ()
+    return shlex.join([*words, *(["--", *own] if own else [])])

@@ -36,7 +36,8 @@ def _described(info: WorkloadInfo) -> RenderableType:
     from rich.text import Text
 
     heading = Text.assemble((info.name, "bold"), f"  {info.title}")
-    sizes = {name: f"{what}; {info.memory_gib[name]:g} GiB" for name, what in info.sizes.items()}
+    memory = {name: f"; {gib:g} GiB" for name, gib in info.memory_gib.items()}
+    sizes = {name: what + memory.get(name, "") for name, what in info.sizes.items()}
     tables = _pairs("--size", sizes), _pairs("--scope", info.scopes)
     return Group(heading, *(Padding(table, (0, 0, 0, 2)) for table in tables), Text())
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from tracekit.model.own import Own
 from tracekit.model.run import Settings
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "steps", "pretrained")
+#: Of these, what every model has.
+COMPILING = ("mode", "scope")
 
 #: Scopes that not every workload has, and those that have them (`tracekit workloads`).
 SCOPES = {"all": ("flux",), "regional": ("flux", "causal-lm", "qwen2.5-vl")}
@@ -17,10 +20,6 @@ SCOPES = {"all": ("flux",), "regional": ("flux", "causal-lm", "qwen2.5-vl")}
 def has_scope(settings: Settings, scope: str) -> bool:
     """Whether the workload can be compiled in this scope, and was in another."""
     return settings.workload in SCOPES[scope] and settings.scope != scope
-
-
-#: Those that say how to compile.
-COMPILING = ("mode", "scope")
 
 
 def profile_command(
@@ -34,18 +33,43 @@ def profile_command(
 
     `more` are options besides. Not `compiled`: the eager form alone."""
     changes = changes or {}
+    if settings.own and settings.own.in_program:
+        return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
-    for name in OPTIONS if compiled else (each for each in OPTIONS if each not in COMPILING):
+    for name in _options(settings.own):
+        if name in COMPILING and not compiled:
+            continue
         value = changes.get(name, getattr(settings, name))
         words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
     words += _generation(settings)
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None and compiled:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
-    if not settings.fullgraph and "--fullgraph" not in more:
+    if not settings.fullgraph and compiled and "--fullgraph" not in more:
         # Most workloads ask for one graph unless told otherwise, and then end at the first break.
         words.append("--no-fullgraph")
-    return shlex.join([*words, *more])
+    own = settings.own.options if settings.own else ()
+    return shlex.join([*words, *more, *(["--", *own] if own else [])])
+
+
+def _options(own: Own | None) -> tuple[str, ...]:
+    """Those that the workload has: a model of the user's own takes what its `build()` takes."""
+    if own is None:
+        return OPTIONS
+    return tuple(name for name in OPTIONS if name in (*COMPILING, *own.takes))
+
+
+def _program(settings: Settings, changes: Mapping[str, str], more: tuple[str, ...]) -> str:
+    """What to pass to `tracekit.profile` in the program that the run came from."""
+    if "scope" in changes:
+        return "tracekit.profile(tracekit.Workload(..., compiled=None))"
+    asked: dict[str, object] = {} if settings.mode == "default" else {"mode": settings.mode}
+    asked |= {} if settings.dynamic is None else {"dynamic": settings.dynamic}
+    asked |= {option.removeprefix("--"): True for option in more}
+    asked |= {name: {"True": True, "False": False}.get(value, value) for name, value in changes.items()}
+    if asked.get("mode") == "default":
+        del asked["mode"]
+    return f"tracekit.profile(..., compile={asked})"
 
 
 def _generation(settings: Settings) -> list[str]:

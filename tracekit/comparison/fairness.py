@@ -8,6 +8,7 @@ from tracekit.comparison.apart import FEWEST_CALLS
 from tracekit.comparison.quietness import find_disturbance
 from tracekit.model.comparison import Side
 from tracekit.model.generation import Generation
+from tracekit.model.own import Own
 from tracekit.model.run import Environment, Settings
 from tracekit.numbers import duration
 
@@ -26,7 +27,9 @@ WORK = {
 
 GENERATION = {"phase": "phase", "max_new_tokens": "new tokens", "cache": "cache"}
 
-Compared = Settings | Environment | Generation
+OWN = {"options": "options of build()"}
+
+Compared = Settings | Environment | Generation | Own
 
 MACHINE = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA version", "cpu": "CPU", "python": "Python"}
 #: Settings of torch that choose other kernels. Runs from before they were recorded differ in nothing that is known.
@@ -83,6 +86,8 @@ def _known(a: Environment, b: Environment, fields: dict[str, str]) -> dict[str, 
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value)) or "none"
     return "none recorded" if value is None else str(value)
 
 
@@ -98,6 +103,8 @@ def _other_work(a: Side, b: Side) -> Iterator[str]:
         yield from _differences(a.settings, b.settings, WORK)
         if a.settings.generation and b.settings.generation:
             yield from _differences(a.settings.generation, b.settings.generation, GENERATION)
+        if a.settings.own and b.settings.own:
+            yield from _differences(a.settings.own, b.settings.own, OWN)
 
 
 def _other_machine(a: Side, b: Side) -> Iterator[str]:

@@ -11,6 +11,7 @@ from tracekit.model.generation import Generation
 from tracekit.model.gpu_state import GpuState
 from tracekit.model.memory import FormMemory
 from tracekit.model.numerics import FormNumerics
+from tracekit.model.own import Own
 from tracekit.model.startup import Startup
 from tracekit.model.timing import FormTiming
 
@@ -22,7 +23,8 @@ RecordingKind = Literal["light", "rich"]
 class Settings:
     """What the user asked for, after defaults were filled in. None: the workload has no such setting.
 
-    `iterations` is the number of timed calls of each form that was asked for, or the fewest if none was.
+    `iterations` is the number of timed calls of each form that was asked for, or the fewest if none was. `own` is there
+    for a model of the user's own.
     """
 
     workload: str
@@ -42,6 +44,7 @@ class Settings:
     seed: int
     iterations: int
     generation: Generation | None = None
+    own: Own | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class WorkloadInfo:
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what
     `--scope` accepts to what it compiles, the default first. `module` is where it is built, imported only to run it.
-    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings. `takes`
+    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings; empty
+    where nobody knows. `takes`
     names the fields of a Request that not every workload has and this one does. Heights and widths are multiples of
     `pixel_step`; None where they cannot be chosen."""
 
@@ -35,7 +36,8 @@ class WorkloadInfo:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for. None leaves the choice to the workload and the machine."""
+    """What the user asked for. None leaves the choice to the workload and the machine. `options` are for a model of the
+    user's own, each as NAME=VALUE."""
 
     workload: str
     size: str = "auto"
@@ -56,6 +58,7 @@ class Request:
     use_fast: bool | None = None
     cache: CacheKind | None = None
     phase: Phase | None = None
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ class BuiltWorkload:
     `targets` is what the settings' scope compiles. `notes` is what a reader of the report must know of the inputs.
     `modules` are the model's parts by name, from which everything inside them is named; what is in none has no name.
     `call_at` makes a call of the same model with the sizes of another request (batch, height, width, steps); None for a
-    workload that cannot.
+    workload that cannot. `trial` makes a first call of code that nobody has tried yet, and raises TracekitError in its
+    owner's words if that fails; None for tracekit's own.
     """
 
     info: WorkloadInfo
@@ -85,3 +89,4 @@ class BuiltWorkload:
     notes: tuple[str, ...]
     modules: tuple[tuple[str, nn.Module], ...] = ()
     call_at: Callable[[Request], Callable[[], object]] | None = None
+    trial: Callable[[], None] | None = None

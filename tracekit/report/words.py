@@ -209,6 +209,9 @@ def subject(side: Side) -> str:
     settings = side.settings
     if settings is None:
         return machine(side)
+    if settings.own:
+        # Nobody but its owner knows what it is called with.
+        return " · ".join([settings.workload, *settings.own.options, machine(side), settings.dtype])
     parts = [settings.workload, f"{settings.size} size", machine(side), settings.dtype, f"batch {settings.batch_size}"]
     parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
     parts += [f"{settings.steps} denoising step{'s' if settings.steps > 1 else ''}"] if settings.steps else []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit.errors import TracekitError
+from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Silent
 from tracekit.workloads.registry import find, load_builder
@@ -20,6 +20,8 @@ def main(job_path: Path, result_path: Path) -> None:
     try:
         result_path.write_bytes(msgspec.json.encode(work(job)))
     except TracekitError as error:
+        if isinstance(error, TheirCodeError):
+            sys.stderr.write(f"{error.traceback}\n")
         sys.exit(f"error: {error}")
 
 

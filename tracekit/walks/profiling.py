@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, R
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.walks.diagnoses import Diagnoses
+from tracekit.walks.naming import folder_name
 from tracekit.walks.origins import Origins
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
@@ -63,9 +65,29 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
         warmup_request(info, plan.request, plan.warmup)
         check_alone(plan.timing, verify=plan.verify)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
-    with store.begun(folder, force=plan.force) as draft:
+    request = replace(plan.request, scope=scope)
+    return _written(folder, plan.force, on_part, lambda draft: measure(plan, info, request, draft, progress))
+
+
+def profile_built(plan: Plan, folder: Path, workload: BuiltWorkload, progress: Progress) -> None:
+    """The same for a workload that is in memory already, without fresh processes: they could not build it."""
+
+    def measured(draft: Path) -> Run:
+        from tracekit.capture.visible_kernels import checked_meanwhile
+
+        with _watched(draft) as warned:
+            with checked_meanwhile(workload.settings.device):
+                progress.phase("asking whether kernels can be seen")
+            run = _measure_forms(plan, workload, workload.info.sizes[workload.settings.size], draft, progress)
+        return _warned(run, warned)
+
+    _written(folder, plan.force, lambda _part: None, measured)
+
+
+def _written(folder: Path, force: bool, on_part: Callable[[Path], None], measured: Callable[[Path], Run]) -> Path:
+    with store.begun(folder, force=force) as draft:
         try:
-            run = measure(plan, info, replace(plan.request, scope=scope), draft, progress)
+            run = measured(draft)
         except BaseException:
             _keep_what_was_measured(draft, on_part)
             raise
@@ -75,7 +97,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
 
 def _run_name(plan: Plan, scope: str) -> str:
     """`flux-eager`, `flux-compiled`, `flux-compiled-reduce-overhead-regional`: the defaults go unnamed."""
-    parts: list[str] = [plan.request.workload, plan.forms[-1]]
+    parts: list[str] = [folder_name(plan.request.workload), plan.forms[-1]]
     parts += [each for each in (plan.request.phase, plan.request.cache) if each]
     if "compiled" in plan.forms:
         parts += [plan.request.mode] if plan.request.mode != "default" else []
@@ -95,18 +117,33 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
     hush_libraries()
     progress.phase("loading torch and the model's libraries")
     builder = load_builder(info)
+    with _watched(draft) as warned:
+        workload, reason = _build(builder, info, request, progress)
+        run = _measure_forms(plan, workload, reason, draft, progress)
+        if plan.needs_processes:
+            del workload
+            run = _run_processes(plan, request, run, draft, progress)
+    return _warned(run, warned)
+
+
+@contextmanager
+def _watched(draft: Path) -> Iterator[list[str]]:
+    """Output and warnings stay off the terminal; the warnings, as they come."""
     from tracekit.capture.quiet import output_kept, warnings_collected
 
     warned: list[str] = []
     with output_kept(draft / store.OUTPUT), warnings_collected(warned):
-        workload, reason = _build(builder, info, request, progress)
-        run = _first_manifest(plan, workload, reason)
-        store.save(run, draft)
-        run = _run_forms(plan, workload, run, draft, progress)
-        if plan.needs_processes:
-            del workload
-            run = _run_processes(plan, request, run, draft, progress)
+        yield warned
+
+
+def _warned(run: Run, warned: list[str]) -> Run:
     return replace(run, notes=(*run.notes, *(f"Warning while it ran: {line}" for line in warned)))
+
+
+def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress) -> Run:
+    run = _first_manifest(plan, workload, reason)
+    store.save(run, draft)
+    return _run_forms(plan, workload, run, draft, progress)
 
 
 def hush_libraries() -> None:
@@ -129,7 +166,11 @@ def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Pro
     size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
     progress.phase(f"building {info.name} ({size})")
     with checked_meanwhile(device), failures.out_of_memory_explained(size):
-        return builder(request, size, device, progress), reason
+        workload = builder(request, size, device, progress)
+        if workload.trial:
+            progress.detail("one call, to see that it works")
+            workload.trial()
+        return workload, reason
 
 
 def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:

@@ -61,6 +61,16 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     )
 
 
+def compare_forms(folder: Path, run: Run) -> Comparison:
+    """What came of compiling, in a run that has both forms, with its verified advice."""
+    from tracekit.comparison import compare
+    from tracekit.comparison.advice import with_verified
+
+    reading = Reading(shapes=True)
+    eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
+    return with_verified(compare(eager, compiled, run.order), run.verified)
+
+
 def with_break_costs(side: Side) -> Side:
     """The side, whose recording says what each graph break costs, where torch told of any."""
     form, found, shown = side.form, side.diagnostics, side.entering

@@ -22,6 +22,7 @@ from tracekit.workloads.mask2former_info import MASK2FORMER
 from tracekit.workloads.maskformer_info import MASKFORMER
 from tracekit.workloads.mlp_info import MLP
 from tracekit.workloads.owlvit_info import OWLVIT
+from tracekit.workloads.own_info import is_own, own_info
 from tracekit.workloads.qwen_vl_info import QWEN_VL
 from tracekit.workloads.resnet_info import RESNET
 from tracekit.workloads.sdxl_info import SDXL
@@ -65,6 +66,8 @@ def find(name: str) -> WorkloadInfo:
     by_name = {workload.name: workload for workload in WORKLOADS}
     if name in by_name:
         return by_name[name]
+    if is_own(name):
+        return own_info(name)
     near = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(by_name)}"
     raise TracekitError(f"no workload is called {name!r}: {hint} (`tracekit workloads` lists them)")

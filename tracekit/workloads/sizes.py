@@ -37,6 +37,8 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
 
 
 def _check_options(info: WorkloadInfo, request: Request) -> None:
+    if request.options and "options" not in info.takes:
+        raise TracekitError(f"{info.name} takes no options of its own: leave out {' '.join(request.options)}")
     asked = [name for name in NOT_EVERYWHERE if getattr(request, name) is not None]
     refused = [f"--{name.replace('_', '-')}" for name in asked if name not in info.takes]
     if refused:
@@ -49,6 +51,9 @@ def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) ->
 
     `free_bytes` is the free memory of the device the model goes to. Raises TracekitError for a size that cannot fit.
     """
+    if "options" in info.takes:
+        # Of a model that tracekit does not know there is one size.
+        return next(iter(info.sizes.items()))
     if asked == "auto":
         return _largest_that_fits(info, device, free_bytes)
     need = _need_gib(info, asked, device)

@@ -49,6 +49,9 @@ def _settings(side: Side) -> dict[str, str]:
         return {}
     fields = msgspec.to_builtins(settings)
     fields |= fields.pop("generation") or {}
+    own = fields.pop("own")
+    if own and own["options"]:
+        fields["options"] = " ".join(own["options"])
     return {SETTINGS.get(name, name): _shown(value) for name, value in fields.items() if value is not None}
 
 

@@ -1,0 +1,235 @@
+"""tracekit in a program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+import tracekit  # noqa: E402
+from tracekit.errors import TracekitError  # noqa: E402
+from tracekit.model.run import Run  # noqa: E402
+from tracekit.tracefile import read_trace  # noqa: E402
+from tracekit.walks.reading import Reading  # noqa: E402
+from tracekit.walks.sides import load_side  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # What is tested here is the CPU's path.
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+
+
+def model() -> Any:
+    return nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 8)).eval()
+
+
+def test_importing_tracekit_imports_next_to_nothing() -> None:
+    heavy = "{'torch', 'numpy', 'polars', 'click', 'rich', 'msgspec', 'tracekit.api'}"
+    code = f"import sys, tracekit; print(sorted({heavy} & set(sys.modules)), tracekit.__version__)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == f"[] {tracekit.__version__}"
+
+
+def test_regions_and_the_workload_noun_import_no_torch() -> None:
+    code = "import sys, tracekit; tracekit.Workload; tracekit.region('x'); print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+
+
+def test_what_tracekit_has_not_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'profil'"):
+        tracekit.profil  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
+    """A model, the run of it, and random numbers drawn before and after."""
+    net, x = model(), torch.randn(4, 8)
+    folder = tmp_path_factory.mktemp("api")
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("torch.cuda.is_available", lambda: False)
+        run = tracekit.profile(net, x, compile={"dynamic": False}, name="net", out=folder / "run", iterations=3)
+    return net, run, (expected, torch.rand(2))
+
+
+@pytest.mark.slow
+def test_profile_returns_the_run_of_both_forms(profiled: Any) -> None:
+    _, run, _ = profiled
+    assert isinstance(run, Run)
+    assert (run.status, [form.name for form in run.forms]) == ("complete", ["eager", "compiled"])
+    assert (run.settings.workload, run.settings.dynamic, run.settings.dtype) == ("net", False, "float32")
+    assert all(len(form.wall_us) == 3 and len(form.recordings) == 2 for form in run.forms)
+    assert tracekit.load(run.folder) == run
+    assert run.command.startswith("tracekit.profile(net) in ")
+
+
+@pytest.mark.slow
+def test_the_model_and_the_random_numbers_are_left_as_they_were(profiled: Any) -> None:
+    net, _, (expected, drawn) = profiled
+    assert net._compiled_call_impl is None
+    assert torch.equal(expected, drawn)
+
+
+@pytest.mark.slow
+def test_a_run_writes_its_report_and_tells_its_verdict(profiled: Any, tmp_path: Path) -> None:
+    _, run, _ = profiled
+    assert run.compare().verdict.speedup > 0
+    page = run.report(tmp_path / "reports")
+    assert page == tmp_path / "reports" / "run.html"
+    assert "net" in page.read_text() and page.with_suffix(".md").is_file()
+    assert "random weights" not in page.with_suffix(".md").read_text()
+
+
+def test_the_eager_form_alone_can_be_asked_for() -> None:
+    run = tracekit.profile(lambda x: x + 1, torch.ones(3), compile=False, iterations=2, quiet=True)
+    assert [form.name for form in run.forms] == ["eager"]
+    assert run.folder == Path("traces/function-eager")
+
+
+def test_a_run_that_is_there_is_kept_unless_told_otherwise() -> None:
+    asked: Any = {"compile": False, "iterations": 2, "quiet": True, "numerics": False, "provenance": False}
+    tracekit.profile(model(), torch.ones(1, 8), **asked)
+    with pytest.raises(TracekitError, match="already there"):
+        tracekit.profile(model(), torch.ones(1, 8), **asked)
+    tracekit.profile(model(), torch.ones(1, 8), force=True, **asked)
+
+
+def test_what_the_model_raises_comes_as_it_is_and_leaves_nothing() -> None:
+    with pytest.raises(RuntimeError, match="mat1 and mat2"):
+        tracekit.profile(model(), torch.ones(1, 9), quiet=True)
+    assert not [path for path in Path().rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"compile": {"backend": "eager"}}, "takes mode, fullgraph and dynamic, and not backend"),
+        ({"compile": {"mode": "fast"}}, "no mode 'fast'"),
+        ({"iterations": 3, "target": 1.0}, "fixed number"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(options: Any, message: str) -> None:
+    with pytest.raises(TracekitError, match=message):
+        tracekit.profile(model(), torch.ones(1, 8), quiet=True, **options)
+
+
+def test_a_compiled_model_is_refused() -> None:
+    for each in (torch.compile(model()), torch.compile(lambda x: x)):
+        with pytest.raises(TracekitError, match="compiled already"):
+            tracekit.profile(each, torch.ones(1, 8), quiet=True)
+    with pytest.raises(TracekitError, match="takes a module, a function or a Workload, not a int"):
+        tracekit.profile(3, quiet=True)  # type: ignore[arg-type]
+
+
+def train(recorder: Any, steps: int) -> None:
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(steps):
+        with recorder.step():
+            with tracekit.region("forward"):
+                loss = net(torch.randn(4, 8)).square().mean()
+            with tracekit.region("backward"):
+                loss.backward()
+            with tracekit.region("optimizer"):
+                optimizer.step()
+                optimizer.zero_grad()
+
+
+def operators(window: str) -> tuple[int, set[str]]:
+    """How many spans there are, and what ran in them, by name."""
+    analysis = load_side("traces/mine", reading=Reading(window, cached=False)).analysis
+    assert analysis.cpu is not None
+    return analysis.window.steps, {each.name for each in analysis.cpu.top}
+
+
+def test_some_steps_of_a_loop_are_recorded_with_their_regions() -> None:
+    with tracekit.record("traces/mine", steps=2) as recorder:
+        train(recorder, 8)
+    trace = read_trace(Path("traces/mine/trace.json.gz"))
+    named = trace.host.filter(trace.host["kind"] == "annotation")["name"].to_list()
+    assert [name for name in named if name.startswith("tracekit.step#")] == ["tracekit.step#0", "tracekit.step#1"]
+    assert [named.count(name) for name in ("forward", "backward", "optimizer")] == [2, 2, 2]
+    assert [path.name for path in Path("traces/mine").iterdir()] == ["trace.json.gz"]
+    steps, _ = operators("auto")
+    forward, ran_forward = operators("forward")
+    backward, ran_backward = operators("backward")
+    assert (steps, forward, backward) == (2, 2, 2)
+    assert "aten::gelu_backward" in ran_backward - ran_forward
+    assert "aten::gelu" in ran_forward - ran_backward
+
+
+def test_a_block_without_steps_is_recorded_whole() -> None:
+    with tracekit.record("traces/mine"), tracekit.region("all"):
+        torch.ones(3).sin()
+    assert "aten::sin" in operators("all")[1]
+
+
+def test_what_is_not_recorded_is_not_profiled() -> None:
+    with tracekit.record("traces/mine", steps=1, skip=1) as recorder:
+        for number in range(3):
+            with recorder.step():
+                assert torch.autograd.profiler._is_profiler_enabled is (number == 1)
+    with tracekit.record("traces/none", enabled=False) as recorder:
+        train(recorder, 1)
+    assert not Path("traces/none").exists()
+
+
+def test_too_short_a_loop_warns_and_does_not_end_the_program() -> None:
+    with (
+        pytest.warns(UserWarning, match="the loop made 2 steps, and recording begins after 3"),
+        tracekit.record("traces/mine", steps=2) as recorder,
+    ):
+        train(recorder, 2)
+    assert not Path("traces/mine").exists()
+
+
+def test_a_loop_that_ends_early_keeps_the_steps_it_made() -> None:
+    with warnings.catch_warnings(), tracekit.record("traces/mine", steps=5, skip=0) as recorder:
+        warnings.simplefilter("error")
+        train(recorder, 2)
+    assert operators("steps")[0] == 2
+
+
+def test_an_exception_passes_and_the_profiler_is_off_again() -> None:
+    with (
+        pytest.raises(ValueError, match="theirs"),
+        tracekit.record("traces/mine", steps=1, skip=0) as recorder,
+        recorder.step(),
+    ):
+        raise ValueError("theirs")
+    assert not torch.autograd.profiler._is_profiler_enabled
+    assert not Path("traces/mine").exists()
+    with tracekit.record("traces/mine"):
+        torch.ones(1)
+
+
+def test_a_recording_that_is_there_is_kept_unless_told_otherwise() -> None:
+    for force in (False, True):
+        with tracekit.record("traces/mine", force=force):
+            torch.ones(1)
+    with pytest.raises(TracekitError, match="already there; pass force=True"), tracekit.record("traces/mine"):
+        pytest.fail("the block is not to begin")
+
+
+def test_one_recording_at_a_time() -> None:
+    with (
+        tracekit.record("traces/mine"),
+        pytest.raises(TracekitError, match="recorded already"),
+        tracekit.record("traces/other"),
+    ):
+        pytest.fail("the block is not to begin")
+    assert not Path("traces/other").exists()
+    assert Path("traces/mine/trace.json.gz").is_file()

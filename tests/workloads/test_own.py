@@ -1,0 +1,242 @@
+"""What `build()` may return, and what becomes of files and functions that do not work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from tracekit.errors import TheirCodeError, TracekitError  # noqa: E402
+from tracekit.model.own import Workload  # noqa: E402
+from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
+from tracekit.workloads import registry  # noqa: E402
+from tracekit.workloads.own import build  # noqa: E402
+from tracekit.workloads.own_info import is_own  # noqa: E402
+from tracekit.workloads.own_parts import parts_of_call, take_apart  # noqa: E402
+from tracekit.workloads.sizes import check_request, choose_size  # noqa: E402
+
+HEAD = "import torch, tracekit\nfrom torch import nn\n"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith(("own_", "shapes", "neighbour")):
+            del sys.modules[name]
+
+
+def built(code: str, name: str = "mine.py:build", **asked: Any) -> BuiltWorkload:
+    Path("mine.py").write_text(HEAD + code)
+    request = Request(name, scope="model", **asked)
+    info = registry.find(name)
+    check_request(info, request)
+    workload = build(request, "own", "cpu", Silent())
+    assert workload.trial is not None
+    workload.trial()
+    return workload
+
+
+def test_names_of_own_models_are_told_from_others() -> None:
+    assert all(map(is_own, ("my_model.py:build", "a/b.py:f", "package.module:build", "package:build", "my_model.py")))
+    assert not any(map(is_own, ("flux", "qwen2.5-vl", "hf:gpt2", "hf:org/name", "diffusers:org/name")))
+
+
+def test_the_one_size_is_chosen_without_asking_for_memory() -> None:
+    Path("mine.py").touch()
+    assert choose_size(registry.find("mine.py:build"), "auto", "cpu", 0) == ("own", "as build() makes it")
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    ["(torch.ones(2, 4),)", "torch.ones(2, 4)", "{'input': torch.ones(2, 4)}", "(), {'input': torch.ones(2, 4)}"],
+)
+def test_a_module_comes_with_its_inputs(inputs: str) -> None:
+    workload = built(f"def build(): return nn.Linear(4, 3).eval(), {inputs}")
+    output = workload.call()
+    assert output.shape == (2, 3) and not output.requires_grad  # type: ignore[attr-defined]
+    assert [target.component for target in workload.targets] == ["model"]
+    assert [(part.name, part.parameters, part.compiled) for part in workload.components] == [("model", 15, True)]
+    assert workload.modules[0][1] is workload.targets[0].module
+
+
+def test_a_callable_is_compiled_whole_and_its_modules_give_names() -> None:
+    workload = built(
+        "def build():\n net, x = nn.Sequential(nn.Linear(4, 4)), torch.ones(2, 4)\n inner = net[0]\n"
+        " def step():\n  y = net(x) + inner(x)\n  y.sum().backward()\n  return y\n return step"
+    )
+    assert [target.component for target in workload.targets] == ["step"]
+    ((name, root),) = workload.modules
+    assert (name, [inner for inner, _ in root.named_children()]) == ("step", ["net"]), "inner lies in net"
+    assert [(part.name, part.parameters, part.compiled) for part in workload.components] == [("step", 20, True)]
+    assert workload.call().requires_grad, "a callable is called as it is"  # type: ignore[attr-defined]
+
+
+def test_a_workload_says_itself_what_is_compiled() -> None:
+    workload = built(
+        "def build(batch_size):\n a, b = nn.Linear(4, 4), nn.Linear(4, 4)\n"
+        " at = lambda n: lambda: b(a(torch.ones(n, 4)))\n"
+        " return tracekit.Workload(call=at(batch_size), modules={'a': a, 'b': b}, compiled=('b',), call_at=at,"
+        " title='Two layers', notes=('Both small.',))",
+        batch_size=3,
+    )
+    assert workload.call().shape == (3, 4)  # type: ignore[attr-defined]
+    assert workload.call_at is not None
+    assert workload.call_at(Request("x", batch_size=5))().shape == (5, 4)  # type: ignore[attr-defined]
+    assert [(part.name, part.compiled) for part in workload.components] == [("a", False), ("b", True)]
+    assert [target.component for target in workload.targets] == ["b"]
+    assert workload.notes == ("Two layers", "Both small.")
+
+
+def test_settings_tell_options_and_the_dtype_that_was_made() -> None:
+    workload = built(
+        "def build(width: int, dtype, seed):\n"
+        " return nn.Linear(width, 1, dtype=dtype), (torch.ones(1, width, dtype=dtype),)",
+        dtype="bfloat16",
+        options=("width=6",),
+    )
+    assert workload.settings.dtype == "bfloat16"
+    assert workload.settings.own is not None
+    assert (workload.settings.own.options, workload.settings.own.takes) == (("width=6",), ("dtype", "seed"))
+    assert workload.settings.fullgraph is False
+
+
+def test_weights_are_the_same_for_the_same_seed() -> None:
+    code = "def build(): return nn.Linear(4, 4), (torch.ones(1, 4),)"
+    one, other, third = (built(code, seed=seed).call() for seed in (1, 1, 2))
+    assert torch.equal(one, other) and not torch.equal(one, third)
+
+
+def test_a_module_in_training_mode_is_left_so_and_said() -> None:
+    workload = built("def build(): return nn.Dropout(), (torch.ones(4),)")
+    assert any("training mode" in note for note in workload.notes)
+    assert workload.targets[0].module.training
+
+
+def test_a_file_finds_its_neighbours_and_stands_for_no_package() -> None:
+    Path("neighbour.py").write_text("WIDTH = 5")
+    Path("tokenizers.py").write_text(
+        HEAD + "from neighbour import WIDTH\ndef build(): return nn.Linear(WIDTH, 1), (torch.ones(1, WIDTH),)"
+    )
+    build(Request("tokenizers.py:build", scope="model"), "own", "cpu", Silent())
+    assert "tokenizers.py" not in str(getattr(sys.modules.get("tokenizers"), "__file__", ""))
+
+
+def test_a_package_in_the_folder_one_stands_in_is_found() -> None:
+    Path("shapes").mkdir()
+    Path("shapes/net.py").write_text(HEAD + "def build(): return nn.Linear(2, 2), (torch.ones(1, 2),)")
+    assert built("", "shapes.net:build").call() is not None
+
+
+REFUSED = {
+    "def biuld(): pass": "no function 'build': did you mean biuld",
+    "x = 1": "no function 'build': it has none at all",
+    "build = 3": "is a int: name a function",
+    "build = nn.Linear(2, 2)": "is a Linear: name a function",
+    "def build(): return 'model'": "returned a str: return a callable",
+    "def build(): return nn.Linear(2, 2), 3": r"returned \(Linear, int\)",
+    "def build(): return torch.compile(nn.Linear(2, 2)), (torch.ones(2),)": "compiled already",
+    "def build(): return tracekit.Workload(call=print, modules={})": "names no modules",
+    "def build(): return tracekit.Workload(call=print, modules={'a': nn.Linear(1, 1)}, compiled=('b',))": "compiles b",
+    "import no_such_package_at_all": "mine.py, line 3, imports no_such_package_at_all, which is not installed",
+    "def build(:": "mine.py, line 3 is no Python",
+    "raise SystemExit(2)": "ended the process itself",
+}
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_what_cannot_be_built_is_one_clear_line(code: str) -> None:
+    with pytest.raises(TracekitError, match=REFUSED[code]) as caught:
+        built(code)
+    assert not isinstance(caught.value, TheirCodeError)
+
+
+NO_SUCH_NAME = """
+class Net(nn.Module):
+    def forward(self, x):
+        return x.no_such_name
+def build(): return Net(), (torch.ones(2),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("1 / 0", "1 / 0"),
+        ("def build():\n    raise ValueError('wrong config')", "raise ValueError('wrong config')"),
+        (
+            "def build():\n    def step():\n        return torch.ones(2) @ torch.ones(3)\n    return step",
+            "torch.ones(2) @",
+        ),
+        (NO_SUCH_NAME, "return x.no_such_name"),
+    ],
+)
+def test_what_their_code_raises_is_told_with_their_frames_alone(code: str, line: str) -> None:
+    with pytest.raises(TheirCodeError, match="raised") as caught:
+        built(code)
+    told = caught.value.traceback
+    first = next(each for each in told.splitlines() if "File" in each)
+    assert "mine.py" in first
+    assert line in told
+    assert "tracekit/" not in told and "importlib" not in told
+
+
+def test_inputs_that_do_not_fit_are_told_without_frames_of_nobody_s() -> None:
+    with pytest.raises(TheirCodeError, match=r"a call of what mine\.py:build\(\) returned raised Runtime") as caught:
+        built("def build(): return nn.Linear(4, 4), (torch.ones(2, 5),)")
+    assert caught.value.traceback.startswith("RuntimeError")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"batch_size": 2}, "takes no batch_size"),
+        ({"dtype": "float16"}, "made a model of float32"),
+        ({"size": "tiny"}, "has no size 'tiny'"),
+        ({"height": 5}, "has no --height"),
+        ({"options": ("width=3",)}, "takes no width"),
+    ],
+)
+def test_what_build_does_not_take_is_refused(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(TracekitError, match=message):
+        built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", **asked)
+
+
+def test_a_dtype_that_it_has_anyway_may_be_asked_for() -> None:
+    assert (
+        built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", dtype="float32").settings.dtype == "float32"
+    )
+
+
+def test_missing_files_and_functions_are_found_before_torch_is_loaded() -> None:
+    with pytest.raises(TracekitError, match="there is no file nowhere"):
+        registry.find("nowhere.py:build")
+    with pytest.raises(TracekitError, match=r"as in mine\.py:build"):
+        registry.find("mine.py")
+
+
+def test_options_are_for_own_models_alone() -> None:
+    with pytest.raises(TracekitError, match="mlp takes no options of its own"):
+        check_request(registry.find("mlp"), Request("mlp", options=("layers=3",)))
+
+
+def test_a_method_names_the_module_it_belongs_to() -> None:
+    net = nn.Linear(2, 2)
+    parts = parts_of_call(net.extra_repr, (), {})
+    assert [name for name, _ in parts.modules[0][1].named_modules()] == ["", "model"]
+
+
+def test_a_class_is_no_callable_to_measure() -> None:
+    with pytest.raises(TracekitError, match="returned a type"):
+        take_apart(Workload, "x()", "cpu")

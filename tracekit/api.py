@@ -1,0 +1,209 @@
+"""tracekit in a program: profile a model that is in memory, record a loop, read a run. `import tracekit` brings these
+names, and imports this file when the first of them is used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracekit import __version__, store
+from tracekit.capture.spans import region
+from tracekit.errors import TracekitError
+from tracekit.model.own import Workload
+from tracekit.model.run import Run
+from tracekit.model.workload import Request
+
+if TYPE_CHECKING:
+    from tracekit.capture.loop import Recorder
+    from tracekit.model.comparison import Comparison
+    from tracekit.model.progress import Progress
+
+__all__ = ["ProfiledRun", "Workload", "load", "profile", "record", "region"]
+
+#: Of a loop nothing is recorded of so many steps: compiling, and CUDA graphs, take three.
+SKIPPED_STEPS = 3
+#: The file in the folder that `record` writes.
+TRACE = "trace.json.gz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledRun(Run):
+    """A run, and the folder in which it lies."""
+
+    folder: Path
+
+    def compare(self) -> Comparison:
+        """What torch.compile did: verdict, waterfall, kernel groups, findings. Reads the recordings, which takes
+        seconds. Raises TracekitError unless the run has both forms."""
+        from tracekit.walks.sides import compare_forms
+
+        return compare_forms(self.folder, self)
+
+    def report(self, folder: Path | str = "reports") -> Path:
+        """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path."""
+        from tracekit.walks.sides import write_report
+
+        page, _twin = write_report(self.compare(), self, self.command, Path(folder), self.folder.name)
+        return page
+
+
+def load(folder: Path | str) -> ProfiledRun:
+    """The run in a folder that either `profile` wrote. Raises TracekitError if there is none."""
+    run = store.load(Path(folder))
+    return ProfiledRun(**{field.name: getattr(run, field.name) for field in fields(Run)}, folder=Path(folder))
+
+
+def profile(
+    model: Callable[..., object] | Workload,
+    *args: Any,
+    kwargs: Mapping[str, Any] | None = None,
+    compile: Mapping[str, object] | bool = True,  # noqa: A002 - torch's own word for it.
+    name: str | None = None,
+    out: Path | str | None = None,
+    force: bool = False,
+    seed: int = 0,
+    iterations: int | None = None,
+    target: float | None = None,
+    time_budget: float | None = None,
+    provenance: bool = True,
+    numerics: bool = True,
+    quiet: bool = False,
+) -> ProfiledRun:
+    """Times `model(*args, **kwargs)` eager and compiled in alternation, records both, and writes a run folder, as
+    `tracekit profile --compiled` does in this process.
+
+    `model` is a module, called without gradients; a function, called as it is; or a Workload. It must not be compiled
+    yet, stays where it is, and is left as it was, but torch.compile forgets what it has compiled in this process.
+    `compile` holds arguments of torch.compile: mode, fullgraph, dynamic; False leaves the compiled form out. The run
+    goes to `out`, by default `traces/NAME-compiled`, and `force` replaces one that is there. `iterations`, `target`
+    (percent) and `time_budget` (seconds) say how long to time, as the options of the command do. `quiet` shows no
+    progress. Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
+    """
+    _check_torch()
+    from tracekit.walks.naming import folder_name
+    from tracekit.walks.profiling import Plan, profile_built
+    from tracekit.walks.timing import plan_timing
+    from tracekit.workloads.own import hand_over, random_state_kept
+
+    named = name or _name_of(model)
+    request = Request(named, seed=seed, iterations=iterations, scope="model", **_compile_options(compile))
+    forms = ("eager",) if compile is False else ("eager", "compiled")
+    folder = Path(out) if out is not None else Path("traces") / f"{folder_name(named)}-{forms[-1]}"
+    plan = Plan(
+        request=request,
+        forms=forms,  # type: ignore[arg-type]
+        out=folder,
+        force=force,
+        command=f"tracekit.profile({named}) in {Path(sys.argv[0]).name or 'a program'}",
+        provenance=provenance,
+        timing=plan_timing(iterations is not None, target, time_budget, 0, startup=False),
+        numerics=numerics,
+    )
+    with random_state_kept(), _progress(quiet) as progress:
+        profile_built(plan, folder, hand_over(model, args, kwargs or {}, request), progress)
+    return load(folder)
+
+
+def _compile_options(given: Mapping[str, object] | bool) -> dict[str, Any]:
+    from tracekit.cli.profile import MODES
+
+    options = dict(given) if isinstance(given, Mapping) else {}
+    unknown = sorted(set(options) - {"mode", "fullgraph", "dynamic"})
+    if unknown:
+        raise TracekitError(f"compile takes mode, fullgraph and dynamic, and not {', '.join(unknown)}")
+    mode = options.get("mode") or "default"
+    if mode not in MODES:
+        raise TracekitError(f"compile has no mode {mode!r}: it has {', '.join(MODES)}")
+    return {**options, "mode": mode}
+
+
+def _name_of(model: object) -> str:
+    if isinstance(model, Workload):
+        return model.title or "workload"
+    name = getattr(model, "__name__", None)
+    return name if name and name != "<lambda>" else type(model).__name__
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Progress]:
+    from tracekit.cli.progress import console_of_its_own, shown
+    from tracekit.model.progress import Silent
+
+    if quiet:
+        yield Silent()
+        return
+    with shown(console_of_its_own()) as progress:
+        yield progress
+
+
+@contextmanager
+def record(
+    out: Path | str,
+    *,
+    steps: int | None = None,
+    skip: int = SKIPPED_STEPS,
+    enabled: bool = True,
+    force: bool = False,
+) -> Iterator[Recorder | Unrecorded]:
+    """Records a part of your own program into the folder `out`, for `tracekit analyze` and `compare`.
+
+    With `steps` that many steps of a loop are recorded after the first `skip`; each is marked by
+    `with recorder.step():`. Without, the whole block is, with or without steps marked in it. `tracekit.region(NAME)`
+    names parts, for `--window NAME`. What threads of autograd launch meanwhile is recorded too. `enabled=False` does
+    nothing at all, for all ranks but one. Raises TracekitError, before the block begins, when `out` is there and
+    `force` is not set.
+    """
+    if not enabled:
+        yield Unrecorded()
+        return
+    _check_torch()
+    from tracekit.capture.loop import Recorder
+
+    if (steps is not None and steps < 1) or skip < 0:
+        raise TracekitError("tracekit.record takes steps=1 or more, and skip=0 or more")
+    folder = Path(out)
+    trace, raw = folder / TRACE, folder / ".trace.json"
+    _make_place(folder, trace, force=force)
+
+    def publish(device: str, recorded: int) -> None:
+        from tracekit.tracefile.publish import publish as published
+
+        about = {"tracekit": __version__, "workload": folder.name, "device": device, "steps": recorded}
+        published(raw, trace, metadata=about, marks=())
+
+    try:
+        with Recorder(steps, skip, raw, publish) as recorder:
+            yield recorder
+    finally:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+class Unrecorded:
+    """Stands in for a Recorder that is not enabled."""
+
+    def step(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def _make_place(folder: Path, trace: Path, *, force: bool) -> None:
+    if folder.exists() and (not folder.is_dir() or any(each != trace for each in folder.iterdir())):
+        raise TracekitError(f"{folder} is there and holds other things than a recording: name another place")
+    if trace.exists() and not force:
+        raise TracekitError(f"{trace} is already there; pass force=True to record it again, or name another place")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TracekitError(f"cannot write to {folder}: {error.strerror}; name another place") from None
+
+
+def _check_torch() -> None:
+    """Raises TracekitError with what to install where torch is missing."""
+    from tracekit.workloads.own_info import described
+    from tracekit.workloads.registry import load_builder
+
+    load_builder(described("tracekit in a program", ""))

@@ -1,0 +1,131 @@
+"""A user's own model: what their `build()` returns, or what they hand to `tracekit.profile`, as a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from tracekit.errors import TracekitError
+from tracekit.model.own import Own, Workload
+from tracekit.model.progress import Progress
+from tracekit.model.run import Component
+from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.workloads.own_errors import their_error
+from tracekit.workloads.own_info import SIZE, described, own_info
+from tracekit.workloads.own_loading import load_function
+from tracekit.workloads.own_options import arguments_of, taken
+from tracekit.workloads.own_parts import Parts, parts_of_call, parts_of_workload, take_apart
+from tracekit.workloads.settings import fill_in
+
+#: A call's length is not known, and those of small models scatter.
+GPU_ITERATIONS = 50
+
+
+def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """Runs the user's file and their function, and takes what it returns.
+
+    Raises TracekitError for whatever does not fit together, TheirCodeError for what their code raises.
+    """
+    name = request.workload
+    function = load_function(name)
+    takes = taken(function)
+    if request.batch_size != 1 and "batch_size" not in takes:
+        raise TracekitError(f"{name} takes no batch_size: leave --batch-size out, or let it take one")
+    place = f"{name}()"
+    common = {
+        "batch_size": request.batch_size,
+        "dtype": getattr(torch, request.dtype or ("float32" if device == "cpu" else "bfloat16")),
+        "device": device,
+        "seed": request.seed,
+    }
+    arguments = arguments_of(function, name, request.options, common)
+    progress.detail(place)
+    torch.manual_seed(request.seed)
+    parts = take_apart(_called(function, arguments, place), place, device)
+    built = assembled(own_info(name), request, parts, device, Own(request.options, takes))
+    if request.dtype and request.dtype != built.settings.dtype:
+        raise TracekitError(
+            f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
+        )
+    return replace(built, trial=lambda: _try(built.call, place))
+
+
+def _called(function: Callable[..., object], arguments: Mapping[str, Any], place: str) -> object:
+    try:
+        return function(**arguments)
+    except (torch.OutOfMemoryError, TracekitError):
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
+        raise their_error(place, error) from None
+
+
+def _try(call: Callable[[], object], place: str) -> None:
+    try:
+        call()
+    except (torch.OutOfMemoryError, TracekitError):
+        raise
+    except Exception as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
+        raise their_error(f"a call of what {place} returned", error) from None
+
+
+def hand_over(
+    model: Callable[..., object] | Workload, args: tuple[Any, ...], kwargs: Mapping[str, Any], request: Request
+) -> BuiltWorkload:
+    """What was given to `tracekit.profile`, where it lies: nothing is moved to another device."""
+    if isinstance(model, Workload):
+        if args or kwargs:
+            raise TracekitError("a Workload brings its inputs along: pass it alone")
+        parts = parts_of_workload(model, "tracekit.profile")
+    elif callable(model):
+        parts = parts_of_call(model, args, kwargs)
+    else:
+        raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not a {type(model).__name__}")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return assembled(described(request.workload, "as it was handed over"), request, parts, device, Own(in_program=True))
+
+
+def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: Own) -> BuiltWorkload:
+    """The workload, on the device where its tensors are; on `device` if it shows none."""
+    tensors = [*_tensors(parts.modules), *parts.inputs]
+    dtype = next((each.dtype for each in tensors if each.is_floating_point()), torch.get_default_dtype())
+    where = {each.device.type for each in tensors}
+    device = "cuda" if "cuda" in where else "cpu" if where else device
+    filled = fill_in(info, request, SIZE, device, gpu_iterations=GPU_ITERATIONS)
+    settings = replace(filled, dtype=str(dtype).removeprefix("torch."), own=own)
+    call_at = parts.call_at
+    return BuiltWorkload(
+        info=info,
+        settings=settings,
+        call=parts.call,
+        call_at=(lambda other: call_at(other.batch_size)) if call_at else None,
+        targets=parts.targets,
+        components=_components(parts),
+        notes=parts.notes,
+        modules=parts.modules,
+    )
+
+
+def _tensors(modules: Iterable[tuple[str, nn.Module]]) -> Iterator[torch.Tensor]:
+    for _name, module in modules:
+        yield from module.parameters()
+        yield from module.buffers()
+
+
+def _components(parts: Parts) -> tuple[Component, ...]:
+    compiled = {id(target.module) for target in parts.targets}
+    return tuple(
+        Component(name, sum(each.numel() for each in module.parameters()), id(module) in compiled)
+        for name, module in parts.modules
+    )
+
+
+@contextmanager
+def random_state_kept() -> Iterator[None]:
+    """Random numbers go on after the block as if nothing had been drawn in it."""
+    with torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else []):
+        yield

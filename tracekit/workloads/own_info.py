@@ -1,0 +1,54 @@
+"""A user's own model as a line of the list: `my_model.py:build` or `package.module:build`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracekit.errors import TracekitError
+from tracekit.model.workload import WorkloadInfo
+
+#: What stands before a colon and is no module.
+HUBS = ("hf", "diffusers")
+#: The one size there is.
+SIZE = "own"
+
+
+def is_own(name: str) -> bool:
+    """Whether the name is of a user's own model: a Python file or a dotted module, a colon, a function."""
+    where, colon, _ = name.rpartition(":")
+    if not colon:
+        return name.endswith(".py")
+    return where.endswith(".py") or (where not in HUBS and all(part.isidentifier() for part in where.split(".")))
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """The file or module, and the function in it."""
+    where, _, function = name.rpartition(":")
+    return where, function
+
+
+def own_info(name: str) -> WorkloadInfo:
+    """What is known of the model before its code is run. Raises TracekitError for a file that is not there, and where
+    no function is named."""
+    where, function = split_name(name)
+    if not function.isidentifier():
+        where = where or name
+        raise TracekitError(f"{name}: name the function that builds the model too, as in {where}:build")
+    if where.endswith(".py") and not Path(where).is_file():
+        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): name one as my_model.py:build")
+    return described(name, f"as {function}() makes it")
+
+
+def described(name: str, size: str) -> WorkloadInfo:
+    """A model of the user's own; `size` says in words how large it is."""
+    return WorkloadInfo(
+        name=name,
+        title="a model of your own",
+        module="tracekit.workloads.own",
+        sizes={SIZE: size},
+        memory_gib={},
+        scopes={"model": "all that it hands over"},
+        fullgraph=False,
+        extra="profile",
+        takes=("options",),
+    )

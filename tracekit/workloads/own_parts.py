@@ -1,0 +1,157 @@
+"""What a user handed over as their model, taken apart: the call, its modules, and which of them are compiled."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from tracekit.errors import TracekitError
+from tracekit.model.own import Workload
+from tracekit.model.workload import CompileTarget
+
+RETURNS = (
+    "return a callable without arguments, (module, args), (module, args, kwargs), (module, kwargs) or a"
+    " tracekit.Workload"
+)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A model with its one call. `inputs` are the call's, where they are known."""
+
+    call: Callable[[], object]
+    modules: tuple[tuple[str, nn.Module], ...]
+    targets: tuple[CompileTarget, ...]
+    inputs: tuple[torch.Tensor, ...] = ()
+    call_at: Callable[[int], Callable[[], object]] | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Called(nn.Module):
+    """A function as a module, so that it can be compiled in place. The modules that it uses are inside."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__()
+        # Past nn.Module.__setattr__, which would take a method of a module for something of its own.
+        object.__setattr__(self, "function", function)
+        for name, module in _modules_used(function):
+            self.add_module(name, module)
+
+    def forward(self, *args: Any, **kwargs: Any) -> object:
+        return self.function(*args, **kwargs)  # type: ignore[operator]
+
+
+def take_apart(returned: object, place: str, device: str) -> Parts:
+    """The parts of what `place` returned; a module and its inputs are brought to `device`.
+
+    Raises TracekitError for whatever is none of the forms that it may have.
+    """
+    if isinstance(returned, Workload):
+        return parts_of_workload(returned, place)
+    if isinstance(returned, tuple) and returned and isinstance(returned[0], nn.Module):
+        module, args, kwargs = _split(returned, place)
+        module = module.to(device)
+        args, kwargs = tree_map_only(torch.Tensor, lambda each: each.to(device), (args, kwargs))
+        return parts_of_call(module, args, kwargs)
+    if isinstance(returned, nn.Module):
+        return parts_of_call(returned.to(device), (), {})
+    if callable(returned) and not isinstance(returned, type):
+        return parts_of_call(returned, (), {})
+    raise TracekitError(f"{place} returned a {type(returned).__name__}: {RETURNS}")
+
+
+def _split(returned: tuple[Any, ...], place: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
+    module, *inputs = returned
+    match inputs:
+        case [dict() as kwargs]:
+            return module, (), kwargs
+        case [tuple() | list() as args]:
+            return module, tuple(args), {}
+        case [torch.Tensor() as alone]:
+            return module, (alone,), {}
+        case [tuple() | list() as args, dict() as kwargs]:
+            return module, tuple(args), kwargs
+        case [torch.Tensor() as alone, dict() as kwargs]:
+            return module, (alone,), kwargs
+    kinds = ", ".join(type(each).__name__ for each in returned)
+    raise TracekitError(f"{place} returned ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
+
+
+def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Parts:
+    """A module called without gradients, or a function called as it is; where they are, with these inputs."""
+    _refuse_compiled(model)
+    inputs = tuple(each for each in tree_leaves((args, dict(kwargs))) if isinstance(each, torch.Tensor))
+    if isinstance(model, nn.Module):
+
+        def call() -> object:
+            with torch.no_grad():
+                return model(*args, **kwargs)
+
+        notes = ("The call is made without gradients.", *_training_note(model))
+        return Parts(call, (("model", model),), (CompileTarget("model", model),), inputs, notes=notes)
+    wrapped = Called(model)
+    for module in wrapped.children():
+        _refuse_compiled(module)
+    name = getattr(model, "__name__", "call").replace("<lambda>", "call")
+    return Parts(lambda: wrapped(*args, **kwargs), ((name, wrapped),), (CompileTarget(name, wrapped),), inputs)
+
+
+def _training_note(module: nn.Module) -> tuple[str, ...]:
+    if not module.training:
+        return ()
+    return ("The module is in training mode, as it was handed over: dropout is on. Call .eval() to measure inference.",)
+
+
+def _modules_used(function: Any) -> Iterator[tuple[str, nn.Module]]:
+    """The modules that a function holds on to, by the names that it has for them; none that lies in another."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    owner = getattr(function, "__self__", None)
+    held: dict[str, object] = {"model": owner} if owner is not None else {}
+    if inspect.isfunction(function):
+        variables = inspect.getclosurevars(function)
+        held |= {**variables.globals, **variables.nonlocals}
+    modules = {name: each for name, each in held.items() if isinstance(each, nn.Module)}
+    inside = {id(inner) for each in modules.values() for inner in each.modules() if inner is not each}
+    seen: set[int] = set()
+    for name, module in modules.items():
+        if id(module) not in inside | seen:
+            seen.add(id(module))
+            yield name, module
+
+
+def parts_of_workload(given: Workload, place: str) -> Parts:
+    """A Workload's parts, as it names them."""
+    if not given.modules:
+        raise TracekitError(f"{place}: its Workload names no modules, and something must be compiled")
+    for name, module in given.modules.items():
+        if not isinstance(module, nn.Module):
+            raise TracekitError(f"{place}: its Workload's module {name!r} is a {type(module).__name__}")
+        _refuse_compiled(module)
+    names = tuple(given.modules) if given.compiled is None else given.compiled
+    unknown = next((name for name in names if name not in given.modules), None)
+    if unknown is not None or not names:
+        raise TracekitError(
+            f"{place}: its Workload compiles {unknown or 'nothing'}: name some of {', '.join(given.modules)}"
+        )
+    return Parts(
+        call=given.call,
+        modules=tuple(given.modules.items()),
+        targets=tuple(CompileTarget(name, given.modules[name]) for name in names),
+        call_at=given.call_at,
+        notes=(*([given.title] if given.title else []), *given.notes),
+    )
+
+
+def _refuse_compiled(model: object) -> None:
+    # torch.compile(module) wraps it, module.compile() and torch.compile(function) leave these marks.
+    marks = ("_orig_mod", "_torchdynamo_orig_callable")
+    if any(hasattr(model, mark) for mark in marks) or getattr(model, "_compiled_call_impl", None) is not None:
+        raise TracekitError("this model is compiled already: hand it over as it is without torch.compile")
