@@ -141,8 +141,10 @@ def test_the_noise_floor_is_that_of_the_form_that_repeats_itself_less_well():
     quiet = tuple(ControlCall(round_, 1001.0, None) for round_ in range(3, 40, 4))
     assert find_noise_floor([Pairs(walls, walls, restless, quiet)]) == pytest.approx(0.03)
     assert find_noise_floor([Pairs(walls, walls, quiet, restless)]) == pytest.approx(0.03)
-    few = find_noise_floor([Pairs(walls, walls, restless, quiet[:4])])
-    assert few == pytest.approx(0.03), "a form with too few pairs has no floor of its own"
+    few = find_noise_floor([Pairs(walls, walls, restless[:8], quiet)])
+    assert few < 0.03, "a form with too few pairs has no floor of its own"
+    halves = [Pairs(walls, walls, restless[:5], quiet), Pairs(walls, walls, restless[5:], quiet)]
+    assert find_noise_floor(halves) == pytest.approx(0.03), "its pairs of all processes are enough"
 
 
 def repeated(name: FormName, own: float, others: Sequence[float]) -> FormResult:

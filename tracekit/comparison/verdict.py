@@ -33,6 +33,8 @@ LEAST_IN_ONE_PROCESS = 0.02
 LEAST_IN_SEVERAL = 0.01
 #: So few processes and more tell what processes have in common; of two the interval is 9 times as wide as of many.
 ENOUGH_PROCESSES = 3
+#: Of fewer control pairs one form has no floor of its own: that of five is nearly their largest difference.
+FEWEST_PAIRS = 10
 #: A larger change than this another start of the program hardly turns around.
 LARGE = 0.1
 
@@ -207,29 +209,30 @@ def _decide(interval: Interval, least: float) -> Result:
 
 
 def find_noise_floor(every: Sequence[Pairs]) -> float:
-    """How far a form seems to differ from itself: 0.01 is 1 %. The largest floor of any form in any process.
+    """How far a form seems to differ from itself: 0.01 is 1 %. The largest floor of any process, and of either form.
 
     The A/A control: both calls of one form in one round, compared as the sides are; what comes back is the 95th
-    percentile of |ratio - 1| over block bootstrap resamples. There is one such pair of a form for four rounds, so it
-    errs on the side of a higher floor. Where a form has too few, those of both forms are taken together; without
-    controls (runs of older versions, few rounds) the odd and even calls of each form are compared.
+    percentile of |ratio - 1| over block bootstrap resamples. In each process those of both forms together, one pair for
+    two rounds; and of each form those of all processes, where there are enough. So it errs on the side of a higher
+    floor. Without controls (runs of older versions, few rounds) the odd and even calls of each form are compared.
     """
-    return max(_floor(pairs) for pairs in every)
+    by_form = (
+        [ratio for pairs in every for _, ratio in _control_ratios(pairs.a_us, pairs.a_controls)],
+        [ratio for pairs in every for _, ratio in _control_ratios(pairs.b_us, pairs.b_controls)],
+    )
+    of_forms = [_floor_of(ratios) for ratios in by_form if len(ratios) >= FEWEST_PAIRS]
+    return max((*map(_floor, every), *of_forms))
 
 
 def _floor(pairs: Pairs) -> float:
-    found = (_control_ratios(pairs.a_us, pairs.a_controls), _control_ratios(pairs.b_us, pairs.b_controls))
-    each = [ratios for ratios in found if ratios]
-    if each and all(len(ratios) >= FEWEST_CALLS for ratios in each):
-        return max(_floor_of(ratios) for ratios in each)
-    together = found[0] + found[1]
-    if len(together) >= FEWEST_CALLS:
-        return _floor_of(together)
-    return max(halves_floor(pairs.a_us), halves_floor(pairs.b_us))
+    both = (*_control_ratios(pairs.a_us, pairs.a_controls), *_control_ratios(pairs.b_us, pairs.b_controls))
+    if len(both) < FEWEST_CALLS:
+        return max(halves_floor(pairs.a_us), halves_floor(pairs.b_us))
+    return _floor_of([ratio for _, ratio in sorted(both)])
 
 
-def _floor_of(ratios: list[tuple[int, float]]) -> float:
-    controls = np.array([ratio for _, ratio in sorted(ratios)])
+def _floor_of(ratios: list[float]) -> float:
+    controls = np.array(ratios)
     medians = resampled_medians(controls, block_length(controls))
     return float(np.percentile(np.expm1(np.abs(medians)), 95))
 
