@@ -108,3 +108,8 @@ def _figures(value: float) -> str:
 
 def _signed(value: float, text: str) -> str:
     return f"+{text}" if value > 0 else text.replace("-", MINUS)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 line`, `1,200 lines`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
