@@ -58,6 +58,19 @@ def test_kernels_of_one_stream_that_overlap_are_a_warning(tmp_path: Path) -> Non
     assert "overlapping_kernels" not in health_of(tmp_path, [make_kernel(0, 10), make_kernel(9.5, 15)])
 
 
+def test_a_kernel_that_was_let_begin_early_is_no_overlap_to_doubt(tmp_path: Path) -> None:
+    # As an H200 showed it: cuBLASLt sums the parts of a product from before the product's last block has ended.
+    product = make_kernel(2, 16, correlation=1)
+    launches = [make_call(0, 1, correlation=1), make_call(1, 2, correlation=2, name="cudaLaunchKernelExC")]
+    early = make_kernel(14.6, 17, correlation=2)
+    assert "overlapping_kernels" not in health_of(tmp_path, [product, early, *launches])
+    plain = [launches[0], make_call(1, 2, correlation=2)]
+    found = health_of(tmp_path, [product, early, *plain])["overlapping_kernels"]
+    assert found.count == 1 and "by up to 1.4 us" in found.message
+    within = make_kernel(14.6, 15, correlation=2)
+    assert "overlapping_kernels" in health_of(tmp_path, [product, within, *launches])
+
+
 def test_correlation_ids_of_several_calls_are_a_warning(tmp_path: Path) -> None:
     one, other = make_call(0, 1, correlation=1), {**make_call(5, 6, correlation=1), "pid": 200}
     assert health_of(tmp_path, [make_kernel(2, 3, correlation=1), one, other])["ambiguous_correlations"].count == 1

@@ -104,6 +104,28 @@ def test_a_break_met_in_two_compilations_is_one() -> None:
     assert [len(each.frames) for each in found.breaks] == [2, 2]
 
 
+class Outer(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Its break is a helper's, two calls away."""
+
+    def forward(self, x: Any) -> Any:
+        return x * helped(x)  # the helper is called here
+
+
+def helped(x: Any) -> float:
+    return read(x) * 2
+
+
+def read(x: Any) -> float:
+    return float(x.sum().item())  # and breaks here
+
+
+def test_a_break_in_a_helper_tells_which_forward_called_it() -> None:
+    (found,) = (each for each in diagnosed(Outer(), lambda: torch.ones(4), 1).breaks if each.called_from)
+    assert (found.where or "").endswith(f":{line_of('and breaks here')}")
+    assert (found.called_from or "").endswith(f":{line_of('the helper is called here')}")
+    assert found.line == f"{found.where}, called from {found.called_from}"
+
+
 def test_a_module_without_breaks_has_none(block: Block) -> None:
     found = diagnosed(block, lambda: torch.ones(4, 8), 3)
     assert found.breaks == () and found.fallbacks == () and found.recompiles == ()

@@ -47,7 +47,8 @@ def test_it_is_told_at_the_finding_that_gave_the_advice():
     told = with_verified(comparison, verified)
     assert [each.verified for each in told.findings] == [None, verified]
     (note,) = finding_notes(told.findings[1])
-    assert note.startswith("Tried in a fresh process: 500.1 µs a call where 400.2 µs was predicted at best, 2.00×")
+    assert note.startswith("Tried in a fresh process: 2.00× as fast as eager there (95 % interval 2.000 to 2.000, 10")
+    assert "), predicted at most 2.50×; 500.1 µs a call, eager 1.00 ms. Processes differ" in note
     assert finding_notes(told.findings[0]) == ()
 
 
@@ -61,7 +62,7 @@ def test_advice_that_was_tried_in_few_rounds_has_no_interval():
         verified = judge_advice(advised(GRAPHS), GRAPHS, STEADY[:rounds], scaled(0.5)[:rounds], None)
         assert (verified.speedup, verified.ci95, verified.rounds) == (pytest.approx(2.0), None, rounds)
     (note,) = finding_notes(replace(GRAPHS, verified=verified))
-    assert "2.00× as fast as eager (too few for an interval: 4 rounds; eager took 1.00 ms)." in note
+    assert "2.00× as fast as eager there (too few for an interval, 4 rounds)" in note
     assert judge_advice(advised(GRAPHS), GRAPHS, STEADY[:5], scaled(0.5)[:5], None).ci95 is not None
 
 
@@ -69,3 +70,17 @@ def test_advice_that_compiled_while_it_was_timed_says_so():
     verified = judge_advice(advised(GRAPHS), GRAPHS, STEADY, scaled(0.5), None, 3)
     (note,) = finding_notes(replace(GRAPHS, verified=verified))
     assert note.endswith(" 3 compilations ran inside the timed calls: these times are not of compiled code alone.")
+
+
+def test_what_was_predicted_and_what_was_measured_are_both_speed_ups_over_eager():
+    # The process that tried it ran everything a fifth faster: its times say nothing beside the run's own.
+    comparison = advised(SCOPE)
+    verified = judge_advice(comparison, SCOPE, scaled(0.8), scaled(0.4), None)
+    assert verified.measured_us < verified.predicted_us + 1
+    speedup, wall_us = comparison.verdict.speedup, comparison.verdict.b_wall_us
+    assert speedup is not None and wall_us is not None and SCOPE.saving_us is not None
+    assert verified.predicted_speedup == pytest.approx(speedup * wall_us / (wall_us - SCOPE.saving_us))
+    assert verified.speedup == pytest.approx(2.0)
+    old = replace(verified, predicted_speedup=None)
+    (told,) = (each.verified for each in with_verified(comparison, old).findings)
+    assert told is not None and told.predicted_speedup == verified.predicted_speedup

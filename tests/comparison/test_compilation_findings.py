@@ -78,7 +78,7 @@ def test_one_cheap_break_is_information_with_its_line_and_what_helps():
     finding = findings(Diagnostics(frames=(FRAME,), breaks=(replace(ITEM, per_step_us=9.0),)))["broken_graphs"]
     assert finding.severity == "info"
     assert "model.py:20: Unsupported Tensor.item() (9.00 µs a step" in finding.evidence
-    assert finding.evidence.endswith("Keep it a tensor.")
+    assert "Keep it a tensor. --fullgraph makes nothing faster: it ends with an error" in finding.evidence
     assert finding.saving_us == 9.0
     assert finding.advice is not None and finding.advice.endswith("--fullgraph")
 
@@ -90,7 +90,27 @@ def test_what_torch_hints_at_is_switched_on_by_the_command():
     assert finding.advice is not None
     both = "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1 TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1 tracekit profile "
     assert finding.advice.startswith(both)
-    assert "--fullgraph" not in finding.advice
+    assert "--fullgraph" not in finding.advice and "--fullgraph" not in finding.evidence
+    assert set(finding.environment) == {
+        "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS",
+        "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS",
+    }
+    assert findings(Diagnostics(breaks=(ITEM,)))["broken_graphs"].environment == {}
+
+
+def test_a_break_in_a_helper_names_the_model_s_line_that_called_it():
+    helped = replace(ITEM, where="library.py:112", called_from="model.py:40")
+    finding = findings(Diagnostics(breaks=(helped,)))["broken_graphs"]
+    assert "library.py:112, called from model.py:40: Unsupported" in finding.evidence
+
+
+def test_lines_that_break_graphs_are_not_mistaken_for_dynamo_s_count():
+    a, b = sides(Diagnostics(breaks=(ITEM,)))
+    assert b.form and b.form.compilation
+    counted = replace(b, form=replace(b.form, compilation=replace(b.form.compilation, graph_breaks=23)))
+    (finding,) = (each for each in compare(a, counted).findings if each.code == "broken_graphs")
+    assert finding.title == "Graphs break at 1 line in compiled"
+    assert "Dynamo counted 23 breaks, one for each function compiled up to such a line." in finding.evidence
 
 
 def test_a_break_that_takes_a_share_of_the_call_is_a_warning():
@@ -101,7 +121,7 @@ def test_a_break_that_takes_a_share_of_the_call_is_a_warning():
 def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
     many = tuple(replace(ITEM, where=f"model.py:{n}", per_step_us=float(n)) for n in range(1, 6))
     finding = findings(Diagnostics(breaks=many))["broken_graphs"]
-    assert finding.title == "5 graph breaks in compiled"
+    assert finding.title == "Graphs break at 5 lines in compiled"
     assert finding.evidence.startswith("model.py:5: ")
     assert "model.py:2:" not in finding.evidence
     assert "and 2 more" in finding.evidence
@@ -221,7 +241,7 @@ def test_any_size_is_no_advice_where_no_size_was_checked():
     other = FailedGuard("0/0", "len(args) == 2  # output = func(self, *args)")
     again = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
     finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
-    assert "the check len(args) == 2 failed. It took 0.5 s." in finding.evidence
+    assert "the length of args is no longer 2, as it was when it was compiled. It took 0.5 s." in finding.evidence
     assert finding.advice is None
     assert finding.changes == {}
 
@@ -287,3 +307,18 @@ def test_a_form_that_entered_no_compiled_code_is_not_said_to_do_little_in_it():
     """It ran eager, which is another finding."""
     found = findings(None, regions=replace(make_regions(0), gpu_us=0.0))
     assert "eager_fallback" in found and "little_compiled" not in found
+
+
+def test_dynamic_is_not_advised_to_whoever_had_it_on():
+    again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
+    found = Diagnostics(frames=(FRAME, again), calls=(CompilingCall("timed", 1, 1, 0, 12.3e6),))
+    finding = findings(found, during_timing=1, dynamic=True)["recompiled_during_timing"]
+    assert "or compile for any size" not in finding.evidence
+    assert finding.evidence.endswith(
+        "--dynamic was on: torch makes code of its own for a size of 1 (or 0) all the same."
+    )
+    assert finding.advice is not None and finding.advice.startswith("TORCH_LOGS=recompiles ")
+    told = findings(replace(found, warmed_up_at={"batch_size": 3}), during_timing=1, dynamic=True)
+    assert "--dynamic was on: torch makes" in told["recompiled_during_timing"].evidence
+    without = findings(found, during_timing=1)["recompiled_during_timing"]
+    assert without.evidence.endswith("or compile for any size with --dynamic.")

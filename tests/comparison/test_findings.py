@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.comparison import compare
+from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.run import FormName, FormResult
@@ -69,7 +70,10 @@ def test_attention_that_is_kept_and_takes_longer_is_found_with_its_cost():
     finding = found(eager(), with_attention(440))["slower_attention"]
     assert finding.saving_us == pytest.approx((440 - 200) / 2)
     assert finding.title == "Attention takes 2.2 times as long"
-    assert finding.evidence == "It took 100.0 µs and takes 220.0 µs."
+    assert finding.evidence.startswith("It took 100.0 µs and takes 220.0 µs. Compiled one by one, layers keep")
+    # FLUX has the scope that compiles its blocks one by one, and --verify-advice can try it.
+    assert finding.changes == {"scope": "regional"}
+    assert finding.advice is not None and "--scope regional" in finding.advice
     assert "slower_attention" in found(eager(), with_attention(440, name="fmha_cutlassF"))
 
 
@@ -214,3 +218,33 @@ def test_attention_that_is_half_there_is_not_lost():
     for kernels, lost in ((half, False), (none, True)):
         findings = found(eager(), compiled(make_analysis(kernels), make_form("compiled", STEADY)))
         assert ("lost_attention" in findings) is lost
+
+
+def test_lost_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code():
+    for workload, scope, told in (
+        ("causal-lm", "model", "--scope regional"),
+        ("vit", "model", "layer.forward = torch.compile(layer.forward)"),
+    ):
+        settings = make_settings(workload=workload, scope=scope)
+        finding = found(eager(), replace(with_attention(440), settings=settings))["slower_attention"]
+        assert finding.advice is not None and told in finding.advice
+        assert bool(finding.changes) == (workload == "causal-lm")
+    by_layers = replace(with_attention(440), settings=make_settings(workload="causal-lm", scope="regional"))
+    assert found(eager(), by_layers)["slower_attention"].advice is None
+
+
+def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
+    folder = Path(__file__).parents[2] / "traces" / "h200-vit"
+    reading = Reading(shapes=True)
+    sides = [load_side(folder, form=name, reading=reading) for name in ("eager", "compiled")]
+    comparison = compare(*sides)
+    (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
+    # Under max-autotune the products are Triton templates, of which the library's family knows nothing.
+    b = comparison.b
+    kernels = b.analysis.kernels
+    assert kernels is not None
+    families = tuple(each for each in kernels.by_family if each.family != "gemm")
+    templates = replace(b, analysis=replace(b.analysis, kernels=replace(kernels, by_family=families)))
+    again = find_lost_attention(replace(comparison, b=templates))
+    assert again is not None and again.saving_us == finding.saving_us
+    assert "products take" not in again.evidence

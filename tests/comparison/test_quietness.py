@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tracekit.comparison import compare
 from tracekit.comparison.fairness import find_unfairness
 from tracekit.model.comparison import Side
 from tracekit.model.gpu_state import GpuSample, GpuState, Moment
@@ -74,6 +75,31 @@ def test_clocks_that_differ_between_the_forms_are_told():
     (found,) = warnings(side("eager"), side("compiled", slower))
     assert "1,980 MHz between A's calls and 1,770 MHz between B's" in found
     assert warnings(side("eager"), side("compiled", (sample(sm_clock_mhz=1890),))) == ()
+
+
+def test_a_lower_clock_is_said_to_hide_or_to_widen_the_difference():
+    slow = (sample(sm_clock_mhz=1725),)
+
+    def timed(each: Side, us: float) -> Side:
+        assert each.form is not None
+        return replace(each, form=replace(each.form, wall_us=(us,) * 10))
+
+    (hides,) = warnings(timed(side("eager"), 1300.0), timed(side("compiled", slow), 1200.0))
+    assert hides.endswith("compiled is faster at the lower clock, which hides a part of the difference.")
+    (widens,) = warnings(timed(side("eager"), 1200.0), timed(side("compiled", slow), 1300.0))
+    assert widens.endswith("a part of the difference may be the clock's, as far as compiled waits for the GPU.")
+    (eager_hides,) = warnings(timed(side("eager", slow), 1200.0), timed(side("compiled"), 1300.0))
+    assert "eager is faster at the lower clock, which hides" in eager_hides
+
+
+def test_a_throttled_gpu_is_grave_and_clean_runs_have_nothing_grave():
+    def judged(slowed_us: float) -> tuple[str, ...]:
+        a, b = (side(name, slowed_us={"power": slowed_us}) for name in ("eager", "compiled"))
+        return compare(a, replace(b, path="other")).grave
+
+    (told,) = judged(250_000.0)
+    assert told.startswith("eager and compiled: the GPU was held back")
+    assert judged(0.0) == ()
 
 
 def test_runs_without_a_state_are_compared_as_before():

@@ -18,6 +18,7 @@ from tracekit.report.page import comparison_page
 from tracekit.report.sections.gpu_state import gpu_state_table
 from tracekit.report.sections.memory import memory_table
 from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
+from tracekit.report.terminal import comparison_summary
 
 from ..browser import open_page
 from ..sides import make_pair, make_run, scaled
@@ -52,7 +53,7 @@ def numerics(relative: float, *, eager: float | None = None) -> FormNumerics:
 
 def state(*clocks: int) -> GpuState:
     def sample(moment: str, clock: int) -> GpuSample:
-        return GpuSample(moment, 0.5, clock, 2619, 450.4, 52, (), None)  # type: ignore[arg-type]
+        return GpuSample(moment, 1.0 if moment == "after" else 0.5, clock, 2619, 450.4, 52, (), None)  # type: ignore[arg-type]
 
     during = (sample("during", clock) for clock in clocks)
     return GpuState("nvml", (sample("before", 345), *during, sample("after", 1900)), {"power": 2000.0}, 700.0)
@@ -95,7 +96,6 @@ def test_the_answer_stands_in_every_report():
     assert sentence in comparison_markdown(comparison, make_run())
     page = comparison_page(comparison, make_run())
     assert page.count(sentence.replace("'", "&#39;")) == 2
-    from tracekit.report.terminal import comparison_summary
 
     assert sentence in " ".join(rendered(comparison_summary(comparison, ())).split())
 
@@ -110,6 +110,7 @@ def test_memory_that_was_not_measured_is_a_dash():
     table = memory_table(checked_comparison())
     assert table is not None
     rows = {row[0]: row[1:] for row in table.rows}
+    assert not any("weights and inputs" in label for label in rows) and "workspaces of libraries" in table.note
     assert rows["Steady calls, reserved"] == ("37.0 GiB", "—", "—")
     assert rows["Warm-up with compilation, reserved"] == ("40.0 GiB", "44.0 GiB", "+4.00 GiB")
     assert rows["CUDA-graph pools, the form's own"] == ("0 B", "3.00 GiB", "+3.00 GiB")
@@ -121,8 +122,46 @@ def test_the_gpu_is_told_before_between_and_after():
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["Clock of the processors"] == ("345 → 1,965 to 1,980 → 1,900 MHz", "345 → 1,980 → 1,900 MHz")
     assert rows["Power"][0] == "450 → 450 → 450 W"
-    assert rows["Held back by"][0] == "power limit for 2.00 ms"
+    assert rows["Limits in force between its calls"] == ("none", "none")
+    held = rows["Held back while its run was timed, all forms together"]
+    assert held == ("power limit for 2.00 ms of 500.0 ms", "the same figure as A's")
     assert rows["Other processes on it"] == ("—", "—")
+
+
+def test_a_limit_counted_for_two_runs_is_each_run_s_own():
+    a, b = make_pair(scaled(1.0), scaled(0.6))
+    forms = [
+        replace(each.form, gpu_state=replace(state(1980), slowed_us={"power": us}))
+        for each, us in ((a, 2000.0), (b, 5.0))
+        if each.form
+    ]
+    table = gpu_state_table(compare(replace(a, form=forms[0]), replace(b, form=forms[1])))
+    assert table is not None
+    held = {row[0]: row[1:] for row in table.rows}["Held back while its run was timed, all forms together"]
+    assert held == ("power limit for 2.00 ms of 500.0 ms", "power limit for 5.00 µs of 500.0 ms")
+
+
+def test_reasons_to_slow_down_are_those_of_each_form_s_own_samples():
+    hot = replace(state(1980).samples[1], slowed_by=("power limit (software)",))
+    a, b = make_pair(scaled(1.0), scaled(0.6))
+    told = GpuState("nvml", (state().samples[0], hot, state(1980).samples[1], state().samples[-1]), None)
+    assert a.form and b.form
+    pair = replace(a, form=replace(a.form, gpu_state=state(1980))), replace(b, form=replace(b.form, gpu_state=told))
+    table = gpu_state_table(compare(*pair))
+    assert table is not None
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["Limits in force between its calls"] == ("none", "power limit (software) (1 of 2 samples)")
+
+
+def test_what_makes_the_verdict_mislead_stands_before_every_figure():
+    told = "eager and compiled: the GPU was held back while it was timed: by its power limit for 97 % of the time."
+    comparison = replace(checked_comparison(), grave=(told,), warnings=(told, "Something else."))
+    text = " ".join(rendered(comparison_summary(comparison, ())).split())
+    assert text.count(told) == 1 and text.index(told) < text.index("Figures, per step")
+    assert "note: Something else." in text
+    page, markdown = comparison_page(comparison, make_run()), comparison_markdown(comparison)
+    assert page.count(told) == 1 and page.index(told) < page.index("Before you rely on this")
+    assert markdown.count(told) == 1 and markdown.index(told) < markdown.index("Before you rely on this")
 
 
 def test_what_nobody_looked_at_makes_no_table():

@@ -31,9 +31,13 @@ class Child:
 
     def __init__(self) -> None:
         self.asked: list[ChildJob] = []
+        self.environment: dict[str, str] = {}
 
-    def __call__(self, job: ChildJob, _draft: Path, _progress: Any, what: str) -> ChildResult:
+    def __call__(
+        self, job: ChildJob, _draft: Path, _progress: Any, what: str, environment: dict[str, str]
+    ) -> ChildResult:
         self.asked.append(job)
+        self.environment = environment
         times = [ProcessTimes(us, None, (), "asked number", 0.1) for us in (STEADY, scaled(0.25))]
         facts = CompileFacts(1, 0, 7.5, 0, 0)
         eager, compiled = ChildForm("eager", (), None, times[0]), ChildForm("compiled", (), facts, times[1])
@@ -52,6 +56,17 @@ def verified(folder: Path, monkeypatch: pytest.MonkeyPatch, finding: Finding | N
     told = replace(compared, findings=(finding,) if finding else ())
     monkeypatch.setattr(verifying, "_compared", lambda _draft, _run: told)
     return verify_advice(TimingPlan(), Request("flux", iterations=10), store.load(folder), folder, Silent())
+
+
+def test_advice_that_sets_a_variable_is_tried_with_it_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
+) -> None:
+    variables = {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1"}
+    breaks = Finding("broken_graphs", "warning", "", "", 100.0, "try", environment=variables)
+    run = verified(make_run_folder(tmp_path), monkeypatch, breaks)
+    assert child.environment == variables
+    assert child.asked[0].request.mode == "default"
+    assert run.verified is not None and run.verified.code == "broken_graphs"
 
 
 def test_the_advised_mode_is_timed_beside_eager_in_a_fresh_process(

@@ -39,7 +39,17 @@ def read_break(text: str, id_: str | None) -> GraphBreak:
         hint=hints[0].strip() if hints else None,
         code=code[1] if code else None,
         frames=(id_,) if id_ else (),
+        called_from=_caller(own),
     )
+
+
+def _caller(own: list[tuple[str, str, str]]) -> str | None:
+    """The line of the innermost forward around what broke, or else the outermost line; None where that is the place of
+    the break."""
+    if len(own) < 2 or function_name(own[-1][2]) == "forward":
+        return None
+    around = next((frame for frame in reversed(own[:-1]) if function_name(frame[2]) == "forward"), own[0])
+    return place(*around[:2])
 
 
 def function_name(name: str | None) -> str | None:

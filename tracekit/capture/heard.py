@@ -126,7 +126,7 @@ def _guard(line: str) -> FailedGuard:
 
 
 #: A path within a guard's own comment, `# model.py:12 in forward`.
-STACK_PATH = re.compile(r"/[^\s:'\"]+\.py")
+STACK_PATH = re.compile(r"(?<![\w.-])/[^\s:'\"]+\.py")
 
 
 def _inputs(metrics: dict[str, Any]) -> dict[str, str] | None:
@@ -154,8 +154,10 @@ def _breaks(heard: list[Heard], failed: set[str | None]) -> tuple[GraphBreak, ..
             continue
         one = read_break(str(each.content), each.id)
         known = found.setdefault((one.where, one.reason), one)
-        if one.frames[:1] and one.frames[0] not in known.frames:
-            found[one.where, one.reason] = replace(known, frames=(*known.frames, *one.frames))
+        more = tuple(frame for frame in one.frames if frame not in known.frames)
+        # A frame that was compiled by itself does not tell who calls it.
+        caller = known.called_from or one.called_from
+        found[one.where, one.reason] = replace(known, frames=(*known.frames, *more), called_from=caller)
     return tuple(found.values())
 
 

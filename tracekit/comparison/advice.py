@@ -10,13 +10,15 @@ import numpy as np
 
 from tracekit.comparison.elsewhere import find_other_speed_of_advice
 from tracekit.model.advice import VerifiedAdvice
-from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.comparison import Comparison, Finding, Verdict
 from tracekit.statistics.interval import FEWEST, median_interval
 
 
 def top_advice(comparison: Comparison) -> Finding | None:
     """The finding whose advice is another run of `tracekit profile` and promises most; None without any."""
-    tryable = [finding for finding in comparison.findings if finding.changes and finding.saving_us]
+    tryable = [
+        finding for finding in comparison.findings if (finding.changes or finding.environment) and finding.saving_us
+    ]
     return max(tryable, key=lambda finding: finding.saving_us or 0.0, default=None)
 
 
@@ -48,13 +50,24 @@ def judge_advice(
         rounds=rounds,
         compile_seconds=compile_seconds,
         during_timing=during_timing,
+        predicted_speedup=predicted_speedup(comparison.verdict, wall_us - finding.saving_us),
     )
+
+
+def predicted_speedup(verdict: Verdict, predicted_us: float) -> float | None:
+    """The speed-up of a run whose compiled call takes so long; None where it would take no time."""
+    if verdict.speedup is None or verdict.b_wall_us is None or predicted_us <= 0:
+        return None
+    return verdict.speedup * verdict.b_wall_us / predicted_us
 
 
 def with_verified(comparison: Comparison, verified: VerifiedAdvice | None) -> Comparison:
     """The comparison with what came of the advice at the finding that gave it."""
     if verified is None:
         return comparison
+    if verified.predicted_speedup is None:
+        # Of a run from before it was kept.
+        verified = replace(verified, predicted_speedup=predicted_speedup(comparison.verdict, verified.predicted_us))
     findings = (
         replace(each, verified=verified) if (each.code, each.advice) == (verified.code, verified.command) else each
         for each in comparison.findings

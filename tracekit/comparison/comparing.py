@@ -11,10 +11,11 @@ from tracekit.comparison.cells import evened, find_cells
 from tracekit.comparison.certainty import find_doubts, find_strangers
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
-from tracekit.comparison.fallbacks import find_fallbacks
+from tracekit.comparison.fallbacks import find_fallbacks, find_whole_fallback
 from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.noting import note_calls
+from tracekit.comparison.quietness import find_disturbance
 from tracekit.comparison.removed import total_traffic
 from tracekit.comparison.verdict import judge
 from tracekit.comparison.waterfall import build_waterfall
@@ -56,6 +57,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         traffic=total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
         accuracy=judge_accuracy(a, b),
+        grave=(*find_whole_fallback(a, b), *find_disturbance(a, b)),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

@@ -22,12 +22,22 @@ def ran_eager(side: Side) -> bool:
     return regions is not None and regions.count == 0 and regions.graphs == 0
 
 
+def find_whole_fallback(*sides: Side) -> tuple[str, ...]:
+    """The sentence for each side that ran eager all of it."""
+    return tuple(_ran_eager(side) for side in sides if ran_eager(side))
+
+
 def _fallbacks(side: Side) -> tuple[str, ...]:
-    parts = side.diagnostics.fallbacks if side.diagnostics else ()
     if ran_eager(side):
-        why = f" ({parts[-1].reason})" if parts else ""
-        return (f"The compiled form ran eager: no recorded step entered compiled code{why}. The verdict is not of it.",)
+        return (_ran_eager(side),)
+    parts = side.diagnostics.fallbacks if side.diagnostics else ()
     return tuple(f"Part of the {side.label} form ran eager: {place(part)}: {part.reason}." for part in parts)
+
+
+def _ran_eager(side: Side) -> str:
+    parts = side.diagnostics.fallbacks if side.diagnostics else ()
+    why = f" ({parts[-1].reason})" if parts else ""
+    return f"The compiled form ran eager: no recorded step entered compiled code{why}. The verdict is not of it."
 
 
 def place(part: EagerFallback) -> str:

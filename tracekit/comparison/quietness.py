@@ -65,6 +65,17 @@ def _clocks(a: Timed, b: Timed) -> Iterator[str]:
     one, other = (state.sm_clock_mhz if (state := _state(side)) else None for side in (a, b))
     if one and other and abs(other / one - 1) > CLOCKS_APART:
         yield (
-            f"The GPU's clock was {one:,.0f} MHz between A's calls and {other:,.0f} MHz between B's: part of the "
-            "difference is the clock's."
+            f"The GPU's clock was {one:,.0f} MHz between A's calls and {other:,.0f} MHz between B's: "
+            f"{_what_the_clock_does(a, b, lower=a if one < other else b)}."
         )
+
+
+def _what_the_clock_does(a: Side, b: Side, *, lower: Side) -> str:
+    """A lower clock makes calls longer as far as they wait for the GPU: it widens the difference of a form that is
+    slower anyway, and hides some of what a faster one gains."""
+    if a.wall_us is None or b.wall_us is None or a.wall_us == b.wall_us:
+        return f"as far as calls wait for the GPU, {lower.label} is slower for its clock"
+    faster = a if a.wall_us < b.wall_us else b
+    if lower is faster:
+        return f"{faster.label} is faster at the lower clock, which hides a part of the difference"
+    return f"a part of the difference may be the clock's, as far as {lower.label} waits for the GPU"

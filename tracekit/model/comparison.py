@@ -376,9 +376,10 @@ class TracePlace:
 class Finding:
     """What a reader should know or do. `saving_us` is what following the advice would save of a call at most, by
     estimate; None where nobody can say. `advice` is the command to try or the line to change. `changes` are the options
-    of `tracekit profile` that the advice changes (`mode` to its new value), empty where it is no other run. `places`
-    is where the recording shows it, the longest first. `verified` is what came of the advice, where it was tried.
-    `start_saving_us` is what it would save once a process, of starting up; None where that was not measured.
+    of `tracekit profile` that the advice changes (`mode` to its new value), `environment` the variables that it sets;
+    both are empty where it is no other run that may be faster. `places` is where the recording shows it, the longest
+    first. `verified` is what came of the advice, where it was tried. `start_saving_us` is what it would save once a
+    process, of starting up; None where that was not measured.
     """
 
     code: str
@@ -391,6 +392,7 @@ class Finding:
     places: tuple[TracePlace, ...] = ()
     verified: VerifiedAdvice | None = None
     start_saving_us: float | None = None
+    environment: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +414,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
+    """What changed from A to B, and why. `grave` are those of the warnings without which the verdict misleads: they
+    stand beside it in every report.
+    """
+
     a: Side
     b: Side
     verdict: Verdict
@@ -427,3 +433,4 @@ class Comparison:
     traffic: TrafficTotal | None = None
     break_even: tuple[BreakEven, ...] = ()
     accuracy: Accuracy | None = None
+    grave: tuple[str, ...] = ()

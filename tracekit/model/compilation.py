@@ -14,10 +14,21 @@ PhaseName = Literal["dynamo", "aot_autograd", "inductor", "triton", "autotune", 
 CacheName = Literal["fx_graph", "aot_autograd", "templates"]
 FallbackKind = Literal["recompile_limit", "skipped", "error"]
 
-#: How torch words the check of a tensor's size.
+#: How torch words the check of a tensor's size, and that of anything else about a tensor.
 SIZE_CHECK = re.compile(
     r"tensor '(?P<name>.+)' size mismatch at index (?P<index>\d+)\. expected (?P<then>\d+), actual (?P<now>\d+)"
 )
+TENSOR_CHECK = re.compile(
+    r"tensor '(?P<name>.+)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. "
+    r"expected (?P<then>.+?), actual (?P<now>.+)"
+)
+#: That something is the very object, or of the very type, that it was: by its address, which tells a reader nothing.
+IDENTITY_CHECK = re.compile(r"___check_(?P<of>obj|type)_id\((?P<name>.+?), \d+\)(?:, type=(?P<then>.+))?")
+CODE_OBJECT = re.compile(r'<code object (?P<function>\S+) at \S+ file "(?P<file>[^"]+)", line (?P<line>\d+)>')
+TYPE_NAME = re.compile(r"<class '(?P<name>[^']+)'>")
+#: That a size is not 0 or 1, which torch compiles for themselves whatever is asked.
+MANY_CHECK = re.compile(r"2 <= (?P<name>.+)\.size\(\)\[(?P<index>\d+)\]")
+LENGTH_CHECK = re.compile(r"len\((?P<name>.+)\) == (?P<then>\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +46,47 @@ class FailedGuard:
 
     @property
     def words(self) -> str:
-        """`size 0 of x is 4, and was 1 when it was compiled`; checks of another kind as torch writes them."""
+        """`size 0 of x is 4, and was 1 when it was compiled`; checks of a kind not known here as torch writes them."""
+        check = self.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
+        size, tensor, length = (each.match(check) for each in (SIZE_CHECK, TENSOR_CHECK, LENGTH_CHECK))
+        many = MANY_CHECK.match(check)
+        if many:
+            what = f"size {many['index']} of {many['name']} is 1 or 0, and was neither"
+        elif size:
+            what = f"size {size['index']} of {size['name']} is {size['now']}, and was {size['then']}"
+        elif tensor:
+            at = f" {tensor['index']}" if tensor["index"] else ""
+            what = f"the {tensor['what']}{at} of {tensor['name']} is {tensor['now']}, and was {tensor['then']}"
+        elif length:
+            what = f"the length of {length['name']} is no longer {length['then']}, as it was"
+        else:
+            return _identity(check) or f"the check {check} failed"
+        return f"{what} when it was compiled"
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether it is of a size that is or was 0 or 1, for which torch makes code of its own also where it compiles
+        for any size."""
         size = SIZE_CHECK.match(self.text)
-        if size is None:
-            return f"the check {self.text.partition('  #')[0].strip().rstrip('.')} failed"
-        return f"size {size['index']} of {size['name']} is {size['now']}, and was {size['then']} when it was compiled"
+        return MANY_CHECK.match(self.text) is not None or (
+            size is not None and not {size["then"], size["now"]}.isdisjoint(("0", "1"))
+        )
+
+
+def _identity(check: str) -> str | None:
+    """In words what a check of an object's or a type's address asks; None for other checks."""
+    found = IDENTITY_CHECK.match(check)
+    if found is None:
+        return None
+    name, code, kind = found["name"], CODE_OBJECT.match(found["then"] or ""), TYPE_NAME.match(found["then"] or "")
+    if code:
+        was = f"{code['function']} ({code['file']}:{code['line']})"
+        return f"{name.removesuffix('.__code__')} is another function than {was}, for which it was compiled"
+    if found["of"] == "type":
+        return f"{name} is of another type than {kind['name'] if kind else 'the one'}, for which it was compiled"
+    of_code = name.endswith(".__code__")
+    what = f"{name.removesuffix('.__code__')} is another function" if of_code else f"{name} is another object"
+    return f"{what} than the one for which it was compiled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +114,11 @@ class FrameCompilation:
 class GraphBreak:
     """A line at which compiled code ends, and is gone on with after Python has run it.
 
-    `frames` are the compilations that ended there. `code` is torch's number of the reason (`gb0059`). `per_step_us` is
-    host time per step that its frames spent outside of compiled graphs, as recorded, an estimate from above: it is
-    known only once the recording has been read, and None where that shows none of the frames.
+    `frames` are the compilations that ended there. `called_from` is the line of the module whose forward led there,
+    where that is another one: helpers of libraries break graphs for whoever calls them. `code` is torch's number of the
+    reason (`gb0059`). `per_step_us` is host time per step that its frames spent outside of compiled graphs, as
+    recorded, an estimate from above: it is known only once the recording has been read, and None where that shows none
+    of the frames.
     """
 
     where: str | None
@@ -80,6 +129,14 @@ class GraphBreak:
     code: str | None
     frames: tuple[str, ...]
     per_step_us: float | None = None
+    called_from: str | None = None
+
+    @property
+    def line(self) -> str | None:
+        """`helper.py:12, called from model.py:40`."""
+        if self.where is None or self.called_from is None:
+            return self.where
+        return f"{self.where}, called from {self.called_from}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ class MemoryUse:
 class FormMemory:
     """One form's GPU memory. All of it counts the weights and inputs, which both forms share.
 
-    `before_bytes` was allocated before the form first ran: weights and inputs. `warmup` is the height of the warm-up
-    calls, compilation and autotuning in this process included. `steady` is that of calls after it; None where the run
-    was interrupted before. `graph_pool_bytes` is held for good by this form's CUDA graphs, `others_pool_bytes` by those
-    of forms that ran before it: that is in `reserved` as well, and none of this form's.
+    `before_bytes` was allocated before the form first ran: weights and inputs, and what forms that ran before it hold
+    (workspaces of libraries). `warmup` is the height of the warm-up calls, compilation and autotuning in this process
+    included. `steady` is that of calls after it; None where the run was interrupted before. `graph_pool_bytes` is held
+    for good by this form's CUDA graphs, `others_pool_bytes` by those of forms that ran before it: that is in `reserved`
+    as well, and none of this form's.
     """
 
     before_bytes: int

@@ -30,7 +30,7 @@ from tracekit.report.sections.timing import certainty_table, process_table, timi
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Cell, Name, Table
-from tracekit.report.words import subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words import subjects, verdict_evidence, verdict_sentence, warnings_beside
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
@@ -61,9 +61,10 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     yield f"# {escaped(verdict_sentence(comparison))}\n\n{escaped(subjects(comparison))}\n\n"
     evidence = verdict_evidence(comparison)
     yield f"{escaped(evidence)}\n\n" if evidence else ""
+    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in comparison.grave)
     accuracy = accuracy_sentence(comparison)
     yield "".join(f"{escaped(each)}\n\n" for each in (*limit_sentences(comparison), accuracy) if each)
-    for heading, texts in (("Before you rely on this", comparison.warnings), ("About this run", _about(run))):
+    for heading, texts in (("Before you rely on this", warnings_beside(comparison)), ("About this run", _about(run))):
         yield f"## {heading}\n\n" + "".join(f"- {escaped(text)}\n" for text in texts) + "\n" if texts else ""
     if comparison.findings:
         yield "## Findings\n\n" + "".join(map(_finding, comparison.findings)) + "\n"

@@ -39,7 +39,14 @@ from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Table
 from tracekit.report.templating import asset, environment, policy, script_hash
 from tracekit.report.timelines import timelines
-from tracekit.report.words import result_word, shared_scope, subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words import (
+    result_word,
+    shared_scope,
+    subjects,
+    verdict_evidence,
+    verdict_sentence,
+    warnings_beside,
+)
 
 PLOTLY = "plotly-finance.min.js.gz"
 
@@ -71,6 +78,7 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         verdict=verdict_sentence(comparison),
         evidence=verdict_evidence(comparison),
         limits=limit_sentences(comparison),
+        warnings=warnings_beside(comparison),
         accuracy=accuracy_sentence(comparison),
         pictures=picture_sources(comparison),
         result=result_word(comparison),

@@ -40,6 +40,7 @@ from tracekit.report.words import (
     subjects,
     verdict_evidence,
     verdict_sentence,
+    warnings_beside,
 )
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts: list[RenderableType] = [Text(printable(subjects(comparison)), style="dim"), Text()]
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
+    parts += [Text.assemble(("warning: ", "yellow"), printable(each)) for each in comparison.grave]
     pays = break_even_sentence(comparison)
     parts += [Text(pays)] if pays else []
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
@@ -104,7 +106,8 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
     parts += [Text(), _groups(comparison)] if comparison.groups else []
     parts += [part for finding in comparison.findings for part in _finding(finding)]
-    parts += [Text(), *_warnings(comparison)] if comparison.warnings else []
+    notes = list(_warnings(comparison))
+    parts += [Text(), *notes] if notes else []
     parts += _health([each for each in health if each.severity != "error"])
     parts += [Text(), *_next(next_commands)] if next_commands else []
     parts += _gate(comparison)
@@ -296,7 +299,7 @@ def _warnings(comparison: Comparison) -> Iterator[Text]:
         if each.severity == "error"
     }
     # Damage stands at the top already.
-    for warning in (each for each in comparison.warnings if each not in damage):
+    for warning in (each for each in warnings_beside(comparison) if each not in damage):
         yield Text.assemble(("note: ", "yellow"), printable(warning))
 
 

@@ -10,7 +10,7 @@ from tracekit.comparison import compare
 from tracekit.comparison.advice import judge_advice, top_advice
 from tracekit.errors import TracekitError
 from tracekit.model.child import ChildJob
-from tracekit.model.comparison import Comparison
+from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.model.workload import Request
@@ -40,7 +40,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
         advised, run.settings.size, run.settings.device, ("eager", "compiled"), rule, run.settings.seed + ORDER
     )
     try:
-        found = run_child(job, draft, progress, f"following the advice: {_words(finding.changes)}")
+        found = run_child(job, draft, progress, f"following the advice: {_words(finding)}", finding.environment)
     except TracekitError as error:
         return replace(run, notes=(*run.notes, f"{FAILED_ADVICE} {error}."))
     eager, compiled = found.forms
@@ -70,5 +70,6 @@ def _asked(changes: dict[str, str]) -> dict[str, Any]:
     return {name: flags.get(value, value) for name, value in changes.items()}
 
 
-def _words(changes: dict[str, str]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changes.items())
+def _words(finding: Finding) -> str:
+    changes = [f"{name.replace('_', ' ')} {value}" for name, value in finding.changes.items()]
+    return ", ".join([*changes, *(f"{name}={value}" for name, value in finding.environment.items())])

@@ -60,8 +60,8 @@ def test_every_workload_that_can_be_compiled_by_block_is_told_so():
 @pytest.mark.parametrize(
     "start",
     [
-        replace(COLD, calls=900.0),
-        replace(COLD, startup_us=2e7),
+        replace(COLD, calls=99.0),
+        replace(COLD, startup_us=9e6),
         replace(COLD, calls=math.inf),
         replace(COLD, calls=None),
     ],
@@ -115,3 +115,8 @@ def test_each_call_saves_what_the_ratio_within_rounds_says():
     finding = find_cold_start(odd)
     assert finding is not None
     assert "each call saves 200.0 µs" in finding.evidence
+
+
+@pytest.mark.parametrize(("startup_us", "calls"), [(12.5e6, 16_902.0), (74e6, 666.0)])
+def test_the_starts_of_vit_and_flux_on_an_h200_are_told(startup_us: float, calls: float):
+    assert find_cold_start(started(replace(COLD, startup_us=startup_us, calls=calls))) is not None

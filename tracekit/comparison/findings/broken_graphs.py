@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import GraphBreak
-from tracekit.numbers import duration
+from tracekit.model.run import Settings
+from tracekit.numbers import counted, duration
 
 #: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
 MANY = 3
@@ -16,9 +17,14 @@ COSTLY = 0.02
 NAMED = 3
 #: Settings of Dynamo that a hint of torch's may name, and the variables that set them for one command.
 SWITCHES = {
-    "capture_scalar_outputs": "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1",
-    "capture_dynamic_output_shape_ops": "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1",
+    "capture_scalar_outputs": "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS",
+    "capture_dynamic_output_shape_ops": "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS",
 }
+#: What is said of the advice where nothing can be switched on: it saves nothing by itself, and is not tried.
+FULLGRAPH = (
+    " --fullgraph makes nothing faster: it ends with an error at the first break that is left and names the line, "
+    "which is then to be rewritten, or kept out of the model."
+)
 
 
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
@@ -34,27 +40,40 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     longest = sorted(breaks, key=lambda each: -(each.per_step_us or 0))[:NAMED]
     more = f"; and {len(breaks) - NAMED} more" if len(breaks) > NAMED else ""
     hints = dict.fromkeys(each.hint for each in longest if each.hint)
+    switches = _switches(breaks)
     hint = "".join(f" {each.rstrip('.')}." for each in hints)
     return Finding(
         code="broken_graphs",
         severity="warning" if costly or len(breaks) >= MANY else "info",
-        title=f"{len(breaks)} graph break{'s' if len(breaks) > 1 else ''} in {side.label}",
-        evidence=f"{'; '.join(map(_told, longest))}{more}.{hint}",
+        title=f"Graphs break at {counted(len(breaks), 'line')} in {side.label}",
+        evidence=f"{'; '.join(map(_told, longest))}{more}.{hint}{_times(side)}{'' if switches else FULLGRAPH}",
         saving_us=_saving(side, cost),
-        advice=_advice(side, breaks) if side.settings else None,
+        advice=_advice(side.settings, switches) if side.settings else None,
+        environment=switches if side.settings else {},
     )
 
 
-def _advice(side: Side, breaks: Sequence[GraphBreak]) -> str:
-    """With what torch's hints switch on; where they name nothing of the kind, `--fullgraph`, which ends with an error
-    at the first break that is left."""
-    if side.settings is None:
-        raise AssertionError("a command is made of settings")
+def _switches(breaks: Sequence[GraphBreak]) -> dict[str, str]:
+    """The variables that switch on what torch's hints name."""
     hints = " ".join(each.hint or "" for each in breaks)
-    switches = [switch for name, switch in SWITCHES.items() if name in hints]
+    return {variable: "1" for name, variable in SWITCHES.items() if name in hints}
+
+
+def _advice(settings: Settings, switches: dict[str, str]) -> str:
+    """With what torch's hints switch on; where they name nothing of the kind, `--fullgraph`."""
     if switches:
-        return " ".join([*switches, profile_command(side.settings)])
-    return profile_command(side.settings, more=("--fullgraph",))
+        return " ".join([*(f"{name}={value}" for name, value in switches.items()), profile_command(settings)])
+    return profile_command(settings, more=("--fullgraph",))
+
+
+def _times(side: Side) -> str:
+    """Dynamo's own count, which other parts of a report show: it counts a line again for each function it compiles."""
+    number = side.form.compilation.graph_breaks if side.form and side.form.compilation else 0
+    return (
+        f" Dynamo counted {counted(number, 'break')}, one for each function compiled up to such a line."
+        if number
+        else ""
+    )
 
 
 def _saving(side: Side, cost: float | None) -> float | None:
@@ -65,4 +84,4 @@ def _saving(side: Side, cost: float | None) -> float | None:
 
 def _told(each: GraphBreak) -> str:
     cost = f" ({duration(each.per_step_us)} a step outside of compiled code)" if each.per_step_us else ""
-    return f"{each.where or 'a line not told'}: {each.reason}{cost}"
+    return f"{each.line or 'a line not told'}: {each.reason}{cost}"

@@ -9,13 +9,14 @@ from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.startup import BreakEven
 from tracekit.numbers import count, duration
 
-#: From so many calls on, and so long a start-up, it is worth a line.
-MANY_CALLS = 1000
-LONG_US = 30e6
+#: From so many calls on, and so long a start-up, it is worth a line: nobody waits ten seconds unawares, and a hundred
+#: calls are more than a trial or a test makes.
+MANY_CALLS = 100
+LONG_US = 10e6
 
 
 def find_cold_start(comparison: Comparison) -> Finding | None:
-    """Found when B is faster, and an empty cache costs over 30 s and over 1,000 calls to make up for.
+    """Found when B is faster, and an empty cache costs over 10 s and over 100 calls to make up for.
 
     What would be gained is a start, not a call: what a warm cache saved of one, where both were started in fresh
     processes. What a smaller scope would save was not measured, and is not promised.

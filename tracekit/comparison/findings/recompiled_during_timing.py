@@ -38,7 +38,7 @@ def _evidence(side: Side, costs: tuple[CompilingCost, ...], count: int) -> str:
     whole = (
         f" This cost {sum(extra) / 1e6:.2f} s over {len(costs)} call{'s' if len(costs) > 1 else ''}." if extra else ""
     )
-    return f"{calls[:1].upper()}{calls[1:]}.{whole} {_mend(side)}"
+    return f"{calls[:1].upper()}{calls[1:]}.{whole} {_mend(side, costs)}"
 
 
 def _told(cost: CompilingCost) -> str:
@@ -51,23 +51,30 @@ def _told(cost: CompilingCost) -> str:
     return f"call {cost.call.call} compiled again{took}: {'; '.join(dict.fromkeys(checks)) or graphs}"
 
 
-def _mend(side: Side) -> str:
+def _mend(side: Side, costs: tuple[CompilingCost, ...]) -> str:
     warmed = side.diagnostics.warmed_up_at if side.diagnostics else None
-    if warmed:
-        sizes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in warmed.items())
-        return (
-            f"The warm-up calls had other sizes ({sizes}) than the timed ones: warm up with the sizes you run, all of"
-            " them, or compile for any size with --dynamic."
-        )
-    return "Warm up with the inputs you run, or compile for any size with --dynamic."
+    sizes = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in (warmed or {}).items())
+    advice = "warm up with the sizes you run, all of them" if warmed else "warm up with the inputs you run"
+    told = (
+        f"The warm-up calls had other sizes ({sizes}) than the timed ones: {advice}" if warmed else advice.capitalize()
+    )
+    if not _any_size(side):
+        return f"{told}, or compile for any size with --dynamic."
+    if any(check.is_of_one for cost in costs for frame in cost.frames for check in frame.because):
+        return f"{told}. --dynamic was on: torch makes code of its own for a size of 1 (or 0) all the same."
+    return f"{told}. --dynamic was on, and does not reach these checks."
+
+
+def _any_size(side: Side) -> bool:
+    return side.settings is not None and side.settings.dynamic is True
 
 
 def _advice(side: Side, *, told: bool) -> str | None:
     if side.settings is None:
         return None
     command = profile_command(side.settings)
-    if not told:
-        return f"TORCH_LOGS=recompiles {command}"
-    if side.diagnostics and side.diagnostics.warmed_up_at:
+    if told and side.diagnostics and side.diagnostics.warmed_up_at:
         return command
+    if not told or _any_size(side):
+        return f"TORCH_LOGS=recompiles {command}"
     return profile_command(side.settings, {"dynamic": "True"})

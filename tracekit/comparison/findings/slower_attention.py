@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from tracekit.comparison.layers import PRICE, layer_by_layer, scope_changes
 from tracekit.comparison.matching.library import library_family
 from tracekit.comparison.matching.operators import Dims
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
@@ -44,9 +45,10 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
         code="slower_attention",
         severity="warning",
         title=f"Attention takes {after_us / before_us:.1f} times as long",
-        evidence=" ".join((f"It took {duration(before_us)} and takes {duration(after_us)}.", *worst.evidence)),
+        evidence=" ".join((f"It took {duration(before_us)} and takes {duration(after_us)}.", *worst.evidence, PRICE)),
         saving_us=lost_us,
-        advice=None,
+        advice=layer_by_layer(comparison.b),
+        changes=scope_changes(comparison.b),
     )
 
 

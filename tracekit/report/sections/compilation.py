@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.compilation import Diagnostics, FrameCompilation
-from tracekit.numbers import MISSING, count, duration, percent
+from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
 from tracekit.report.words import scope
@@ -48,7 +48,9 @@ def _run_rows(side: Side) -> Iterator[Row]:
     if facts is None:
         return
     yield "Graphs compiled", count(facts.graphs)
-    yield "Graph breaks", count(facts.graph_breaks)
+    yield "Graph breaks, as Dynamo counts", count(facts.graph_breaks)
+    if side.diagnostics and side.diagnostics.breaks:
+        yield "Lines at which graphs break", count(len(side.diagnostics.breaks))
     yield "Compilations inside timed calls", count(facts.during_timing)
     if side.diagnostics:
         yield from _diagnosed_rows(side.diagnostics)
@@ -126,7 +128,7 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         return None
     rows = tuple(
         (
-            printable(each.where or MISSING),
+            printable(each.line or MISSING),
             clipped(printable(each.reason), 160) + (f" ({each.code})" if each.code else ""),
             clipped(printable(each.hint or each.explanation or MISSING), 240),
             duration(each.per_step_us),
@@ -143,9 +145,17 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         ),
         rows=rows,
         note=(
-            f"{len(rows)} of {len(breaks)} breaks. The cost is host time that the broken frames' regions spent outside "
-            "of compiled graphs, as recorded: an estimate from above, without the guards of the code that goes on."
+            f"{len(rows)} of {counted(len(breaks), 'line')}{_counted_by_dynamo(side)}. The cost is host time that the "
+            "broken frames' regions spent outside of compiled graphs, as recorded: an estimate from above, without the "
+            "guards of the code that goes on."
         ),
+    )
+
+
+def _counted_by_dynamo(side: Side) -> str:
+    number = side.form.compilation.graph_breaks if side.form and side.form.compilation else None
+    return (
+        f"; Dynamo counts one for each function it compiles up to such a line, {count(number)} in all" if number else ""
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Finding
 from tracekit.numbers import duration, times
 
@@ -25,18 +26,20 @@ def _tried(finding: Finding) -> tuple[str, ...]:
     tried = finding.verified
     if tried is None:
         return ()
-    interval = (
-        f"95 % interval {tried.ci95[0]:.3f} to {tried.ci95[1]:.3f}, " if tried.ci95 else "too few for an interval: "
-    )
+    interval = f"95 % interval {tried.ci95[0]:.3f} to {tried.ci95[1]:.3f}" if tried.ci95 else "too few for an interval"
     compiled = (
         f" {tried.during_timing} compilations ran inside the timed calls: these times are not of compiled code alone."
         if tried.during_timing
         else ""
     )
-    compiling = f"; compiling took {duration(tried.compile_seconds * 1e6)}" if tried.compile_seconds else ""
+    compiling = f" Compiling took {duration(tried.compile_seconds * 1e6)}." if tried.compile_seconds else ""
     told = (
-        f"Tried in a fresh process: {duration(tried.measured_us)} a call where {duration(tried.predicted_us)} was"
-        f" predicted at best, {times(tried.speedup)} as fast as eager ({interval}"
-        f"{tried.rounds:,} rounds; eager took {duration(tried.eager_us)}){compiling}.{compiled}"
+        f"Tried in a fresh process: {times(tried.speedup)} as fast as eager there ({interval}, {tried.rounds:,} rounds)"
+        f"{_predicted(tried)}; {duration(tried.measured_us)} a call, eager {duration(tried.eager_us)}. Processes differ"
+        f" in speed: compare the speed-ups, not the times.{compiling}{compiled}"
     )
     return (told,)
+
+
+def _predicted(tried: VerifiedAdvice) -> str:
+    return f", predicted at most {times(tried.predicted_speedup)}" if tried.predicted_speedup is not None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tracekit.model.comparison import Comparison, Side
@@ -16,6 +17,9 @@ FIGURES = {
     "Temperature": ("temperature_c", "°C"),
 }
 
+#: In place of a figure that was counted once for both sides.
+SAME = "the same figure as A's"
+
 NOTE = (
     "Before → between the timed calls (lowest to highest of the samples) → after. Asked of the driver five times a "
     "second at most, never while a call ran; nothing was set."
@@ -29,7 +33,7 @@ def gpu_state_table(comparison: Comparison) -> Table | None:
         return None
     columns = (Column("GPU", numeric=False), *(_column(*each) for each in (("A", comparison.a), ("B", comparison.b))))
     pairs = zip(_figures(a), _figures(b), strict=True)
-    rows = tuple((label, one, other) for (label, one), (_, other) in pairs)
+    rows = (*((label, one, other) for (label, one), (_, other) in pairs), _counted_row(a, b))
     return Table("The GPU while it was timed", columns, rows, NOTE)
 
 
@@ -41,7 +45,7 @@ def _figures(state: GpuState | None) -> Iterator[tuple[str, str]]:
     for label, (field, unit) in FIGURES.items():
         yield label, _course(state, field, unit) if state else MISSING
     yield "Power limit", f"{state.power_limit_w:,.0f} W" if state and state.power_limit_w else MISSING
-    yield "Held back by", _slowed(state) if state else MISSING
+    yield "Limits in force between its calls", _reasons(state) if state else MISSING
     yield "Other processes on it", _others(state.samples) if state else MISSING
 
 
@@ -61,14 +65,27 @@ def _range(figures: Iterable[float | None]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _slowed(state: GpuState) -> str:
-    """The driver's counters where it keeps any, else the reasons it gave at the samples."""
-    reasons = dict.fromkeys(reason for sample in state.samples for reason in sample.slowed_by or ())
-    known = any(sample.slowed_by is not None for sample in state.samples)
-    counted = [f"{limit} limit for {duration(us)}" for limit, us in (state.slowed_us or {}).items() if us]
-    if counted or reasons:
-        return ", ".join((*counted, *reasons))
-    return "nothing" if known or state.slowed_us is not None else MISSING
+def _reasons(state: GpuState) -> str:
+    """The driver's reasons at the samples between this form's own calls."""
+    told = [sample.slowed_by for sample in state.during() if sample.slowed_by is not None]
+    if not told:
+        return MISSING
+    numbers = Counter(reason for reasons in told for reason in reasons)
+    return ", ".join(f"{reason} ({number} of {len(told)} samples)" for reason, number in numbers.items()) or "none"
+
+
+def _counted_row(a: GpuState | None, b: GpuState | None) -> tuple[str, str, str]:
+    """The driver's counters go on whichever form is run: of one run there is one figure for both."""
+    one, other = (_counted(state) if state else MISSING for state in (a, b))
+    shared = a is not None and b is not None and (a.slowed_us, a.timed_us) == (b.slowed_us, b.timed_us)
+    return "Held back while its run was timed, all forms together", one, SAME if shared and one != MISSING else other
+
+
+def _counted(state: GpuState) -> str:
+    if state.slowed_us is None:
+        return MISSING
+    counted = [f"{limit} limit for {duration(us)}" for limit, us in state.slowed_us.items() if us]
+    return f"{', '.join(counted) or 'never'}{f' of {duration(state.timed_us)}' if state.timed_us and counted else ''}"
 
 
 def _others(samples: Iterable[GpuSample]) -> str:

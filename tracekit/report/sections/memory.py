@@ -10,7 +10,7 @@ from tracekit.numbers import size, size_change
 from tracekit.report.table import Column, Table
 
 ROWS: dict[str, Callable[[FormMemory], int | None]] = {
-    "Before the form ran: weights and inputs": lambda memory: memory.before_bytes,
+    "Held before the form ran": lambda memory: memory.before_bytes,
     "Steady calls, allocated": lambda memory: memory.steady.allocated_bytes if memory.steady else None,
     "Steady calls, reserved": lambda memory: memory.steady.reserved_bytes if memory.steady else None,
     "Warm-up with compilation, allocated": lambda memory: memory.warmup.allocated_bytes,
@@ -21,8 +21,8 @@ ROWS: dict[str, Callable[[FormMemory], int | None]] = {
 
 NOTE = (
     "Peaks. Allocated is what tensors held, reserved what torch had taken from the driver for them. All of it counts "
-    "the weights, which both forms share; autotuning in processes of its own and what libraries take past torch is not "
-    "seen."
+    "the weights, which both forms share, and whatever forms that ran before have left (workspaces of libraries, "
+    "buffers); autotuning in processes of its own and what libraries take past torch is not seen."
 )
 
 
