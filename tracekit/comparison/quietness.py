@@ -70,7 +70,7 @@ def _clocks(a: Timed, b: Timed) -> Iterator[str]:
         )
 
 
-def _what_the_clock_does(a: Side, b: Side, *, lower: Side) -> str:
+def _what_the_clock_does(a: Timed, b: Timed, *, lower: Timed) -> str:
     """A lower clock makes calls longer as far as they wait for the GPU: it widens the difference of a form that is
     slower anyway, and hides some of what a faster one gains."""
     if a.wall_us is None or b.wall_us is None or a.wall_us == b.wall_us:
