@@ -23,13 +23,13 @@ def find_best(eager: EagerPool | None, cells: Sequence[CellFigures], calls: int)
 
 
 def _goals(eager: EagerPool | None, timed: Sequence[CellFigures], calls: int, command: str) -> Iterator[Best]:
-    yield _judged("latency", None, list(_latencies(eager, timed, command)), _least_latency(eager))
+    yield _judged("latency", None, list(_latencies(eager, timed, command)), max(LEAST_IN_ONE_PROCESS, _spread(eager)))
     for number in dict.fromkeys((1, calls)):
         starts = [] if eager is None else [_eager(eager.first_call_us if number == 1 else eager.soon_us, command)]
         for cell in timed:
             us = cell.first_call_us if number == 1 else cell.soon_us
             starts += [_candidate(cell, us)] if us is not None else []
-        yield _judged("cold_start", number, starts, LEAST_OF_STARTS)
+        yield _judged("cold_start", number, starts, max(LEAST_OF_STARTS, _spread(eager)))
     held = [] if eager is None or eager.memory_bytes is None else [_eager(float(eager.memory_bytes), command)]
     for cell in timed:
         taken = cell.compiled.memory_bytes if cell.compiled else None
@@ -37,10 +37,10 @@ def _goals(eager: EagerPool | None, timed: Sequence[CellFigures], calls: int, co
     yield _judged("memory", None, held, LEAST_OF_MEMORY)
 
 
-def _least_latency(eager: EagerPool | None) -> float:
+def _spread(eager: EagerPool | None) -> float:
     """Cells are timed in processes of their own: what the same eager work differs by between those is no difference of
     theirs."""
-    return max(LEAST_IN_ONE_PROCESS, eager.spread if eager else 0.0)
+    return eager.spread if eager else 0.0
 
 
 def _latencies(eager: EagerPool | None, timed: Sequence[CellFigures], command: str) -> Iterator[Candidate]:

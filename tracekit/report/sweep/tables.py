@@ -150,8 +150,8 @@ def best_table(sweep: Sweep) -> Table | None:
     )
     columns = tuple(Column(name, numeric=False) for name in ("Work", "Goal", "Best", "Next behind it"))
     note = (
-        "Best alone only where the intervals part it from the next, and by more than eager differs between processes"
-        " (2 % at least); starts, measured once, by a tenth, memory by 1 %. Otherwise it is a tie."
+        "Best alone only where the intervals part it from the next, and by more than eager differs between processes:"
+        " 2 % at least, of starts, which are measured once, 10 %. Memory by 1 %. Otherwise it is a tie."
     )
     return Table("What is best for what", columns, rows, note) if rows else None
 
