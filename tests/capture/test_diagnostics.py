@@ -310,3 +310,18 @@ def test_a_line_of_the_log_that_cannot_be_read_is_a_note(monkeypatch: pytest.Mon
         logging.getLogger("torch._inductor.cudagraph_utils.__cudagraphs").warning("skipping %d graphs", "many")
     (note,) = log.diagnose({}).notes
     assert note.startswith("a line of torch's compile log could not be read (TypeError:")
+
+
+def test_what_was_counted_before_a_form_was_switched_on_is_not_its_own() -> None:
+    from torch._dynamo.utils import counters
+
+    counters["inductor"]["cudagraph_skips"] += 5
+    try:
+        log = DiagnosticLog()
+        with log.listening():
+            counters["inductor"]["cudagraph_skips"] += 2
+        with DiagnosticLog().listening():
+            counters["inductor"]["cudagraph_skips"] += 3
+        assert [skip.count for skip in log.diagnose({}).cuda_graph_skips] == [2]
+    finally:
+        counters["inductor"]["cudagraph_skips"] -= 10

@@ -129,6 +129,8 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
         (["flux", "--compiled", "--warmup", "hight=256"], "did you mean height?"),
         (["mlp", "--compiled", "--warmup", "steps=2"], "mlp has no steps to warm up at"),
         (["flux", "--warmup", "batch=2"], "--warmup says how to compile"),
+        (["mlp", "--compiled", "--warmup", "batch=2", "--repeat-process", "2"], "warm up at the timed sizes"),
+        (["mlp", "--compiled", "--warmup", "batch=2", "--verify-advice"], "--verify-advice starts processes"),
         (["flux", "--json", "."], "--json '.' is a folder"),
         (["flux", "--pretrained", "a/b", "--size", "tiny"], "real weights have a size of their own"),
     ],

@@ -128,6 +128,13 @@ def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
     assert finding.saving_us == 15.0
 
 
+def test_mending_breaks_saves_no_more_than_the_gpu_waits():
+    _, side = sides(Diagnostics())
+    assert side.unprofiled_idle_us is not None and side.unprofiled_idle_us < 1e4
+    finding = findings(Diagnostics(breaks=(replace(ITEM, per_step_us=1e4),)))["broken_graphs"]
+    assert finding.saving_us == side.unprofiled_idle_us
+
+
 def test_a_break_whose_cost_is_not_recorded_has_no_saving():
     assert findings(Diagnostics(breaks=(ITEM,)))["broken_graphs"].saving_us is None
 
@@ -186,6 +193,24 @@ def test_skipped_cuda_graphs_are_told_with_the_reason_where_they_were_asked_for(
     assert finding.advice is not None and "--mode default" in finding.advice
     assert "skipped_cuda_graphs" not in findings(skipped)
     assert "skipped_cuda_graphs" not in findings(skipped, mode="reduce-overhead", device="cpu")
+
+
+def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
+    a, b = sides(Diagnostics(), mode="reduce-overhead")
+    assert b.analysis.launches is not None and b.analysis.kernels is not None
+    count = b.analysis.kernels.count
+
+    def told(share: float) -> Finding | None:
+        launches = replace(b.analysis.launches, graph_launches=2, kernels_in_graphs=round(share * count))  # type: ignore[type-var]
+        side = replace(b, analysis=replace(b.analysis, launches=launches))
+        codes = {each.code: each for each in compare(a, side, ORDER).findings}
+        return codes.get("skipped_cuda_graphs")
+
+    some = told(0.3)
+    assert some is not None
+    assert some.title == "CUDA graphs were asked for and partly skipped"
+    assert some.evidence.startswith("Torch did not say why. ")
+    assert told(0.6) is None
 
 
 def test_graphs_that_any_size_hinders_are_tried_with_fixed_ones():
@@ -291,3 +316,9 @@ def test_dynamic_is_not_advised_to_whoever_had_it_on():
     assert "--dynamic was on: torch makes" in told["recompiled_during_timing"].evidence
     without = findings(found, during_timing=1)["recompiled_during_timing"]
     assert without.evidence.endswith("or compile for any size with --dynamic.")
+
+
+def test_a_form_that_entered_no_compiled_code_is_not_said_to_do_little_in_it():
+    """It ran eager, which is another finding."""
+    found = findings(None, regions=replace(make_regions(0), gpu_us=0.0))
+    assert "eager_fallback" in found and "little_compiled" not in found

@@ -232,3 +232,19 @@ def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
     again = find_lost_attention(replace(comparison, b=templates))
     assert again is not None and again.saving_us == finding.saving_us
     assert "products take" not in again.evidence
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.04, False), (1.06, True)])
+def test_gpu_time_that_grew_by_no_more_than_recordings_differ_by_is_not_told(factor: float, told: bool):
+    longer = {name: (family, count, factor * us) for name, (family, count, us) in EAGER.items()}
+    findings = found(eager(), compiled(make_analysis(longer), make_form("compiled", STEADY)))
+    assert ("more_gpu_time" in findings) is told
+
+
+def test_attention_that_is_half_there_is_not_lost():
+    products = {"gemm_128x64": ("gemm", 20, 1400.0)}
+    half = {**EAGER, **products, "flash_fprop": ("attention", 2, 100.0)}
+    none = {**EAGER, **products, "flash_fprop": ("attention", 2, 10.0)}
+    for kernels, lost in ((half, False), (none, True)):
+        findings = found(eager(), compiled(make_analysis(kernels), make_form("compiled", STEADY)))
+        assert ("lost_attention" in findings) is lost

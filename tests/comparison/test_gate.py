@@ -104,7 +104,10 @@ def test_processes_of_both_runs_that_agree_decide_what_one_of_each_cannot():
 def test_processes_of_a_run_that_differ_widen_the_interval_beyond_what_was_assumed():
     apart = (0.95, 1.0, 1.05, 1.0)
     one = checked(two_runs_of(apart, tuple(1.08 * by for by in apart)), "wall<=+3%")
-    assert one.outcome == "inconclusive"
+    assert (one.outcome, one.because) == (
+        "inconclusive",
+        "its interval holds the limit: measure more processes (--repeat-process)",
+    )
     assert one.low is not None and one.high is not None
     assert one.high - one.low > 2 * (0.02 + 0.03)
 
@@ -256,3 +259,40 @@ def test_another_gpu_is_refused():
 def test_what_is_no_condition_is_told_with_how_it_is_written(text: str, told: str):
     with pytest.raises(TracekitError, match=told.replace("+", r"\+")):
         parse_conditions(text)
+
+
+def test_a_long_call_may_exceed_its_limit_by_half_a_percent():
+    def long(factor: float) -> Comparison:
+        slow = tuple(100 * us for us in STEADY)
+        sides = one_run(1.0).a, one_run(1.0).b
+        walls = (slow, tuple(factor * us for us in slow))
+        forms = (make_form(name, us) for name, us in zip(("eager", "compiled"), walls, strict=True))  # type: ignore[arg-type]
+        return compare(*(replace(side, form=form) for side, form in zip(sides, forms, strict=True)), ORDER)
+
+    slight = checked(long(1.0345), "wall<=+3%")
+    assert (slight.outcome, slight.because.partition(";")[0]) == (
+        "pass",
+        "the limit is exceeded by less than is held against anybody (docs/gate.md)",
+    )
+    assert checked(long(1.0355), "wall<=+3%").outcome == "fail"
+
+
+def test_a_limit_of_its_own_gpu_time_asks_nothing_of_the_bases_recordings():
+    # A was recorded once, which is 5 % of doubt; B's two recordings agree.
+    analysis = make_analysis(COMPILED)
+    comparison = compare(one_run(1.0).a, replace(one_run(1.0, analysis=analysis).b, rich=analysis), ORDER)
+    comparison = replace(comparison, b=replace(comparison.b, rich=analysis))
+    own, change = checked(comparison, "busy<=1ms"), checked(comparison, "busy<=+1us")
+    assert own.low is not None and own.high is not None and own.new is not None
+    assert own.high - own.low == pytest.approx(2 * 0.005 * own.new)
+    assert change.low is not None and change.high is not None
+    assert change.high - change.low == pytest.approx(2 * 0.055 * own.new)
+
+
+def test_a_limit_of_its_own_idle_time_knows_how_certain_wall_and_gpu_time_are():
+    comparison = two_runs(1.0)
+    wall, busy, idle = (checked(comparison, f"{metric}<=1s") for metric in ("wall", "busy", "idle"))
+    assert None not in (wall.low, wall.high, wall.new, busy.high, busy.new, idle.high, idle.new)
+    above = (wall.high - wall.new) + (busy.high - busy.new)  # type: ignore[operator]
+    assert idle.high - idle.new == pytest.approx(above)  # type: ignore[operator]
+    assert "assumed" in idle.because

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tracekit.comparison.verdict import LEAST_IN_ONE_PROCESS, Pairs, find_noise_floor, judge
 from tracekit.model.comparison import Verdict
+from tracekit.model.compilation import CompilingCall, Diagnostics
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
 
@@ -189,3 +190,74 @@ def test_speeds_that_both_forms_switch_between_together_do_not_matter():
     verdict, warnings = judge(*make_pair(switching, switching / 1.03), ORDER * 4)
     assert verdict.result == "faster"
     assert any("compiled ran at two speeds" in warning for warning in warnings)
+
+
+def test_processes_of_which_one_is_no_slower_establish_no_loss():
+    verdict, _ = judge_processes(1.05, 1.01, 1.08)
+    assert verdict.speedup is not None and verdict.speedup < 1 / (1 + LEAST_IN_ONE_PROCESS)
+    assert verdict.ci95 is not None and verdict.ci95[1] > 1
+    assert verdict.result == "inconclusive"
+
+
+def test_three_processes_are_enough_for_a_smaller_change():
+    assert [judge_processes(*(0.5,) * number)[0].least_change for number in (1, 2, 3, 4)] == [0.02, 0.02, 0.01, 0.01]
+
+
+def test_the_noise_floor_of_several_processes_is_the_largest():
+    walls = np.full(12, 1000.0)
+    pairs = [Pairs(walls, walls, tuple(ControlCall(at, us, None) for at in range(6))) for us in (1000.0, 1030.0)]
+    assert find_noise_floor(pairs) == find_noise_floor(pairs[::-1]) == pytest.approx(0.03)
+
+
+def test_a_repeat_of_a_few_calls_does_not_count():
+    eager, compiled = repeated("eager", 1.0, (1.0, 1.0)), repeated("compiled", 0.5, (0.5, 0.9))
+    assert compiled.timing is not None
+    short = replace(compiled.timing.processes[1], wall_us=scaled(0.9)[:4])
+    timing = replace(compiled.timing, processes=(compiled.timing.processes[0], short))
+    sides = (make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)))
+    verdict, _ = judge(*sides, ORDER)
+    assert (verdict.processes, verdict.n) == (2, 20)
+    assert verdict.speedup == pytest.approx(2.0)
+
+
+def test_a_large_change_in_one_process_needs_no_advice():
+    assert any("--repeat-process" in each for each in judge(*make_pair(STEADY, scaled(1 / 1.09)), ORDER)[1])
+    assert judge(*make_pair(STEADY, scaled(1 / 1.12)), ORDER)[1] == ()
+
+
+def test_controls_are_not_used_where_rounds_are_left_out():
+    """They are known by the number of their round, which then is another's."""
+    controls = tuple(ControlCall(at, 1030.0, None) for at in range(12))
+    timing = FormTiming("asked number", None, None, 1.0, controls)
+    walls = (1000.0,) * 12
+    eager = replace(make_form("eager", walls), timing=timing)
+    compiled = replace(make_form("compiled", walls, during_timing=1), timing=timing)
+    assert compiled.compilation is not None
+    facts = Diagnostics(calls=(CompilingCall("timed", 1, 1, 0, 1e6),))
+    told = replace(compiled, compilation=replace(compiled.compilation, diagnostics=facts))
+    for form, rounds, floor in ((compiled, 12, 0.03), (told, 11, 0.0)):
+        verdict, _ = judge(make_side("eager", form=eager), make_side("compiled", form=form), ORDER)
+        assert (verdict.n, verdict.noise_floor) == (rounds, pytest.approx(floor))
+
+
+def test_calls_that_remember_widen_the_interval_between_runs():
+    """Sides of two runs are resampled in blocks as rounds are."""
+    slow = tuple(np.repeat(STEADY, 10) * np.tile((1.0, 1.0001), 50))
+    shuffled = tuple(np.random.default_rng(0).permutation(slow))
+    widths = []
+    for walls in (slow, shuffled):
+        verdict, _ = judge(*make_pair(walls, walls), ())
+        assert verdict.ci95 is not None
+        widths.append(verdict.ci95[1] - verdict.ci95[0])
+    assert widths[0] > 2 * widths[1]
+
+
+def test_a_call_that_compiled_is_left_out_of_what_runs_say_apart():
+    facts = Diagnostics(calls=tuple(CompilingCall("timed", number, 1, 0, 1e6) for number in range(1, 6)))
+    form = make_form("compiled", (1e6,) * 5 + STEADY, during_timing=5)
+    assert form.compilation is not None
+    form = replace(form, compilation=replace(form.compilation, diagnostics=facts))
+    verdict, warnings = judge(make_side("a", form=make_form("eager", STEADY)), make_side("b", form=form), ())
+    assert verdict.speedup == pytest.approx(1.0)
+    assert verdict.n == 10
+    assert any("5 compilations ran inside timed calls" in each for each in warnings)

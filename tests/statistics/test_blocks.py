@@ -44,3 +44,15 @@ def test_equal_values_and_few_values_are_independent():
 def test_the_order_of_values_is_what_makes_them_dependent():
     values = remembering(0.9)
     assert block_length(np.random.default_rng(1).permutation(values)) < block_length(values) / 3
+
+
+def test_a_slow_wave_under_much_noise_is_seen_though_neighbours_hardly_agree():
+    """No autoregression of the first order: Politis and White's estimate finds it."""
+    wave = np.sin(np.linspace(0, 10 * np.pi, 400)) + np.random.default_rng(0).normal(0, 1, 400)
+    assert block_length(wave) >= 20
+
+
+def test_short_series_are_corrected_for_the_dependence_they_hide():
+    """Without Kendall's correction these are 7, 8, 9 and 7; by Politis and White's estimate alone 3, 6, 7 and 3."""
+    series = [remembering(0.8, n, seed) for n, seed in ((40, 2), (40, 5), (60, 0), (60, 1))]
+    assert [block_length(each) for each in series] == [9, 10, 11, 8]

@@ -96,6 +96,9 @@ def profile(
     check_output_path("--json", json_path)
     if verify_advice and (no_baseline or not compiled):
         raise TracekitError("--verify-advice needs both forms: pass --compiled, and leave --no-baseline out")
+    if warmup is not None and (repeats or verify_advice):
+        other = "--repeat-process" if repeats else "--verify-advice"
+        raise TracekitError(f"{other} starts processes that warm up at the timed sizes: leave it out, or --warmup")
     plan = Plan(
         request=Request(workload=workload, **asked),  # type: ignore[arg-type]
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),

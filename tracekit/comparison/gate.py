@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracekit.comparison.apart import process_medians
 from tracekit.comparison.compiling_calls import compilations_while_timed
@@ -44,19 +44,22 @@ LEAST_BUSY_MARGIN = 0.005
 
 ASSUMED = "±2 % of it are assumed for what differs from process to process, which --repeat-process measures"
 ONE_PROCESS = "one process was timed, and what differs from process to process is not in it (--repeat-process)"
+MORE_PROCESSES = "processes (--repeat-process)"
 OF_THE_OTHER = "{} was timed in one process, which is assumed to differ from others as the processes of {} do"
 
 
 @dataclass(frozen=True)
 class Span:
-    """What a figure may really be; `assumed` is what of that was not measured, in words."""
+    """What a figure may really be; `assumed` is what of that was not measured, in words, and `more` what makes it
+    narrower."""
 
     low: float
     high: float
     assumed: str | None = None
+    more: str = "calls"
 
     def widened(self, below: float, above: float) -> Span:
-        return Span(max(self.low - below, 0.0), self.high + above, self.assumed)
+        return replace(self, low=max(self.low - below, 0.0), high=self.high + above)
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def _check(comparison: Comparison, condition: Condition) -> Checked:
         _in_terms_of(condition.kind, measured.base, each) for each in ((span.low, span.high) if span else (None, None))
     )
     outcome = _decide(condition.limit, low, high)
-    because = _because(low, high, outcome, measured.unknown)
+    because = measured.unknown if low is None else _because(low, high, outcome, span.more if span else "")
     if outcome == "fail" and _is_slight(condition, measured):
         outcome, because = "pass", "the limit is exceeded by less than is held against anybody (docs/gate.md)"
     if span and span.assumed:
@@ -163,12 +166,10 @@ def _decide(limit: float, low: float | None, high: float | None) -> Outcome:
     return "fail" if low > limit + slack else "inconclusive"
 
 
-def _because(low: float | None, high: float | None, outcome: Outcome, unknown: str) -> str:
-    if low is None:
-        return unknown
+def _because(low: float, high: float | None, outcome: Outcome, more: str) -> str:
     if outcome != "inconclusive":
         return "the figure is exact" if low == high else "all of its interval says so"
-    return "its interval holds the limit: measure more calls"
+    return f"its interval holds the limit: measure more {more}"
 
 
 def _wall(comparison: Comparison) -> Range:
@@ -181,11 +182,13 @@ def _wall(comparison: Comparison) -> Range:
     floor_us, assumed_us = (verdict.noise_floor or 0.0) * new, PROCESS_FLOOR * new
     low, high = (base / speedup for speedup in reversed(verdict.ci95))
     if _together(comparison):
-        beside = Span(low, high, ONE_PROCESS if verdict.processes == 1 else None).widened(floor_us, floor_us)
+        alone = verdict.processes == 1
+        beside = Span(low, high, ONE_PROCESS) if alone else Span(low, high, more=MORE_PROCESSES)
+        beside = beside.widened(floor_us, floor_us)
     elif len(of_a) == len(of_b) == 1:
         beside = Span(low, high, ASSUMED).widened(*(max(assumed_us, floor_us),) * 2)
     else:
-        beside = Span(low, high, _of_the_other(comparison, len(of_a), len(of_b)))
+        beside = Span(low, high, _of_the_other(comparison, len(of_a), len(of_b)), MORE_PROCESSES)
     return Range(base, new, beside, _own_wall(of_b, max(assumed_us, floor_us)))
 
 
@@ -201,7 +204,7 @@ def _own_wall(processes: tuple[Interval, ...], assumed_us: float) -> Span:
         (one,) = processes
         return Span(math.exp(one.low), math.exp(one.high), ASSUMED).widened(assumed_us, assumed_us)
     interval = interval_of_processes(processes)
-    return Span(math.exp(interval.low), math.exp(interval.high))
+    return Span(math.exp(interval.low), math.exp(interval.high), more=MORE_PROCESSES)
 
 
 def _of_the_other(comparison: Comparison, a: int, b: int) -> str | None:
@@ -241,7 +244,7 @@ def _idle(comparison: Comparison) -> Range:
     def around(span: Span | None, margin: float) -> Span | None:
         if span is None or wall.new is None or b.unprofiled_idle_us is None:
             return None
-        idle_us = Span(b.unprofiled_idle_us, b.unprofiled_idle_us, span.assumed)
+        idle_us = replace(span, low=b.unprofiled_idle_us, high=b.unprofiled_idle_us)
         return idle_us.widened(wall.new - span.low + margin, span.high - wall.new + margin)
 
     beside, own = around(wall.beside, one + other), around(wall.own, other)
