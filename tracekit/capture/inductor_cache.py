@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
+
+from tracekit.errors import TracekitError
 
 
 def cache_is_empty() -> bool | None:
@@ -18,3 +22,23 @@ def cache_is_empty() -> bool | None:
     except ImportError:
         return None
     return not any(path.is_file() for path in Path(cache_dir()).rglob("*"))
+
+
+def check_cache() -> None:
+    """Raises TracekitError where Inductor could not write what it compiles."""
+    try:
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
+    except ImportError:
+        return
+    # It makes the folder.
+    variable = "TORCHINDUCTOR_CACHE_DIR"
+    try:
+        folder = cache_dir()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        place = os.environ.get(variable) or error.filename
+        raise TracekitError(
+            f"Inductor cannot keep what it compiles in {place} ({error.strerror}): set {variable} to a folder that "
+            "can be written to"
+        ) from None

@@ -11,7 +11,11 @@ from tracekit.cli.output import console_beside, say, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracekit.model.run import FormResult, Run
+    from tracekit.model.run import Run
+
+
+#: Where runs lie that were given no other place.
+DEFAULT = Path("traces")
 
 
 def report_run(folder: Path, json_path: str | None) -> None:
@@ -29,13 +33,14 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
     from tracekit.walks.reading import Reading
+    from tracekit.walks.reports import reports_of
     from tracekit.walks.sides import load_side, write_report
     from tracekit.walks.verifying import FAILED_ADVICE, NO_ADVICE
 
     reading = Reading(shapes=True)
     eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
     comparison = with_verified(compare(eager, compiled, run.order), run.verified)
-    written = write_report(comparison, run, run.command, Path("reports"), folder.name)
+    written = write_report(comparison, run, run.command, reports_of(folder), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))
     for note in run.notes:
@@ -55,11 +60,15 @@ def _report_form(folder: Path, run: Run, console: Console) -> str:
     side = load_side(folder, form=form.name)
     console.print(analysis_summary(side))
     say(console, f"written: {folder}")
-    say(console, f"next: {_next_command(run, form)}")
+    say(console, f"next: {_next_command(folder, run)}")
     return analysis_json(side.analysis, side=side)
 
 
-def _next_command(run: Run, form: FormResult) -> str:
-    if form.name == "eager":
-        return f"tracekit profile {run.settings.workload} --compiled"
-    return f"tracekit profile {run.settings.workload} --compiled --mode {run.settings.mode} --force"
+def _next_command(folder: Path, run: Run) -> str:
+    """What compares the same work in both forms, in a folder of its own where this run has the name it would take."""
+    from tracekit.comparison.commands import profile_command
+
+    elsewhere = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if folder != DEFAULT / folder.name else ()
+    if not elsewhere and run.forms[0].name == "compiled":
+        elsewhere = ("--out", str(DEFAULT / f"{folder.name}-compared"))
+    return profile_command(run.settings, more=elsewhere)

@@ -19,7 +19,8 @@ class WorkloadInfo:
     `--scope` accepts to what it compiles, the default first. `module` is where it is built, imported only to run it.
     `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings. `takes`
     names the fields of a Request that not every workload has and this one does. Heights and widths are multiples of
-    `pixel_step`; None where they cannot be chosen."""
+    `pixel_step`; None where they cannot be chosen. `resizes` says that one model in memory can be called at other
+    sizes (`BuiltWorkload.call_at`)."""
 
     name: str
     title: str
@@ -31,6 +32,7 @@ class WorkloadInfo:
     extra: str
     takes: tuple[str, ...] = ()
     pixel_step: int | None = None
+    resizes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

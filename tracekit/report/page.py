@@ -205,6 +205,11 @@ def _moment(started: str) -> str:
     return datetime.datetime.fromisoformat(started).astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+def is_of_run(page: str, run: Run) -> bool:
+    """Whether a page that was written before tells of this run, by when it was recorded."""
+    return f"Recorded {_moment(run.started)} with" in page
+
+
 def _shown(value: object) -> object:
     """Text from traces without control characters; what is markup already is the page's own."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

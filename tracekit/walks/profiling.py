@@ -17,9 +17,10 @@ from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.walks.diagnoses import Diagnoses
 from tracekit.walks.origins import Origins
+from tracekit.walks.reports import refuse_report_there
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
-from tracekit.walks.warming import warmup_request
+from tracekit.walks.warming import check_differs, warmup_request
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request, choose_size
 
@@ -62,6 +63,8 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     if plan.warmup:
         warmup_request(info, plan.request, plan.warmup)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
+    if len(plan.forms) > 1:
+        refuse_report_there(folder, force=plan.force)
     with store.begun(folder, force=plan.force) as draft:
         try:
             run = measure(plan, info, replace(plan.request, scope=scope), draft, progress)
@@ -94,10 +97,13 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
     hush_libraries()
     progress.phase("loading torch and the model's libraries")
     builder = load_builder(info)
+    from tracekit.capture.inductor_cache import check_cache
     from tracekit.capture.quiet import output_kept, warnings_collected
 
     warned: list[str] = []
     with output_kept(draft / store.OUTPUT), warnings_collected(warned):
+        if "compiled" in plan.forms:
+            check_cache()
         workload, reason = _build(builder, info, request, progress)
         run = _first_manifest(plan, workload, reason)
         store.save(run, draft)
@@ -203,7 +209,11 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
 
 def _warmup(plan: Plan, workload: BuiltWorkload) -> Request | None:
     """The request that warm-up calls are made for, where it is another one."""
-    return warmup_request(workload.info, plan.request, plan.warmup) if plan.warmup else None
+    if not plan.warmup:
+        return None
+    # The workload's own sizes, for those that were not asked for, are known only now.
+    check_differs(plan.warmup, workload.settings)
+    return warmup_request(workload.info, plan.request, plan.warmup)
 
 
 def _run_processes(plan: Plan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
