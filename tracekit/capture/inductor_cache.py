@@ -25,20 +25,18 @@ def cache_is_empty() -> bool | None:
 
 
 def check_cache() -> None:
-    """Raises TracekitError where Inductor could not write what it compiles."""
-    try:
-        from torch._inductor.runtime.cache_dir_utils import cache_dir
-    except ImportError:
-        return
-    # It makes the folder.
+    """Raises TracekitError where the folder that the user has chosen for Inductor's cache cannot be written to: torch
+    makes it as soon as parts of it are loaded, also for a form that is not compiled."""
     variable = "TORCHINDUCTOR_CACHE_DIR"
+    folder = os.environ.get(variable)
+    if not folder:
+        return
     try:
-        folder = cache_dir()
+        Path(folder).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        place = os.environ.get(variable) or error.filename
         raise TracekitError(
-            f"Inductor cannot keep what it compiles in {place} ({error.strerror}): set {variable} to a folder that "
+            f"Inductor cannot keep what it compiles in {folder} ({error.strerror}): set {variable} to a folder that "
             "can be written to"
         ) from None

@@ -94,16 +94,16 @@ def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None]) -> Non
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
+    from tracekit.capture.inductor_cache import check_cache
+
+    check_cache()
     hush_libraries()
     progress.phase("loading torch and the model's libraries")
     builder = load_builder(info)
-    from tracekit.capture.inductor_cache import check_cache
     from tracekit.capture.quiet import output_kept, warnings_collected
 
     warned: list[str] = []
     with output_kept(draft / store.OUTPUT), warnings_collected(warned):
-        if "compiled" in plan.forms:
-            check_cache()
         workload, reason = _build(builder, info, request, progress)
         run = _first_manifest(plan, workload, reason)
         store.save(run, draft)
