@@ -97,3 +97,12 @@ def test_phases_hold_nothing_twice():
     seconds = {each.phase: each.seconds for each in found.phases}
     assert seconds == {"aot_autograd": 3.0, "triton": 3.0, "inductor": 4.0, "dynamo": 2.0, "autotune": 1.0}
     assert [each.seconds for each in found.phases] == sorted(seconds.values(), reverse=True)
+
+
+def test_a_failed_check_keeps_paths_within_a_package_whole():
+    line = "0/0: len(args) == 2  # output = func()  # transformers/utils/generic.py:939 in wrapper"
+    (frame,) = told(Heard(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
+    assert "# transformers/utils/generic.py:939" in frame.because[0].text
+    line = "0/0: len(args) == 2  # at /usr/lib/python3/dist-packages/some/model.py:9"
+    (frame,) = told(Heard(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
+    assert frame.because[0].text.endswith("# at some/model.py:9")

@@ -102,7 +102,7 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
     ]
     shares = ("matched", "inexact", "alone")
     assert list(told["coverage"]) == [f"{side}_time_{share}" for share in shares for side in "ab"]
-    keys = "code severity title evidence saving_us advice changes places verified start_saving_us".split()
+    keys = "code severity title evidence saving_us advice changes places verified start_saving_us environment".split()
     assert list(told["findings"][0]) == keys
     assert told["a"]["label"] == "eager"
     assert told["a"]["settings"]["workload"] == "flux"

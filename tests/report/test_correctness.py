@@ -190,3 +190,14 @@ def test_a_browser_shows_the_pictures_without_network(tmp_path):
     assert [address for address in visit.requests if not address.startswith("data:")] == []
     assert "compiled" in visit.text
     assert visit.overflow_px <= 0
+
+
+def test_equal_outputs_have_no_angle_between_them():
+    equal = replace(tensor(0.0), max_abs=0.0, cosine=1 - 2.2e-16, equal_share=1.0)
+    a, b = make_pair(scaled(1.0), scaled(0.6))
+    assert b.form is not None
+    told = numerics(0.01)
+    told = replace(told, against_eager=OutputDifference("eager", (equal,)))
+    table = numerics_table(compare(a, replace(b, form=replace(b.form, numerics=told))))
+    assert table is not None
+    assert table.rows[0][-3:] == ("0", "0", "100.0 %")

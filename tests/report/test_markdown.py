@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from markdown_it import MarkdownIt
 
 from tracekit.comparison import compare
+from tracekit.model.comparison import Finding
 from tracekit.report.markdown import LONGEST, comparison_markdown, escaped
 
 from ..sides import make_analysis, make_run, make_side
@@ -65,3 +68,9 @@ def test_a_comparison_of_very_many_kernels_stays_within_what_a_comment_holds():
     run = make_run(notes=("*" * 300,) * 200)
     assert len(comparison_markdown(comparison, run, "x")) < LONGEST
     assert "left out for its length" in comparison_markdown(comparison, run, "x")
+
+
+def test_a_command_to_try_is_whole_however_long_it_is():
+    command = "tracekit profile qwen2.5-vl " + " ".join(f"--option-{n} value" for n in range(20))
+    finding = Finding("launch_bound", "warning", "t", "e", None, command)
+    assert f"`{command}`" in comparison_markdown(replace(timed_comparison(), findings=(finding,)))

@@ -11,17 +11,32 @@ from tracekit.capture.compilation import compile_errors
 from tracekit.errors import TracekitError
 from tracekit.model.run import Settings
 
+#: How torch's allocator on the CPU begins, for which torch has no error of its own.
+NO_HOST_MEMORY = "DefaultCPUAllocator: "
+#: What the system says of a place that takes no more files.
+TAKES_NOTHING = ("No space left on device", "Read-only file system", "Disk quota exceeded", "Permission denied")
+
 
 @contextmanager
 def out_of_memory_explained(size: str) -> Iterator[None]:
-    """Turns running out of GPU memory into a TracekitError."""
+    """Turns running out of memory, the GPU's or the machine's, into a TracekitError."""
     try:
         yield
+    except MemoryError:
+        raise TracekitError(f"not enough memory at size {size}; pass a smaller --size or --batch-size") from None
     except torch.OutOfMemoryError as error:
         needed = _first_line(error).partition(" Including non-PyTorch")[0]
         raise TracekitError(
             f"not enough GPU memory at size {size} ({needed});"
             " pass a smaller --size, --batch-size or --height/--width, or close what else uses the GPU"
+        ) from None
+    except RuntimeError as error:
+        told = _first_line(error)
+        if NO_HOST_MEMORY not in told:
+            raise
+        needed = told.partition(NO_HOST_MEMORY)[2].partition(". Error code")[0]
+        raise TracekitError(
+            f"not enough memory at size {size} ({needed}); pass a smaller --size, --batch-size or --height/--width"
         ) from None
 
 
@@ -61,8 +76,17 @@ def explained(settings: Settings) -> Iterator[None]:
     except failed as error:
         cause = error.__cause__ or error
         raise TracekitError(
-            f"torch.compile failed on {settings.scope}: {_first_line(cause)}. `tracekit doctor` checks the compilers"
+            f"torch.compile failed on {settings.scope}: {_first_line(cause)}. {_mend(cause)}"
         ) from error
+
+
+def _mend(cause: BaseException) -> str:
+    if any(told in str(cause) for told in TAKES_NOTHING):
+        return (
+            "Inductor and Triton keep what they compile on disk: make room there, or set TORCHINDUCTOR_CACHE_DIR, "
+            "TRITON_CACHE_DIR and TMPDIR to folders that can be written to"
+        )
+    return "`tracekit doctor` checks the compilers"
 
 
 def _first_line(error: BaseException) -> str:

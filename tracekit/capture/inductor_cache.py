@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
+
+from tracekit.errors import TracekitError
 
 
 def cache_is_empty() -> bool | None:
@@ -18,3 +22,21 @@ def cache_is_empty() -> bool | None:
     except ImportError:
         return None
     return not any(path.is_file() for path in Path(cache_dir()).rglob("*"))
+
+
+def check_cache() -> None:
+    """Raises TracekitError where the folder that the user has chosen for Inductor's cache cannot be written to: torch
+    makes it as soon as parts of it are loaded, also for a form that is not compiled."""
+    variable = "TORCHINDUCTOR_CACHE_DIR"
+    folder = os.environ.get(variable)
+    if not folder:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise TracekitError(
+            f"Inductor cannot keep what it compiles in {folder} ({error.strerror}): set {variable} to a folder that "
+            "can be written to"
+        ) from None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.place import Place
+
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
     from tracekit.model.gate import Outcome
@@ -40,9 +42,7 @@ FORMS = click.Choice(("eager", "compiled"))
     help="A trace or run folder of the same model compiled without CUDA graphs, which lends its operators.",
 )
 @click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="The report: PATH.html, or a folder for it; reports if not given."
-)
+@click.option("--out", type=Place(), help="The report: PATH.html, or a folder for it; reports if not given.")
 @click.option(
     "--gate",
     multiple=True,
@@ -90,6 +90,7 @@ def compare(
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
     from tracekit.walks.reading import Reading, parse_steps
+    from tracekit.walks.reports import refuse_other_report
     from tracekit.walks.sides import interrupted_run, raise_if_damaged, write_report
 
     check_output_path("--json", json_path, a, b, ops)
@@ -104,6 +105,8 @@ def compare(
     comparison = with_verified(comparison, run.verified if run else None)
     comparison = replace(comparison, gate=check(comparison, conditions)) if conditions else comparison
     folder, name = _report_place(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
+    if run and out is None:
+        refuse_other_report(run, folder, name)
     written = write_report(comparison, run, command_line(), folder, name)
     console = console_beside(json_path)
     for each in interrupted:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.place import Place
+
 if TYPE_CHECKING:
     from tracekit.model.run import FormName, RecordingKind
     from tracekit.serving.perfetto import TraceServer
@@ -39,9 +41,7 @@ SHORT_WAIT_SECONDS = 0.2
     help="What is shown of two; as in compare.",
 )
 @click.option("--steps", metavar="N|N-M", help="Of two only these steps.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Where two are kept, if not as perfetto.json.gz in the run."
-)
+@click.option("--out", type=Place(), help="Where two are kept, if not as perfetto.json.gz in the run.")
 @click.option("--no-serve", is_flag=True, help="Write the trace of two and end.")
 @click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up waiting.")

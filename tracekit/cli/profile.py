@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tracekit.cli.completion import complete_workload
+from tracekit.cli.place import Place
 
 
 class Finite(click.FloatRange):
@@ -67,11 +68,11 @@ DTYPES = ("bfloat16", "float16", "float32")
 @click.option("--startup", is_flag=True, help="Start it up in fresh processes: no cache, warm cache.")
 @click.option("--verify-advice", is_flag=True, help="Try the most promising advice, and say what it brought.")
 @click.option(
-    "--warmup", metavar="SIZE=N,...", help="Warm up at other sizes: batch=1,height=256. A mistake, explained."
+    "--warmup", metavar="SIZE=N,...", help="Warm up at other sizes: batch=4,height=256. A mistake, explained."
 )
 @click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
 @click.option("--no-numerics", is_flag=True, help="Do not compare what the forms return.")
-@click.option("--out", type=click.Path(path_type=Path), help="Run folder (default traces/WORKLOAD-FORM).")
+@click.option("--out", type=Place(), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
 @click.pass_context

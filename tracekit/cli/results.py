@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,11 @@ from tracekit.cli.output import console_beside, say, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracekit.model.run import FormResult, Run
+    from tracekit.model.run import Run
+
+
+#: Where runs lie that were given no other place.
+DEFAULT = Path("traces")
 
 
 def report_run(folder: Path, json_path: str | None) -> None:
@@ -27,11 +30,12 @@ def report_run(folder: Path, json_path: str | None) -> None:
 def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
+    from tracekit.walks.reports import reports_of
     from tracekit.walks.sides import compare_forms, write_report
     from tracekit.walks.verifying import FAILED_ADVICE, NO_ADVICE
 
     comparison = compare_forms(folder, run)
-    written = write_report(comparison, run, run.command, Path("reports"), folder.name)
+    written = write_report(comparison, run, run.command, reports_of(folder), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))
     for note in run.notes:
@@ -51,12 +55,15 @@ def _report_form(folder: Path, run: Run, console: Console) -> str:
     side = load_side(folder, form=form.name)
     console.print(analysis_summary(side))
     say(console, f"written: {folder}")
-    say(console, f"next: {_next_command(run, form)}")
+    say(console, f"next: {_next_command(folder, run)}")
     return analysis_json(side.analysis, side=side)
 
 
-def _next_command(run: Run, form: FormResult) -> str:
-    words = ["tracekit", "profile", run.settings.workload, "--compiled"]
-    words += [] if form.name == "eager" else ["--mode", run.settings.mode, "--force"]
-    own = run.settings.own.options if run.settings.own else ()
-    return shlex.join([*words, *(["--", *own] if own else [])])
+def _next_command(folder: Path, run: Run) -> str:
+    """What compares the same work in both forms, in a folder of its own where this run has the name it would take."""
+    from tracekit.comparison.commands import profile_command
+
+    elsewhere = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if folder != DEFAULT / folder.name else ()
+    if not elsewhere and run.forms[0].name == "compiled":
+        elsewhere = ("--out", str(DEFAULT / f"{folder.name}-compared"))
+    return profile_command(run.settings, more=elsewhere)

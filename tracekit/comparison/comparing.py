@@ -18,6 +18,7 @@ from tracekit.comparison.noting import note_calls
 from tracekit.comparison.quietness import find_disturbance
 from tracekit.comparison.removed import total_traffic
 from tracekit.comparison.verdict import judge
+from tracekit.comparison.waiting_lines import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Comparison, Side, comparable
 from tracekit.model.run import FormName
@@ -29,7 +30,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
-    a, b, warnings = _alike(*evened(note_calls(a), note_calls(b)))
+    a, b, warnings = _alike(*evened(*with_waiting_lines(note_calls(a), note_calls(b))))
     verdict, timing_warnings = judge(a, b, order)
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
     told = (*amiss, *warnings)

@@ -20,7 +20,8 @@ class WorkloadInfo:
     `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings; empty
     where nobody knows. `takes`
     names the fields of a Request that not every workload has and this one does. Heights and widths are multiples of
-    `pixel_step`; None where they cannot be chosen."""
+    `pixel_step`; None where they cannot be chosen. `resizes` says that one model in memory can be called at other
+    sizes (`BuiltWorkload.call_at`)."""
 
     name: str
     title: str
@@ -32,6 +33,7 @@ class WorkloadInfo:
     extra: str
     takes: tuple[str, ...] = ()
     pixel_step: int | None = None
+    resizes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

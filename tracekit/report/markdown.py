@@ -37,6 +37,8 @@ LONGEST = 65_536
 
 #: Longer names are cut in markdown; the page has them whole.
 LONGEST_NAME = 120
+#: A command that was cut could not be run.
+LONGEST_COMMAND = 4000
 
 ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
 
@@ -122,7 +124,7 @@ def markdown_table(table: Table) -> str:
 def _finding(finding: Finding) -> str:
     saving = f" Saving: up to {duration(finding.saving_us)}." if finding.saving_us is not None else ""
     saving += f" Saving: {duration(finding.start_saving_us)} a start." if finding.start_saving_us is not None else ""
-    advice = f" Try: {_code(finding.advice)}" if finding.advice else ""
+    advice = f" Try: {_code(finding.advice, longest=LONGEST_COMMAND)}" if finding.advice else ""
     text = f"{finding.severity}: {finding.title}"
     notes = "".join(f" {escaped(note)}" for note in finding_notes(finding))
     return f"- **{escaped(text)}** {escaped(finding.evidence + saving)}{advice}{notes}\n"
@@ -137,9 +139,9 @@ def escaped(text: str) -> str:
     return LEADING.sub(r"\1\\\2", ACTIVE.sub(r"\\\1", printable(text)))
 
 
-def _code(text: str) -> str:
+def _code(text: str, longest: int = LONGEST_NAME) -> str:
     """A code span that holds any text, in a table too: backticks cannot be escaped within one, so they are replaced."""
-    harmless = clipped(printable(text), LONGEST_NAME).replace("`", "'").replace("|", "\N{BROKEN BAR}")
+    harmless = clipped(printable(text), longest).replace("`", "'").replace("|", "\N{BROKEN BAR}")
     return f"`{harmless}`"
 
 

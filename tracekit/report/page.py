@@ -37,7 +37,7 @@ from tracekit.report.sections.timing import certainty_table, process_table, timi
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Table
-from tracekit.report.templating import asset, environment, policy, script_hash
+from tracekit.report.templating import asset, environment, moment, policy, script_hash
 from tracekit.report.timelines import timelines
 from tracekit.report.words import (
     result_word,
@@ -156,6 +156,11 @@ def _tables(comparison: Comparison, run: Run | None) -> dict[str, Table | tuple[
 
 def _those(tables: Iterable[Table | None]) -> tuple[Table, ...]:
     return tuple(table for table in tables if table is not None)
+
+
+def is_of_run(page: str, run: Run) -> bool:
+    """Whether a page that was written before tells of this run, by when it was recorded."""
+    return f"Recorded {moment(run.started)} with" in page
 
 
 @cache

@@ -36,7 +36,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters["duration"] = duration
-    made.filters["moment"] = _moment
+    made.filters["moment"] = moment
     made.filters["unbroken"] = _unbroken
     made.tests["wide"] = _is_wide
     made.tests["name"] = lambda cell: isinstance(cell, Name)
@@ -56,7 +56,7 @@ def _is_wide(table: Table) -> bool:
     return any(isinstance(each, str) and len(each) > LONGEST_FIGURE for each in figures)
 
 
-def _moment(started: str) -> str:
+def moment(started: str) -> str:
     """`2026-11-21 07:00 UTC` of an ISO time."""
     return datetime.datetime.fromisoformat(started).astimezone(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 

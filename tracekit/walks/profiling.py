@@ -19,9 +19,10 @@ from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.walks.diagnoses import Diagnoses
 from tracekit.walks.naming import folder_name
 from tracekit.walks.origins import Origins
+from tracekit.walks.reports import refuse_report_there
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
-from tracekit.walks.warming import check_alone, warmup_request
+from tracekit.walks.warming import check_alone, check_differs, warmup_request
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request, choose_size
 
@@ -65,6 +66,8 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
         warmup_request(info, plan.request, plan.warmup)
         check_alone(plan.timing, verify=plan.verify)
     folder = plan.out or Path("traces") / _run_name(plan, scope)
+    if len(plan.forms) > 1:
+        refuse_report_there(folder, force=plan.force)
     request = replace(plan.request, scope=scope)
     return _written(folder, plan.force, on_part, lambda draft: measure(plan, info, request, draft, progress))
 
@@ -114,6 +117,9 @@ def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None]) -> Non
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
+    from tracekit.capture.inductor_cache import check_cache
+
+    check_cache()
     hush_libraries()
     progress.phase("loading torch and the model's libraries")
     builder = load_builder(info)
@@ -245,7 +251,11 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
 
 def _warmup(plan: Plan, workload: BuiltWorkload) -> Request | None:
     """The request that warm-up calls are made for, where it is another one."""
-    return warmup_request(workload.info, plan.request, plan.warmup) if plan.warmup else None
+    if not plan.warmup:
+        return None
+    # The workload's own sizes, for those that were not asked for, are known only now.
+    check_differs(plan.warmup, workload.settings)
+    return warmup_request(workload.info, plan.request, plan.warmup)
 
 
 def _run_processes(plan: Plan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tracekit.errors import TracekitError
+from tracekit.model.run import Settings
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.walks.timing import TimingPlan
-from tracekit.workloads.sizes import check_request
+from tracekit.workloads.sizes import check_pixels, check_request
 
 #: What may be named, by the field of a Request that it is.
 SIZES = {"batch": "batch_size", "batch_size": "batch_size", "height": "height", "width": "width", "steps": "steps"}
@@ -34,18 +36,23 @@ def parse_warmup(text: str) -> dict[str, int]:
 
 def _nearest(name: str) -> str:
     near = difflib.get_close_matches(name.lower(), SIZES, n=1, cutoff=0.5)
-    return f"did you mean {near[0]}?" if near else f"it takes {', '.join(dict.fromkeys(SIZES.values()))}, as batch=1"
+    return f"did you mean {near[0]}?" if near else f"it takes {_spelt(SIZES.values())}, as in batch=4"
 
 
 def warmup_request(info: WorkloadInfo, request: Request, sizes: dict[str, int]) -> Request:
-    """The request with these sizes in place of its own. Raises TracekitError for those the workload has not."""
+    """The request with these sizes in place of its own. Raises TracekitError for those the workload has not, or cannot
+    make, and where all of them are the request's own."""
+    if not info.resizes:
+        raise TracekitError(f"{info.name} cannot be called at other sizes: leave --warmup out")
     has = (*EVERYWHERE, *info.takes)
     for name in sizes:
         if name not in has:
-            there = ", ".join(each for each in dict.fromkeys(SIZES.values()) if each in has)
+            there = _spelt(each for each in SIZES.values() if each in has)
             raise TracekitError(f"{info.name} has no {name} to warm up at: --warmup takes {there}")
+    check_differs(sizes, request)
     asked = replace(request, **sizes)  # type: ignore[arg-type]
-    check_request(info, asked)
+    check_request(info, request)
+    check_pixels(info, asked, "--warmup {}={}")
     return asked
 
 
@@ -58,3 +65,21 @@ def check_alone(plan: TimingPlan, *, verify: bool = False) -> None:
             f"--warmup is tried in the run's own process, and {given} in others that warm up as usual: two experiments;"
             " make two runs of them"
         )
+
+
+def check_differs(sizes: dict[str, int], timed: Request | Settings) -> None:
+    """Raises TracekitError where the sizes to warm up at are those that are timed: nothing would be compiled again."""
+    if all(getattr(timed, name) == size for name, size in sizes.items()):
+        told = ", ".join(f"{_spelling(name)}={size}" for name, size in sizes.items())
+        raise TracekitError(
+            f"--warmup {told} is what is timed: name another size, or time another one (--batch-size 4, say)"
+        )
+
+
+def _spelt(names: Iterable[str]) -> str:
+    """As a user writes them: `batch, height`."""
+    return ", ".join(dict.fromkeys(map(_spelling, names)))
+
+
+def _spelling(name: str) -> str:
+    return "batch" if name == "batch_size" else name

@@ -21,4 +21,5 @@ CAUSAL_LM = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    resizes=True,
 )

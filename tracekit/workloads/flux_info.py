@@ -26,4 +26,5 @@ FLUX = WorkloadInfo(
     takes=("height", "width", "steps", "prompt", "pretrained"),
     # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
     pixel_step=16,
+    resizes=True,
 )

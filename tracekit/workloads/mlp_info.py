@@ -16,4 +16,5 @@ MLP = WorkloadInfo(
     scopes={"model": "all of it"},
     fullgraph=True,
     extra="profile",
+    resizes=True,
 )

@@ -51,4 +51,5 @@ def described(name: str, size: str) -> WorkloadInfo:
         fullgraph=False,
         extra="profile",
         takes=("options",),
+        resizes=True,
     )

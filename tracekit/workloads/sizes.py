@@ -30,10 +30,17 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
     if pretrained and asked != "auto":
         raise TracekitError("real weights have a size of their own: leave --size out beside --pretrained")
+    check_pixels(info, request, "--{} {}")
+
+
+def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
+    """Raises TracekitError for an image size that the workload cannot make; `written` is how a user gave it, with
+    places for its name and its number."""
     step = info.pixel_step
-    for option, pixels in (("--height", request.height), ("--width", request.width)):
+    for name, pixels in (("height", request.height), ("width", request.width)):
         if pixels is not None and step is not None and pixels % step:
-            raise TracekitError(f"{info.name} makes images in multiples of {step} pixels: {option} {pixels} is none")
+            given = written.format(name, pixels)
+            raise TracekitError(f"{info.name} makes images in multiples of {step} pixels: {given} is none")
 
 
 def _check_options(info: WorkloadInfo, request: Request) -> None:

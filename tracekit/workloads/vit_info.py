@@ -17,4 +17,5 @@ VIT = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    resizes=True,
 )

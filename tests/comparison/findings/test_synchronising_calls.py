@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tracekit.comparison import compare
+from tracekit.comparison.waiting_lines import with_waiting_lines
 from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime
 from tracekit.model.comparison import Finding, Side
-from tracekit.model.provenance import EagerOp, EagerOps
+from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
+from tracekit.report.sections.idle import sync_table
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
 
 from ...sides import make_analysis, make_form, make_side, scaled
 
@@ -77,3 +82,55 @@ def test_no_more_is_promised_than_the_call_is_idle():
 
 def test_copies_that_wait_are_told_by_another_finding():
     assert found(*sides(replace(ITEM, call="cudaMemcpyAsync"))) is None
+
+
+def test_lines_are_those_of_the_copies_that_eager_operators_launched():
+    # Operators alone do not say which copies wait: what they launched does.
+    ops = tuple(
+        EagerOp(name, "head", line, (), 2, None)
+        for name, line in (
+            ("aten._to_copy.default", "model.py:12"),
+            ("aten._to_copy.default", "model.py:13"),
+            ("aten.index.Tensor", "model.py:14"),
+            ("aten._to_copy.default", "model.py:15"),
+        )
+    )
+    names = (
+        "DtoH (Device -> Pageable)",
+        "HtoD (Pinned -> Device)",
+        "DtoH (Device -> Pinned)",
+        "DtoD (Device -> Device)",
+    )
+    activities = tuple(TaggedActivity(f"Memcpy {name}", op) for op, name in enumerate(names))
+    a, b = sides(replace(ITEM, where="aten::copy_"), END)
+    eager = EagerOps(1, "2.13.0", ops, (*activities, activities[2]))
+    compared = compare(replace(a, provenance=eager), b)
+    finding = next(each for each in compared.findings if each.code == "synchronising_calls")
+    assert "Made by aten::copy_, in eager code at model.py:14 (2), model.py:12." in finding.evidence
+    table = sync_table(compared.b, "B")
+    assert table is not None
+    assert [row[-1] for row in table.rows] == [
+        "aten::copy_, in eager code at model.py:14 (2), model.py:12",
+        "the end of a recorded step, where tracekit waits",
+    ]
+
+
+def test_a_call_that_copies_by_itself_is_at_the_lines_of_pageable_copies():
+    ops = tuple(EagerOp("aten._to_copy.default", "", f"model.py:{n}", (), 2, None) for n in range(6))
+    told = tuple(TaggedActivity("Memcpy HtoD (Pageable -> Device)", n) for n in range(5))
+    eager = EagerOps(1, "2.13.0", ops, (*told, TaggedActivity("Memcpy DtoH (Device -> Pinned)", 5)))
+    a, b = sides(SyncTime("cudaMemcpyAsync", 6, 240.0, None, 4))
+    one, other = with_waiting_lines(replace(a, provenance=eager), b)
+    assert one.analysis.idle is not None and other.analysis.idle is not None
+    (sync,) = other.analysis.idle.syncs
+    assert sync.where == "in eager code at model.py:0, model.py:1, model.py:2 and 2 lines more"
+    assert with_waiting_lines(a, b) == (a, b)
+
+
+def test_the_real_waits_of_a_recorded_model_have_lines():
+    folder = Path(__file__).parents[3] / "traces" / "h200-causal-lm"
+    eager, compiled = (load_side(folder, form=name, reading=Reading(shapes=True)) for name in ("eager", "compiled"))
+    told, _ = with_waiting_lines(eager, compiled)
+    assert told.rich is not None and told.rich.idle is not None
+    wait = next(sync for sync in told.rich.idle.syncs if sync.call == "cudaStreamSynchronize")
+    assert wait.where is not None and wait.where.startswith("aten::_local_scalar_dense, at transformers/")

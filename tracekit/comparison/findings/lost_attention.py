@@ -7,7 +7,7 @@ from tracekit.model.comparison import Comparison, Finding, KernelGroup
 from tracekit.numbers import duration
 
 #: The reason known; `comparison/layers.py` tells what it was measured on.
-WHY = "A mask that only the compiled model makes does this: fused kernels do not take every mask."
+WHY = "A mask that only the compiled model makes can do this: fused kernels do not take every mask."
 
 #: B keeps less than this share of A's attention time.
 LOST = 0.1

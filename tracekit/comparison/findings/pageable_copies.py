@@ -36,7 +36,7 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
         evidence=(
             f"{count(number)} copies from or to pageable memory take {duration(copy_us / side.steps)} a call; the host "
             f"waits for them, and the GPU is idle for {duration(lost_us)} behind them, "
-            f"{percent(lost_us / call_us, 0)} of the call."
+            f"{percent(lost_us / call_us, 0)} of the call.{_where(side)}"
         ),
         saving_us=lost_us,
         advice=TO_THE_HOST if all("dtoh" in copy.name.lower() for copy in copies) else TO_THE_GPU,
@@ -47,3 +47,10 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
 def _pageable(side: Side) -> list[KernelTime]:
     copies = side.analysis.copies
     return [each for each in copies.by_name if "pageable" in each.name.lower()] if copies else []
+
+
+def _where(side: Side) -> str:
+    """Which operators and lines copy, as far as they were recorded."""
+    known = side.host.idle.syncs if side.host.idle else ()
+    told = dict.fromkeys(sync.where for sync in known if "memcpy" in sync.call.lower() and sync.drained and sync.where)
+    return f" Made by {'; '.join(told)}." if told else ""

@@ -55,7 +55,8 @@ def _lines(comparison: Comparison, syncs: list[SyncTime]) -> list[str]:
     known = side.host.idle.syncs if side.host.idle else ()
     operators = dict.fromkeys(sync.where for sync in known if sync.call in calls and sync.drained and sync.where)
     eager = comparison.a.provenance
-    lines = _lines_of(eager, operators) if isinstance(eager, EagerOps) else []
+    # Where it is known what operators launched, their lines are told already.
+    lines = _lines_of(eager, operators) if isinstance(eager, EagerOps) and not eager.activities else []
     return (lines or list(operators))[:MOST_LINES]
 
 

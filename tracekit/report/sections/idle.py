@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap
+from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap, SyncTime
 from tracekit.model.comparison import Comparison, Side
 from tracekit.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.names import clipped, printable
@@ -165,6 +165,14 @@ def _leading_cause(causes: dict[str, float]) -> str:
     return f"{cause_words(cause)} ({percent(causes[cause] / total, 0)})"
 
 
+def _made_at(side: Side, sync: SyncTime) -> str:
+    """Where the call was made; tracekit's own wait ends each step that it records."""
+    if sync.where:
+        return clipped(printable(sync.where), 240)
+    own = side.form is not None and "DeviceSynchronize" in sync.call and not (sync.drained or sync.idle_after_us)
+    return "the end of a recorded step, where tracekit waits" if own else "not recorded"
+
+
 def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     """Synchronising calls after which the GPU ran dry; None when there are none."""
     idle = side.host.idle
@@ -177,7 +185,7 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             count(sync.count / steps),
             count(sync.drained / steps),
             duration(sync.idle_after_us / steps),
-            clipped(printable(sync.where), 80) if sync.where else "not recorded",
+            _made_at(side, sync),
         )
         for sync in idle.syncs[:limit]
     )

@@ -80,8 +80,15 @@ def _row(side: Side, each: TensorDifference, beside: str) -> tuple[str, ...]:
     if each.problem:
         return clipped(printable(name), 60), f"{beside}: {each.problem}", *(MISSING,) * 5
     errors = [_error(figure) for figure in (each.max_abs, each.mean_abs, each.relative)]
-    angle = _error(max(1 - each.cosine, 0.0)) if each.cosine is not None else MISSING
+    angle = _error(_one_less(each)) if each.cosine is not None else MISSING
     return clipped(printable(name), 60), _beside(each, beside), *errors, angle, percent(each.equal_share)
+
+
+def _one_less(each: TensorDifference) -> float | None:
+    """One less the cosine; 0 of equal tensors, whose cosine is 1 up to rounding."""
+    if each.cosine is None:
+        return None
+    return 0.0 if each.max_abs == 0 else max(1 - each.cosine, 0.0)
 
 
 def _beside(each: TensorDifference, beside: str) -> str:
