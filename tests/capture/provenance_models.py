@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tracekit.capture.forms import Form, switched_on  # noqa: E402
-from tracekit.capture.inductor import recording_settings  # noqa: E402
+from tracekit.capture.inductor import recording_options  # noqa: E402
 from tracekit.capture.provenance import collected  # noqa: E402
 from tracekit.capture.switch import Switch  # noqa: E402
 from tracekit.capture.tagging import tag_eager, trace_calls  # noqa: E402
@@ -109,6 +109,14 @@ def _called(model: nn.Module, *inputs: Any) -> tuple[nn.Module, Callable[[], obj
             return model(*inputs)
 
     return model, call
+
+
+def recording_settings(device: str) -> AbstractContextManager[Any]:
+    """Inductor set for the block as a run asks torch.compile to set it for what it compiles."""
+    from torch._inductor import config
+
+    patched: AbstractContextManager[Any] = config.patch(recording_options(device))
+    return patched
 
 
 def eager_ops(names: ModuleNames, call: Callable[[], object]) -> EagerOps:

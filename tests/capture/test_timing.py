@@ -42,11 +42,11 @@ def test_compiling_inside_a_timed_call_is_counted(workload: BuiltWorkload) -> No
 
 
 def test_an_interrupt_keeps_the_calls_that_were_timed(workload: BuiltWorkload) -> None:
-    calls = iter(range(6))
+    calls = iter(range(99))
 
     def call() -> object:
-        # The first is not timed.
-        if next(calls) == 4:
+        # Four go before each timed one.
+        if next(calls) == 3 * 5 + 4:
             raise KeyboardInterrupt
         return None
 
@@ -72,7 +72,7 @@ def test_calls_that_agree_stop_at_the_fewest_rounds() -> None:
     timings = run(until(budget=0.4), 1000.0)
     assert timings.stopped == "target reached"
     assert len(timings.wall_us["eager"]) == 20
-    assert timings.seconds == pytest.approx(0.08), "50 calls that are kept, and 30 before them"
+    assert timings.seconds == pytest.approx(0.25), "50 calls that are kept, and four before each"
 
 
 def test_calls_that_agree_are_still_made_for_a_tenth_of_the_budget() -> None:
@@ -135,22 +135,36 @@ def test_one_form_alone_has_no_control_and_stops_by_its_own_interval() -> None:
     assert timings.controls == {}
 
 
-def test_every_timed_call_follows_a_call_of_its_own_form() -> None:
-    """A call after another form's is another call: here it takes twice as long, and none such is kept."""
-    before: list[str] = []
+class Disturbed:
+    """Calls that take twice as long as they do alone until their form has been called so often in a row."""
 
-    def wall_us(name: str) -> float:
-        stranger = not before or before[-1] != name
-        before.append(name)
-        return 2000.0 if stranger else 1000.0
+    def __init__(self, alone_us: float, calls: int) -> None:
+        self.alone_us, self.calls = alone_us, calls
+        self.row: list[str] = []
 
-    clock, timings = FakeClock(wall_us), Timings()
+    def wall_us(self, name: str) -> float:
+        if self.row and self.row[-1] != name:
+            self.row.clear()
+        self.row.append(name)
+        return self.alone_us * (2 if len(self.row) <= self.calls else 1)
+
+
+@pytest.mark.parametrize(("alone_us", "calls"), [(200.0, 4), (2000.0, 2), (100_000.0, 1)])
+def test_every_timed_call_follows_calls_of_its_own_form_until_that_is_at_its_own_speed(
+    alone_us: float, calls: int
+) -> None:
+    clock, timings = FakeClock(Disturbed(alone_us, calls).wall_us), Timings()
     time_forms(make_forms(), asked(40), 3, timings, Silent(), timed=clock.timed, clock=clock.seconds)
-    assert {us for walls in timings.wall_us.values() for us in walls} == {1000.0}
-    assert {each.wall_us for controls in timings.controls.values() for each in controls} == {1000.0}
-    kept = sum(map(len, timings.wall_us.values())) + sum(map(len, timings.controls.values()))
-    assert kept < len(clock.called) < 2 * kept, "none goes before a call that follows its own form anyway"
+    assert {us for walls in timings.wall_us.values() for us in walls} == {alone_us}
+    assert {each.wall_us for controls in timings.controls.values() for each in controls} == {alone_us}
     assert timings.seconds == pytest.approx(clock.seconds()), "what is not kept is on the budget"
+
+
+def test_long_calls_are_not_repeated_where_the_call_before_was_of_the_same_form() -> None:
+    clock, timings = FakeClock(lambda _name: 100_000.0), Timings()
+    time_forms(make_forms(), asked(40), 3, timings, Silent(), timed=clock.timed, clock=clock.seconds)
+    changes = 1 + sum(one != other for one, other in itertools.pairwise(clock.called))
+    assert len(clock.called) == 100 + changes, "one untimed call whenever the form changes, and no other"
 
 
 def test_untimed_calls_are_counted_where_they_were_made() -> None:
@@ -162,7 +176,7 @@ def test_untimed_calls_are_counted_where_they_were_made() -> None:
         assert len(rounds) > len(timings.wall_us[name]) + len(timings.controls.get(name, ()))
 
 
-def test_both_calls_are_made_while_the_form_is_switched_on_once() -> None:
+def test_untimed_calls_are_made_in_one_go_with_the_timed_one() -> None:
     switched: list[str] = []
 
     @contextlib.contextmanager
@@ -173,7 +187,7 @@ def test_both_calls_are_made_while_the_form_is_switched_on_once() -> None:
 
     form = Form("eager", "cpu", lambda: switched.append("call"), ready)
     time_forms((form,), asked(2), 0, Timings(), Silent())
-    assert switched == ["on", "call", "call", "off", "on", "call", "off"]
+    assert switched == ["on", *["call"] * 5, "off"] * 2
 
 
 class Compiling:

@@ -11,7 +11,7 @@ import torch
 
 from tracekit.capture import failures
 from tracekit.capture.compilation import is_switched_off
-from tracekit.capture.inductor import recording_settings, triton_problem
+from tracekit.capture.inductor import recording_options, triton_problem
 from tracekit.capture.switch import Switch
 from tracekit.errors import TracekitError
 from tracekit.model.run import FormName, Settings
@@ -55,7 +55,7 @@ def compiled_form(workload: BuiltWorkload) -> Form:
 
     @contextmanager
     def ready() -> Iterator[None]:
-        with switched_on(switches), recording_settings(settings.device), failures.explained(settings):
+        with switched_on(switches), failures.explained(settings):
             yield
 
     return Form("compiled", settings.device, marked(workload.call, settings.mode), ready)
@@ -76,7 +76,10 @@ def marked(call: Callable[[], object], mode: str) -> Callable[[], object]:
 def compile_options(settings: Settings) -> dict[str, Any]:
     """The arguments of torch.compile for these settings."""
     options: dict[str, Any] = {"fullgraph": settings.fullgraph, "dynamic": settings.dynamic}
-    if settings.mode != "default":
+    recording = recording_options(settings.device, settings.mode, settings.dynamic)
+    if recording:
+        options["options"] = recording
+    elif settings.mode != "default":
         options["mode"] = settings.mode
     return options
 

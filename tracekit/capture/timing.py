@@ -20,6 +20,10 @@ from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, Stoppin
 
 #: In one round of so many, one form is called twice: against itself it shows how far equal work seems to differ.
 CONTROL_EVERY = 2
+#: After another form's calls, and after it was switched on, a form is at its own speed when it was called so often or
+#: ran so long: measured of models whose calls take 0.2 and 0.8 ms on a CPU (docs/timing.md).
+SETTLING_CALLS = 4
+SETTLING_US = 5000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class Timings:
 
     def steady_walls(self, names: tuple[FormName, ...]) -> list[list[float]]:
         """The times of each form's calls in the rounds in which nothing was compiled."""
+        if not self.compiling_rounds:
+            return [self.wall_us[name] for name in names]
         return [
             [us for number, us in enumerate(self.wall_us[name]) if number not in self.compiling_rounds]
             for name in names
@@ -127,23 +133,25 @@ def time_forms(
     """Fills `timings` with calls of each form, round after round, until the rule says stop.
 
     Each round calls every form once, in an order drawn anew, so that drift of the machine meets both alike. Every
-    second round calls one form once more, the forms by turns: the A/A control, a fifth of all calls. Where the call
-    before was of another form, an untimed one goes first: whoever runs one form finds the caches as it left them, not
-    as the other did. Calls that compile are not on the budget. `timed` and `clock` are for tests.
+    second round calls one form once more, the forms by turns: the A/A control, a fifth of the timed calls. Untimed
+    calls of the same form go before each: whoever runs one form finds caches and guards as it left them, not as the
+    other did. Calls that compile are not on the budget. `timed` and `clock` are for tests.
     """
     shuffle, measure = random.Random(seed).shuffle, timed or time_one
     progress.phase("timing", total=_calls(rule.rounds, len(forms)), still=True)
     stopping = Stopping(rule, progress.detail)
     began = clock()
     before: FormName | None = None
+    last_us = 0.0
     for number in itertools.count():
         calls = _calls_of_round(forms, number)
         shuffle(calls)
         for form, is_control in calls:
             with form.ready():
-                call = _own_call_before(form, number, timings, measure) if form.name != before else None
-                timings.add(form.name, call or measure(form), number if is_control else None)
-            before = form.name
+                own_us = last_us if form.name == before else 0.0
+                call = _settle(form, own_us, number, timings, measure) or measure(form)
+            timings.add(form.name, call, number if is_control else None)
+            before, last_us = form.name, call.wall_us
             progress.advance()
         timings.seconds = clock() - began
         walls = timings.steady_walls(tuple(form.name for form in forms))
@@ -153,12 +161,21 @@ def time_forms(
             return
 
 
-def _own_call_before(form: Form, number: int, timings: Timings, measure: Callable[[Form], CallTime]) -> CallTime | None:
-    """Makes the untimed call. One that compiles is no preparation: it comes back, to be the timed one itself."""
-    call = measure(form)
-    if call.compilations:
-        return call
-    timings.pass_over(form.name, call, number)
+def _settle(
+    form: Form, own_us: float, number: int, timings: Timings, measure: Callable[[Form], CallTime]
+) -> CallTime | None:
+    """Calls the form untimed until it has run long enough by itself, of which the call before did `own_us`.
+
+    A call that compiles is no preparation: it comes back, to be the timed one itself.
+    """
+    for _ in range(SETTLING_CALLS):
+        if own_us >= SETTLING_US:
+            return None
+        call = measure(form)
+        if call.compilations:
+            return call
+        timings.pass_over(form.name, call, number)
+        own_us += call.wall_us
     return None
 
 
