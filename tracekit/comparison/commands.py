@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tracekit.model.run import Settings
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
-OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "steps", "pretrained")
+OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "seq_length", "steps", "pretrained")
 
 
 def profile_command(settings: Settings, changes: Mapping[str, str] | None = None, more: tuple[str, ...] = ()) -> str:

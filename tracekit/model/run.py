@@ -42,6 +42,7 @@ class Settings:
     seed: int
     iterations: int
     generation: Generation | None = None
+    seq_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 class WorkloadInfo:
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what
     `--scope` accepts to what it compiles, the default first. `module` is where it is built, imported only to run it.
-    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings. `takes`
-    names the fields of a Request that not every workload has and this one does. Heights and widths are multiples of
-    `pixel_step`; None where they cannot be chosen."""
+    `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings; empty
+    until its configuration was read. `takes` names the fields of a Request that not every workload has and this one
+    does. Heights and widths are multiples of `pixel_step`; None where they cannot be chosen. `inputs` and `parameters`
+    are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody knows yet."""
 
     name: str
     title: str
@@ -31,6 +32,13 @@ class WorkloadInfo:
     extra: str
     takes: tuple[str, ...] = ()
     pixel_step: int | None = None
+    inputs: str | None = None
+    parameters: int | None = None
+    breaks: str | None = None
+
+
+#: A Request's `pretrained` for the weights that lie where the workload's configuration does.
+OWN_WEIGHTS = "its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,8 @@ class Request:
     use_fast: bool | None = None
     cache: CacheKind | None = None
     phase: Phase | None = None
+    seq_length: int | None = None
+    download: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from tracekit.walks.origins import Origins
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.walks.warming import warmup_request
-from tracekit.workloads.registry import Builder, check_scope, find, load_builder
+from tracekit.workloads.hub_info import weights_of
+from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import check_request, choose_size
 
 if TYPE_CHECKING:
@@ -74,12 +76,18 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
 
 def _run_name(plan: Plan, scope: str) -> str:
     """`flux-eager`, `flux-compiled`, `flux-compiled-reduce-overhead-regional`: the defaults go unnamed."""
-    parts: list[str] = [plan.request.workload, plan.forms[-1]]
+    parts: list[str] = [_slug(plan.request.workload), plan.forms[-1]]
     parts += [each for each in (plan.request.phase, plan.request.cache) if each]
     if "compiled" in plan.forms:
         parts += [plan.request.mode] if plan.request.mode != "default" else []
         parts += [scope] if plan.request.scope else []
     return "-".join(parts)
+
+
+def _slug(workload: str) -> str:
+    """A workload's name as a folder's: `hf:google/vit-base` is `hf-google-vit-base`."""
+    # A file's name may have 255 bytes; of a long path the end says most.
+    return re.sub(r"\W*[^\w.-]\W*", "-", workload).strip("-.")[-100:].lstrip("-.")
 
 
 def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None]) -> None:
@@ -124,6 +132,7 @@ def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Pro
     from tracekit.capture import failures, recording
 
     device = devices.pick_device()
+    info = look_into(info, request)
     size, reason = _choose_size(info, request, device, devices.free_memory_bytes(device))
     recording.check_kernels_are_visible(device)
     progress.phase(f"building {info.name} ({size})")
@@ -133,15 +142,16 @@ def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Pro
 
 def _choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
     """Real weights are the largest size; what a folder holds is for its owner to know, a download must fit."""
-    if not request.pretrained:
-        return choose_size(info, request.size, device, free_bytes)
+    weights = weights_of(request)
+    if not weights:
+        return choose_size(info, request.size, device, free_bytes, request.dtype)
     largest = next(iter(info.sizes))
-    if not Path(request.pretrained).is_dir() and info.memory_gib[largest] * 2**30 > free_bytes:
+    if not Path(weights).is_dir() and info.memory_gib.get(largest, 0.0) * 2**30 > free_bytes:
         raise TracekitError(
-            f"{request.pretrained} needs about {info.memory_gib[largest]:.0f} GiB of memory in bfloat16 and"
+            f"{weights} needs about {info.memory_gib[largest]:.0f} GiB of memory in bfloat16 and"
             f" {free_bytes / 2**30:.1f} GiB are free on the {device.upper()}; leave --pretrained out"
         )
-    return largest, f"the weights of {request.pretrained}"
+    return largest, f"the weights of {weights}"
 
 
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
