@@ -40,7 +40,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
 
 def _read(request: Request, size: str) -> Configured | None:
     source, download = source_of(request), may_download(request)
-    config = _config(find_file(source, ("config.json",), download=download), source)
+    config = _config(find_file(source, ("config.json", "model_index.json"), download=download), source)
     kind = choose_class(config, source)
     remarks = (*_as_it_is_run(config), *_left_out(kind, config))
     if size == "small":
@@ -72,6 +72,8 @@ def _load(kind: Any, weights: str, dtype: torch.dtype) -> Any:
 
 
 def _config(path: Path, source: str) -> Any:
+    if b'"_class_name"' in path.read_bytes():
+        raise TracekitError(f"{source} is a model of diffusers, not of transformers: diffusers:{source}")
     try:
         # A prompt whether to run a repository's code would hang; none is run.
         return AutoConfig.from_pretrained(path, trust_remote_code=False)
