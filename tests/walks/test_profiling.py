@@ -230,3 +230,24 @@ def test_an_interrupt_while_asking_keeps_every_recording(monkeypatch: pytest.Mon
     draft = tmp_path / "run.incomplete"
     assert [len(form.recordings) for form in store.load(draft).forms] == [2, 2]
     assert not [path for path in draft.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("workload", "folder"),
+    [
+        ("qwen2.5-vl", "qwen2.5-vl"),
+        ("hf:google/vit-base-patch16-224", "hf-google-vit-base-patch16-224"),
+        ("hf:./my folder", "hf-my-folder"),
+        ("diffusers:../x", "diffusers-x"),
+        ("my_model.py:build", "my_model.py-build"),
+        ("package.module:build", "package.module-build"),
+    ],
+)
+def test_a_workloads_name_is_made_one_of_a_folder(workload: str, folder: str) -> None:
+    assert profiling._slug(workload) == folder
+
+
+def test_of_a_long_path_the_end_names_the_folder() -> None:
+    slug = profiling._slug("hf:" + "/very-long" * 40 + "/model")
+    assert slug.endswith("very-long-model") and 90 < len(slug) <= 100
+    assert profiling._slug("hf:/" + "." * 300 + "/m") == "m"

@@ -93,8 +93,9 @@ def _hint(name: str, there: Iterable[str]) -> str:
         return f"did you mean {HF}{name} or {DIFFUSERS}{name}?"
     alias = next((known for word, known in ALIASES.items() if asked.startswith(word)), None)
     begun = [known for known in there if known.startswith(asked) or asked.startswith(known)]
-    near = [alias] if alias else begun or difflib.get_close_matches(asked, there, n=1, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(there)}"
+    near = [alias] if alias else [*begun, *difflib.get_close_matches(asked, there, n=1, cutoff=0.5)]
+    # Each once.
+    return f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else f"there is {', '.join(there)}"
 
 
 def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
