@@ -250,4 +250,4 @@ def test_a_workloads_name_is_made_one_of_a_folder(workload: str, folder: str) ->
 def test_of_a_long_path_the_end_names_the_folder() -> None:
     slug = profiling._slug("hf:" + "/very-long" * 40 + "/model")
     assert slug.endswith("very-long-model") and 90 < len(slug) <= 100
-    assert profiling._slug("hf:/" + "." * 300 + "/m") == "m"
+    assert profiling._slug("hf:/" + "." * 300 + "/m") == "hf-m"

@@ -8,11 +8,11 @@ import pytest
 
 pytest.importorskip("huggingface_hub")
 
-from huggingface_hub import errors as hub  # noqa: E402
+from huggingface_hub import errors as hub
 
-from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.workloads import hub_files  # noqa: E402
-from tracekit.workloads.hub_files import find_file, find_optional  # noqa: E402
+from tracekit.errors import TracekitError
+from tracekit.workloads import hub_files
+from tracekit.workloads.hub_files import find_file, find_optional
 
 CONFIG = ("config.json",)
 

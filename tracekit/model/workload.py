@@ -37,6 +37,9 @@ class WorkloadInfo:
     breaks: str | None = None
 
 
+#: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.
+NO_BREAKS = "none: one graph at tiny size"
+
 #: A Request's `pretrained` for the weights that lie where the workload's configuration does.
 OWN_WEIGHTS = "its own"
 
