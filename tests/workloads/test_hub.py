@@ -171,6 +171,15 @@ def test_a_model_of_two_layers_has_no_smaller_size(tmp_path: Path) -> None:
         build(Request(f"hf:{folder}"), "small")
 
 
+def test_a_model_that_counts_its_layers_otherwise_has_no_smaller_size(tmp_path: Path) -> None:
+    config = transformers.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1, 1], num_heads=[1, 1, 1])
+    config.architectures = ["SwinForImageClassification"]
+    config.save_pretrained(tmp_path)
+    assert list(look_into(Request(f"hf:{tmp_path}")).sizes) == ["full"]
+    with pytest.raises(TracekitError, match="has no size small: pass --size auto, full"):
+        look_into(Request(f"hf:{tmp_path}", size="small"))
+
+
 def test_memory_is_weights_and_one_call_in_bfloat16_and_an_allowance(tmp_path: Path) -> None:
     info = look_into(Request(f"hf:{save_transformers('BertForMaskedLM', tmp_path)}", batch_size=64))
     need = (info.memory_gib["full"] - 0.5) * 2**30

@@ -132,6 +132,8 @@ def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Pro
     from tracekit.capture import failures, recording
 
     device = devices.pick_device()
+    if not info.memory_gib:
+        progress.phase(f"reading what {info.name} needs")
     info = look_into(info, request)
     size, reason = _choose_size(info, request, device, devices.free_memory_bytes(device))
     recording.check_kernels_are_visible(device)

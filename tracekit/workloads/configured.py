@@ -71,7 +71,9 @@ def look_into_configuration(info: WorkloadInfo, request: Request, read: Reader) 
     whole = read(request, largest)
     assert whole is not None
     model, drawn, rehearsal = _rehearsed(whole, request)
-    rehearsed = {largest: rehearsal, **_rehearsed_others(others, request, read)}
+    rehearsed = {largest: rehearsal, **_rehearsed_others(others, request, read, rehearsal)}
+    if request.size not in ("auto", *rehearsed):
+        raise TracekitError(f"{info.name} has no size {request.size}: pass --size auto, {', '.join(rehearsed)}")
     return replace(
         info,
         title=f"{whole.kind.__name__} of {info.name.partition(':')[2]}",
@@ -82,15 +84,16 @@ def look_into_configuration(info: WorkloadInfo, request: Request, read: Reader) 
     )
 
 
-def _rehearsed_others(sizes: list[str], request: Request, read: Reader) -> dict[str, Rehearsal]:
-    """The smaller sizes that there are: a model that nobody has built smaller may not come apart so simply."""
+def _rehearsed_others(sizes: list[str], request: Request, read: Reader, whole: Rehearsal) -> dict[str, Rehearsal]:
+    """The smaller sizes that there are: a model that nobody has built smaller may not come apart so simply, or count
+    its layers elsewhere and stay as it is."""
     found: dict[str, Rehearsal] = {}
     for size in sizes:
         smaller = read(request, size)
         if smaller is not None:
             with suppress(TracekitError):
                 found[size] = _rehearsed(smaller, request)[2]
-    return found
+    return {size: each for size, each in found.items() if each.weights_bytes < whole.weights_bytes}
 
 
 def _need_bytes(rehearsal: Rehearsal) -> float:
