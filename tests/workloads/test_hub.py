@@ -172,7 +172,9 @@ def test_a_model_of_two_layers_has_no_smaller_size(tmp_path: Path) -> None:
 
 
 def test_a_model_that_counts_its_layers_otherwise_has_no_smaller_size(tmp_path: Path) -> None:
-    config = transformers.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1, 1], num_heads=[1, 1, 1])
+    config = transformers.SwinConfig(
+        image_size=32, patch_size=2, embed_dim=16, depths=[1, 1, 1], num_heads=[1, 1, 1], window_size=4
+    )
     config.architectures = ["SwinForImageClassification"]
     config.save_pretrained(tmp_path)
     assert list(look_into(Request(f"hf:{tmp_path}")).sizes) == ["full"]
