@@ -47,3 +47,23 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
     result = CliRunner().invoke(main, ["workloads", "flx"])
     assert result.exit_code == 1
     assert result.stderr == "error: no workload is called 'flx': did you mean flux? (`tracekit workloads` lists them)\n"
+
+
+def test_every_workload_says_its_inputs_parameters_and_breaks() -> None:
+    result = CliRunner().invoke(main, ["workloads", "vit", "qwen2.5-vl"])
+    for words in ("pixel_values 1x3x224x224", "86,567,656", "none: one graph", "the vision tower breaks"):
+        assert words in result.output
+
+
+def test_what_stands_for_any_model_is_listed_apart() -> None:
+    result = CliRunner().invoke(main, ["workloads", "--json", "-"])
+    document = json.loads(result.stdout)
+    assert [entry["name"] for entry in document["any"]] == ["hf:ORG/NAME", "diffusers:ORG/NAME"]
+    assert not any(":" in entry["name"] for entry in document["workloads"])
+    assert "memory as computed from it" in " ".join(result.stderr.split())
+
+
+def test_a_model_by_its_configuration_is_described_without_reading_it() -> None:
+    result = CliRunner().invoke(main, ["workloads", "hf:owner/model"])
+    assert result.exit_code == 0
+    assert result.output.startswith("hf:owner/model")

@@ -14,8 +14,16 @@ from tracekit.walks.naming import folder_name
         ("../some where/my model.py:make_it", "my-model-make_it"),
         ("package.module:build", "package.module-build"),
         ("hf:org/name", "hf-org-name"),
+        ("hf:./my folder", "hf-my-folder"),
+        ("diffusers:../x", "diffusers-x"),
         ("..", "own"),
     ],
 )
 def test_a_run_folder_has_a_name_that_every_file_system_takes(workload: str, name: str) -> None:
     assert folder_name(workload) == name
+
+
+def test_of_a_long_path_the_end_names_the_folder() -> None:
+    name = folder_name("hf:" + "/very-long" * 40 + "/model")
+    assert name.endswith("very-long-model") and 90 < len(name) <= 100
+    assert folder_name("hf:/" + "." * 300 + "/m") == "hf-m"

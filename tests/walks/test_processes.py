@@ -177,3 +177,15 @@ def test_a_number_of_calls_and_a_rule_to_find_it_are_refused_together() -> None:
     with pytest.raises(TracekitError, match="--iterations is a fixed number"):
         plan_timing(True, 1.0, None, 0, False)
     assert plan_timing(True, None, None, 2, True) == TimingPlan(None, None, 2, True)
+
+
+def test_a_child_builds_what_a_configuration_names(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from tests.workloads.configurations import save_transformers
+
+    from tracekit.walks.child import work
+
+    request = Request(f"hf:{save_transformers('BertForMaskedLM', tmp_path)}", seq_length=4)
+    result = work(replace(JOB, request=request, size="small"))
+    assert [form.name for form in result.forms] == ["eager"]
+    assert result.forms[0].times is not None and len(result.forms[0].times.wall_us) == 3

@@ -44,3 +44,37 @@ def test_listing_imports_no_torch() -> None:
     code = "import sys, tracekit.workloads.registry as r; r.all_workloads(); print('torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("fluxx", "did you mean flux?"),
+        ("qwen", "did you mean qwen2.5-vl?"),
+        ("Qwen2-VL", "did you mean qwen2.5-vl?"),
+        ("gemma-2b", "did you mean causal-lm?"),
+        ("llama", "did you mean causal-lm?"),
+        ("detr-101", "did you mean detr or detr-resnet-101?"),
+        ("deeplabv3", "did you mean deeplabv3-mobilenet?"),
+        ("stable-diffusion-xl", "did you mean sdxl?"),
+        ("google/vit-base", "did you mean hf:google/vit-base or diffusers:google/vit-base?"),
+    ],
+)
+def test_what_was_meant_is_guessed(asked: str, meant: str) -> None:
+    with pytest.raises(TracekitError) as caught:
+        registry.find(asked)
+    assert f"no workload is called {asked!r}: {meant}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["hf:google/vit-base-patch16-224", "diffusers:./folder"])
+def test_a_prefix_stands_for_any_model(name: str) -> None:
+    info = registry.find(name)
+    assert info.name == name
+    assert {"pretrained", "download", "seq_length"} <= set(info.takes)
+    assert info.memory_gib == {}
+
+
+@pytest.mark.parametrize("name", ["hf:", "diffusers:"])
+def test_a_prefix_alone_names_no_model(name: str) -> None:
+    with pytest.raises(TracekitError, match=f"{name} names no model: write {name}"):
+        registry.find(name)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tracekit.errors import TracekitError
-from tracekit.model.workload import Request
+from tracekit.model.workload import OWN_WEIGHTS, Request
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.sizes import GIB, check_request, choose_size
 
@@ -49,3 +51,30 @@ def test_an_image_size_the_model_cannot_make_is_refused():
     check_request(FLUX, Request("flux", height=512, width=768))
     with pytest.raises(TracekitError, match="multiples of 16 pixels: --width 100"):
         check_request(FLUX, Request("flux", width=100))
+
+
+def test_the_dtype_asked_for_decides_the_memory() -> None:
+    assert choose_size(FLUX, "full", "cpu", 60 * GIB, "bfloat16")[0] == "full"
+    with pytest.raises(TracekitError, match="needs about 76 GiB"):
+        choose_size(FLUX, "full", "cuda", 60 * GIB, "float32")
+    assert choose_size(FLUX, "auto", "cuda", 60 * GIB, "float32")[0] == "small"
+
+
+def test_a_cpu_too_full_for_the_smallest_size_says_so() -> None:
+    with pytest.raises(
+        TracekitError, match=r"not enough memory for flux: its tiny size needs 1 GiB on the CPU, 0\.2 G"
+    ):
+        choose_size(FLUX, "auto", "cpu", GIB // 5)
+
+
+def test_the_only_size_is_not_met_with_advice_to_take_a_smaller_one() -> None:
+    alone = replace(FLUX, sizes={"full": "all"}, memory_gib={"full": 38.0})
+    with pytest.raises(TracekitError, match="pass --dtype bfloat16, or a smaller --batch-size"):
+        choose_size(alone, "full", "cuda", 12 * GIB)
+
+
+def test_weights_of_its_own_are_for_what_was_named_by_its_configuration() -> None:
+    with pytest.raises(TracekitError, match="say whose weights flux is to have: --pretrained ID"):
+        check_request(FLUX, Request("flux", pretrained=OWN_WEIGHTS))
+    with pytest.raises(TracekitError, match="flux has no --seq-length and no --download: leave them out"):
+        check_request(FLUX, Request("flux", seq_length=5, download=True))

@@ -10,6 +10,7 @@ import click
 
 from tracekit.cli.completion import complete_workload
 from tracekit.cli.place import Place
+from tracekit.model.workload import OWN_WEIGHTS
 
 
 class Finite(click.FloatRange):
@@ -57,7 +58,15 @@ DTYPES = ("bfloat16", "float16", "float32")
     "--dtype", type=click.Choice(DTYPES), metavar="DTYPE", help="bfloat16 (default on a GPU), float16, float32."
 )
 @click.option("--size", default="auto", metavar="SIZE", help="full, small, tiny or auto: what fits.")
-@click.option("--pretrained", metavar="ID|PATH", help="Real weights instead of random ones.")
+@click.option("--seq-length", type=click.IntRange(min=1), metavar="N", help="Tokens of a text that is read.")
+@click.option(
+    "--pretrained",
+    is_flag=False,
+    flag_value=OWN_WEIGHTS,
+    metavar="[ID|PATH]",
+    help="Real weights instead of random ones; hf: and diffusers: know whose.",
+)
+@click.option("--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB).")
 @click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
 @click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form, a fixed number.")
 @click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.numbers import count
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -19,15 +21,20 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the list as JSON; - is standard output.")
 def workloads(names: tuple[str, ...], json_path: str | None) -> None:
-    """List the models that can be profiled, with their sizes and what --scope can compile."""
+    """List the models that can be profiled, with their sizes and what --scope can compile.
+
+    Inputs and parameters are of the largest size at batch 1, memory is an estimate in bfloat16. The first of what
+    --scope takes is compiled by default.
+    """
     from tracekit.cli.output import console_beside, write_json
     from tracekit.workloads import registry
 
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
+    unnamed = () if names else registry.open_workloads()
     console = console_beside(json_path)
-    for info in found:
+    for info in (*found, *unnamed):
         console.print(_described(info))
-    write_json(_json(found), json_path)
+    write_json(_json(found, unnamed), json_path)
 
 
 def _described(info: WorkloadInfo) -> RenderableType:
@@ -36,10 +43,30 @@ def _described(info: WorkloadInfo) -> RenderableType:
     from rich.text import Text
 
     heading = Text.assemble((info.name, "bold"), f"  {info.title}")
-    memory = {name: f"; {gib:g} GiB" for name, gib in info.memory_gib.items()}
+    memory = {name: f"; {_memory(info, name)}" for name in info.memory_gib}
     sizes = {name: what + memory.get(name, "") for name, what in info.sizes.items()}
-    tables = _pairs("--size", sizes), _pairs("--scope", info.scopes)
+    tables = _pairs("--size", sizes), _pairs("--scope", info.scopes), _facts(info)
     return Group(heading, *(Padding(table, (0, 0, 0, 2)) for table in tables), Text())
+
+
+def _memory(info: WorkloadInfo, size: str) -> str:
+    return f"{info.memory_gib[size]:g} GiB" if size in info.memory_gib else "memory as computed from it"
+
+
+def _facts(info: WorkloadInfo) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = {
+        "inputs": info.inputs,
+        "parameters": count(info.parameters) if info.parameters else None,
+        "graph breaks": info.breaks or "not known before it is compiled",
+    }
+    table = Table.grid(padding=(0, 2))
+    for name, fact in facts.items():
+        if fact:
+            table.add_row(Text(name, "dim"), Text(fact))
+    return table
 
 
 def _pairs(option: str, meanings: dict[str, str]) -> RenderableType:
@@ -52,10 +79,15 @@ def _pairs(option: str, meanings: dict[str, str]) -> RenderableType:
     return table
 
 
-def _json(found: tuple[WorkloadInfo, ...]) -> str:
-    """Schema `tracekit.workloads/1`: the workloads as they are, without where their code lies."""
+def _json(found: tuple[WorkloadInfo, ...], unnamed: tuple[WorkloadInfo, ...]) -> str:
+    """Schema `tracekit.workloads/1`: the workloads as they are, without where their code lies; under `any` what stands
+    for any number of them."""
     import msgspec
 
-    entries = [{name: value for name, value in msgspec.to_builtins(info).items() if name != "module"} for info in found]
-    document = {"schema": "tracekit.workloads/1", "workloads": entries}
+    def entries(infos: tuple[WorkloadInfo, ...]) -> list[dict[str, object]]:
+        return [
+            {name: value for name, value in msgspec.to_builtins(info).items() if name != "module"} for info in infos
+        ]
+
+    document = {"schema": "tracekit.workloads/1", "workloads": entries(found), "any": entries(unnamed)}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -9,7 +9,7 @@ from tracekit.model.own import Own
 from tracekit.model.run import Settings
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
-OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "steps", "pretrained")
+OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "seq_length", "steps", "pretrained")
 #: Of these, what every model has.
 COMPILING = ("mode", "scope")
 

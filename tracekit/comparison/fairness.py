@@ -22,6 +22,7 @@ WORK = {
     "batch_size": "batch size",
     "height": "height",
     "width": "width",
+    "seq_length": "sequence length",
     "steps": "denoising steps",
 }
 

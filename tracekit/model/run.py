@@ -45,6 +45,7 @@ class Settings:
     iterations: int
     generation: Generation | None = None
     own: Own | None = None
+    seq_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

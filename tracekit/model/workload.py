@@ -18,10 +18,11 @@ class WorkloadInfo:
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what
     `--scope` accepts to what it compiles, the default first. `module` is where it is built, imported only to run it.
     `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings; empty
-    where nobody knows. `takes`
-    names the fields of a Request that not every workload has and this one does. Heights and widths are multiples of
-    `pixel_step`; None where they cannot be chosen. `resizes` says that one model in memory can be called at other
-    sizes (`BuiltWorkload.call_at`)."""
+    until its configuration was read, and where nobody knows. `takes` names the fields of a Request that not every
+    workload has and this one does. Heights and widths are multiples of `pixel_step`; None where they cannot be chosen.
+    `resizes` says that one model in memory can be called at other sizes (`BuiltWorkload.call_at`). `inputs` and
+    `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
+    knows yet."""
 
     name: str
     title: str
@@ -34,6 +35,16 @@ class WorkloadInfo:
     takes: tuple[str, ...] = ()
     pixel_step: int | None = None
     resizes: bool = False
+    inputs: str | None = None
+    parameters: int | None = None
+    breaks: str | None = None
+
+
+#: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.
+NO_BREAKS = "none: one graph at tiny size"
+
+#: A Request's `pretrained` for the weights that lie where the workload's configuration does.
+OWN_WEIGHTS = "its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,8 @@ class Request:
     cache: CacheKind | None = None
     phase: Phase | None = None
     options: tuple[str, ...] = ()
+    seq_length: int | None = None
+    download: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

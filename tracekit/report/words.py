@@ -219,6 +219,7 @@ def subject(side: Side) -> str:
         return " · ".join([settings.workload, *settings.own.options, machine(side), settings.dtype])
     parts = [settings.workload, f"{settings.size} size", machine(side), settings.dtype, f"batch {settings.batch_size}"]
     parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
+    parts += [f"{settings.seq_length} tokens"] if settings.seq_length else []
     parts += [f"{settings.steps} denoising step{'s' if settings.steps > 1 else ''}"] if settings.steps else []
     parts += [_generation(settings.generation)] if settings.generation else []
     weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"

@@ -21,7 +21,7 @@ from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, 
 from tracekit.model.workload import BuiltWorkload
 from tracekit.walks.processes import WORD
 from tracekit.walks.timing import TimingPlan, stopping_rule
-from tracekit.workloads.registry import check_scope, find, load_builder
+from tracekit.workloads.registry import check_scope, find, load_builder, look_into
 
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
@@ -79,6 +79,7 @@ class Attempt:
 
         device = devices.pick_device()
         request = replace(self._job.request, scope=scope)
+        info = look_into(info, request)
         size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
         self._words.phase(f"building {info.name} ({size})")
         with failures.out_of_memory_explained(size):

@@ -23,7 +23,8 @@ from tracekit.walks.reports import refuse_report_there
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
-from tracekit.workloads.registry import Builder, check_scope, find, load_builder
+from tracekit.workloads.hub_info import weights_of
+from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import check_request, choose_size
 
 if TYPE_CHECKING:
@@ -169,6 +170,9 @@ def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Pro
     from tracekit.capture.visible_kernels import checked_meanwhile
 
     device = devices.pick_device()
+    if "download" in info.takes:
+        progress.phase(f"reading what {info.name} needs")
+    info = look_into(info, request)
     size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
     progress.phase(f"building {info.name} ({size})")
     with checked_meanwhile(device), failures.out_of_memory_explained(size):
@@ -181,15 +185,16 @@ def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Pro
 
 def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
     """Real weights are the largest size; what a folder holds is for its owner to know, a download must fit."""
-    if not request.pretrained:
-        return choose_size(info, request.size, device, free_bytes)
+    weights = weights_of(request)
+    if not weights:
+        return choose_size(info, request.size, device, free_bytes, request.dtype)
     largest = next(iter(info.sizes))
-    if not Path(request.pretrained).is_dir() and info.memory_gib[largest] * 2**30 > free_bytes:
+    if not Path(weights).is_dir() and info.memory_gib.get(largest, 0.0) * 2**30 > free_bytes:
         raise DoesNotFitError(
-            f"{request.pretrained} needs about {info.memory_gib[largest]:.0f} GiB of memory in bfloat16 and"
+            f"{weights} needs about {info.memory_gib[largest]:.0f} GiB of memory in bfloat16 and"
             f" {free_bytes / 2**30:.1f} GiB are free on the {device.upper()}; leave --pretrained out"
         )
-    return largest, f"the weights of {request.pretrained}"
+    return largest, f"the weights of {weights}"
 
 
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 BEIT = WorkloadInfo(
     name="beit",
@@ -17,4 +17,7 @@ BEIT = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x224x224",
+    parameters=102_557_713,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 BERT = WorkloadInfo(
     name="bert",
@@ -17,4 +17,7 @@ BERT = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="input_ids 1x128, attention_mask 1x128",
+    parameters=109_514_298,
+    breaks=NO_BREAKS,
 )

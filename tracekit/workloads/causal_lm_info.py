@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 CAUSAL_LM = WorkloadInfo(
     name="causal-lm",
@@ -22,4 +22,7 @@ CAUSAL_LM = WorkloadInfo(
     extra="profile",
     takes=("pretrained",),
     resizes=True,
+    inputs="input_ids 1x512",
+    parameters=2_506_172_416,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 CONDITIONAL_DETR = WorkloadInfo(
     name="conditional-detr",
@@ -17,4 +17,7 @@ CONDITIONAL_DETR = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x800x1066",
+    parameters=43_418_401,
+    breaks=NO_BREAKS,
 )

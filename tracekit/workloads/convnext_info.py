@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 CONVNEXT = WorkloadInfo(
     name="convnext",
@@ -17,4 +17,7 @@ CONVNEXT = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x224x224",
+    parameters=197_767_336,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 DEEPLABV3_MOBILENET = WorkloadInfo(
     name="deeplabv3-mobilenet",
@@ -17,4 +17,7 @@ DEEPLABV3_MOBILENET = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x513x513",
+    parameters=2_525_717,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 DETR_50 = WorkloadInfo(
     name="detr",
@@ -17,4 +17,7 @@ DETR_50 = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x800x1066",
+    parameters=41_524_768,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 DETR_101 = WorkloadInfo(
     name="detr-resnet-101",
@@ -17,4 +17,7 @@ DETR_101 = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x800x1066",
+    parameters=60_464_672,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 FLUX = WorkloadInfo(
     name="flux",
@@ -27,4 +27,7 @@ FLUX = WorkloadInfo(
     # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
     pixel_step=16,
     resizes=True,
+    inputs="a prompt of 512 T5 and 77 CLIP tokens, noise for an image of 512x512",
+    parameters=16_870_599_139,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 MASK2FORMER = WorkloadInfo(
     name="mask2former",
@@ -17,4 +17,7 @@ MASK2FORMER = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x384x384",
+    parameters=47_436_800,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 MASKFORMER = WorkloadInfo(
     name="maskformer",
@@ -17,4 +17,7 @@ MASKFORMER = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x640x640",
+    parameters=101_831_439,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 MLP = WorkloadInfo(
     name="mlp",
@@ -17,4 +17,7 @@ MLP = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     resizes=True,
+    inputs="x 1x512x1024",
+    parameters=33_583_104,
+    breaks=NO_BREAKS,
 )

@@ -50,7 +50,7 @@ def build_one_forward(spec: OneForward, request: Request, size: str, device: str
         # What a model makes of numbers of its own is on the CPU still.
         model = model.to(device)
     model.requires_grad_(False).eval()
-    inputs = _placed(spec.inputs(size, settings.batch_size, settings.seed), device, dtype)
+    inputs = placed_on(spec.inputs(size, settings.batch_size, settings.seed), device, dtype)
     return BuiltWorkload(
         info=spec.info,
         settings=settings,
@@ -71,10 +71,12 @@ def _load(kind: Any, source: str, dtype: torch.dtype) -> Any:
     return load_pretrained(kind, source, dtype)
 
 
-def _placed(inputs: dict[str, Any], device: str, dtype: torch.dtype) -> dict[str, Any]:
+def placed_on(inputs: dict[str, Any], device: str, dtype: torch.dtype) -> dict[str, Any]:
+    """The arguments on the device, floats among them in `dtype`."""
+
     def placed(value: Any) -> Any:
         if isinstance(value, dict):
-            return _placed(value, device, dtype)
+            return placed_on(value, device, dtype)
         return value.to(device, dtype) if value.is_floating_point() else value.to(device)
 
     return {name: placed(value) for name, value in inputs.items()}

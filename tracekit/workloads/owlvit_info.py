@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 OWLVIT = WorkloadInfo(
     name="owlvit",
@@ -17,4 +17,7 @@ OWLVIT = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x768x768, input_ids 2x16, attention_mask 2x16",
+    parameters=153_231_879,
+    breaks=NO_BREAKS,
 )

@@ -26,4 +26,7 @@ QWEN_VL = WorkloadInfo(
     takes=("height", "width", "prompt", "pretrained", "max_new_tokens", "use_fast", "cache", "phase"),
     # Patches of 14 pixels, of which 2x2 become one token.
     pixel_step=28,
+    inputs="an image of 448x448 and a prompt, 128 new tokens",
+    parameters=8_292_166_656,
+    breaks="the vision tower breaks, for its windows depend on values",
 )

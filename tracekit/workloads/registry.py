@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
@@ -18,6 +18,7 @@ from tracekit.workloads.deeplabv3_mobilenet_info import DEEPLABV3_MOBILENET
 from tracekit.workloads.detr_info import DETR_50
 from tracekit.workloads.detr_resnet_101_info import DETR_101
 from tracekit.workloads.flux_info import FLUX
+from tracekit.workloads.hub_info import ANY, DIFFUSERS, HF, find_on_hub
 from tracekit.workloads.mask2former_info import MASK2FORMER
 from tracekit.workloads.maskformer_info import MASKFORMER
 from tracekit.workloads.mlp_info import MLP
@@ -56,21 +57,58 @@ WORKLOADS: tuple[WorkloadInfo, ...] = (
 )
 
 
+#: What some workloads are called elsewhere, by how such names begin.
+ALIASES = {
+    "gemma": "causal-lm",
+    "llama": "causal-lm",
+    "gpt": "causal-lm",
+    "qwen": "qwen2.5-vl",
+    "stable-diffusion": "sdxl",
+    "deeplab": "deeplabv3-mobilenet",
+    "mobilenet": "deeplabv3-mobilenet",
+}
+
+
 def all_workloads() -> tuple[WorkloadInfo, ...]:
-    """Every workload, in the order they are listed."""
+    """Every workload with a name of its own, in the order they are listed."""
     return WORKLOADS
+
+
+def open_workloads() -> tuple[WorkloadInfo, ...]:
+    """What stands for any number of models."""
+    return tuple(ANY.values())
 
 
 def find(name: str) -> WorkloadInfo:
     """The workload of that name. Raises TracekitError with the nearest name."""
     by_name = {workload.name: workload for workload in WORKLOADS}
-    if name in by_name:
-        return by_name[name]
-    if is_own(name):
-        return own_info(name)
-    near = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(by_name)}"
-    raise TracekitError(f"no workload is called {name!r}: {hint} (`tracekit workloads` lists them)")
+    found = by_name.get(name) or find_on_hub(name) or (own_info(name) if is_own(name) else None)
+    if found is not None:
+        return found
+    raise TracekitError(f"no workload is called {name!r}: {_hint(name, by_name)} (`tracekit workloads` lists them)")
+
+
+def _hint(name: str, there: Iterable[str]) -> str:
+    there, asked = tuple(there), name.lower()
+    if "/" in name:
+        return f"did you mean {HF}{name} or {DIFFUSERS}{name}?"
+    alias = next((known for word, known in ALIASES.items() if asked.startswith(word)), None)
+    begun = [known for known in there if known.startswith(asked) or asked.startswith(known)]
+    near = [alias] if alias else [*begun, *difflib.get_close_matches(asked, there, n=1, cutoff=0.5)]
+    # Each once.
+    return f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else f"there is {', '.join(there)}"
+
+
+def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
+    """The workload with its sizes, memory and parameters, where only a configuration tells them.
+
+    Raises TracekitError for one that cannot be had, read or used. `load_builder` comes before.
+    """
+    if info.memory_gib:
+        return info
+    ask: Callable[[WorkloadInfo, Request], WorkloadInfo] | None
+    ask = getattr(importlib.import_module(info.module), "look_into", None)
+    return ask(info, request) if ask else info
 
 
 def load_builder(info: WorkloadInfo) -> Builder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 SDXL = WorkloadInfo(
     name="sdxl",
@@ -16,4 +16,7 @@ SDXL = WorkloadInfo(
     scopes={"model": "all of it"},
     fullgraph=True,
     extra="profile",
+    inputs="sample 2x4x128x128, timestep scalar, encoder_hidden_states 2x77x2048, text_embeds 2x1280, time_ids 2x6",
+    parameters=2_567_463_684,
+    breaks=NO_BREAKS,
 )

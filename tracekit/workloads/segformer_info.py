@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 SEGFORMER = WorkloadInfo(
     name="segformer",
@@ -17,4 +17,7 @@ SEGFORMER = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="pixel_values 1x3x512x512",
+    parameters=3_752_694,
+    breaks=NO_BREAKS,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.errors import DoesNotFitError, TracekitError
-from tracekit.model.workload import Request, WorkloadInfo
+from tracekit.model.workload import OWN_WEIGHTS, Request, WorkloadInfo
 
 GIB = 2**30
 
@@ -18,6 +18,8 @@ NOT_EVERYWHERE = (
     "use_fast",
     "cache",
     "phase",
+    "seq_length",
+    "download",
 )
 
 
@@ -28,6 +30,8 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     asked, pretrained = request.size, request.pretrained
     if asked != "auto" and asked not in info.sizes:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
+    if pretrained == OWN_WEIGHTS and "download" not in info.takes:
+        raise TracekitError(f"say whose weights {info.name} is to have: --pretrained ID, or a folder")
     if pretrained and asked != "auto":
         raise TracekitError("real weights have a size of their own: leave --size out beside --pretrained")
     check_pixels(info, request, "--{} {}")
@@ -53,39 +57,56 @@ def _check_options(info: WorkloadInfo, request: Request) -> None:
         raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
 
 
-def choose_size(info: WorkloadInfo, asked: str, device: str, free_bytes: int) -> tuple[str, str]:
+def choose_size(
+    info: WorkloadInfo, asked: str, device: str, free_bytes: int, dtype: str | None = None
+) -> tuple[str, str]:
     """The size to build and why, in words for the user; `asked` is one of the workload's sizes or `auto`.
 
-    `free_bytes` is the free memory of the device the model goes to. Raises TracekitError for a size that cannot fit.
+    `free_bytes` is the free memory of the device the model goes to, `dtype` the one asked for. Raises TracekitError for
+    a size that cannot fit.
     """
     if "options" in info.takes:
         # Of a model that tracekit does not know there is one size.
         return next(iter(info.sizes.items()))
     if asked == "auto":
-        return _largest_that_fits(info, device, free_bytes)
-    need = _need_gib(info, asked, device)
+        return _largest_that_fits(info, device, free_bytes, dtype)
+    need = _need_gib(info, asked, device, dtype)
     if need * GIB > free_bytes:
+        others = [size for size in info.sizes if _need_gib(info, size, device, dtype) < need]
+        smaller = "a smaller --size, or --size auto" if others else "--dtype bfloat16, or a smaller --batch-size"
         raise DoesNotFitError(
-            f"{info.name} at size {asked} needs about {need:.0f} GiB of memory and {free_bytes / GIB:.1f} GiB are free"
-            f" on the {device.upper()}; pass a smaller --size, or --size auto"
+            f"{info.name} at size {asked} needs about {_gib(need)} GiB of memory and {free_bytes / GIB:.1f} GiB are"
+            f" free on the {device.upper()}; pass {smaller}"
         )
     return asked, "as asked"
 
 
-def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int) -> tuple[str, str]:
+def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int, dtype: str | None) -> tuple[str, str]:
     smallest = list(info.sizes)[-1]
+    need = _need_gib(info, smallest, device, dtype)
     if device == "cpu":
+        if need * GIB > free_bytes:
+            raise DoesNotFitError(
+                f"not enough memory for {info.name}: its {smallest} size needs {_gib(need)} GiB on the CPU,"
+                f" {free_bytes / GIB:.1f} GiB are free; close what else uses it, or pass --dtype bfloat16"
+            )
         return smallest, f"there is no GPU here, so this is the {smallest} size on the CPU"
     for size in info.sizes:
-        need = _need_gib(info, size, device)
-        if need * GIB <= free_bytes:
-            return size, f"{size} needs about {need:.0f} GiB and {free_bytes / GIB:.0f} GiB of GPU memory are free"
+        enough = _need_gib(info, size, device, dtype)
+        if enough * GIB <= free_bytes:
+            return size, f"{size} needs about {_gib(enough)} GiB and {free_bytes / GIB:.0f} GiB of GPU memory are free"
     raise DoesNotFitError(
-        f"not enough GPU memory for {info.name}: its {smallest} size needs {_need_gib(info, smallest, device):.0f} GiB,"
+        f"not enough GPU memory for {info.name}: its {smallest} size needs {_gib(need)} GiB,"
         f" {free_bytes / GIB:.1f} GiB are free; close what else uses the GPU (`nvidia-smi` lists it)"
     )
 
 
-def _need_gib(info: WorkloadInfo, size: str, device: str) -> float:
-    # On the CPU models run in float32, twice the bytes of bfloat16.
-    return info.memory_gib[size] * (2 if device == "cpu" else 1)
+def _need_gib(info: WorkloadInfo, size: str, device: str, dtype: str | None) -> float:
+    """Memory in the dtype that is used; 0.0 of a workload that says nothing."""
+    # On the CPU models run in float32 where nobody says otherwise, twice the bytes of bfloat16.
+    wide = (dtype or ("float32" if device == "cpu" else "bfloat16")) == "float32"
+    return info.memory_gib.get(size, 0.0) * (2 if wide else 1)
+
+
+def _gib(need: float) -> str:
+    return f"{need:.0f}" if need >= 1 else f"{need:.1f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 VIT = WorkloadInfo(
     name="vit",
@@ -18,4 +18,7 @@ VIT = WorkloadInfo(
     extra="profile",
     takes=("pretrained",),
     resizes=True,
+    inputs="pixel_values 1x3x224x224",
+    parameters=86_567_656,
+    breaks=NO_BREAKS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.workload import WorkloadInfo
+from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
 WHISPER = WorkloadInfo(
     name="whisper",
@@ -17,4 +17,7 @@ WHISPER = WorkloadInfo(
     fullgraph=True,
     extra="profile",
     takes=("pretrained",),
+    inputs="input_features 1x80x3000, decoder_input_ids 1x64",
+    parameters=241_734_912,
+    breaks=NO_BREAKS,
 )

@@ -1,0 +1,124 @@
+"""Folders, the cache and what Hugging Face answers, without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("huggingface_hub")
+
+from huggingface_hub import errors as hub
+
+from tracekit.errors import TracekitError
+from tracekit.workloads import hub_files
+from tracekit.workloads.hub_files import find_file, find_optional
+
+CONFIG = ("config.json",)
+
+
+def hub_error(kind: type[Exception]) -> Exception:
+    # Their constructors want an HTTP response; only their kind matters here.
+    return kind.__new__(kind)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that holds the configuration of owner/model, and knows that it has no preprocessor."""
+    folder = tmp_path / "cache"
+    repository = folder / "models--owner--model"
+    snapshot = repository / "snapshots" / "abc"
+    for each in (snapshot, repository / "refs", repository / ".no_exist" / "abc"):
+        each.mkdir(parents=True)
+    (repository / "refs" / "main").write_text("abc")
+    (snapshot / "config.json").write_text("{}")
+    (repository / ".no_exist" / "abc" / "preprocessor_config.json").touch()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(folder))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *found: Path | Exception) -> list[str]:
+    """Hugging Face answers so, one after the other; what was asked for is in the list."""
+    asked: list[str] = []
+    rest = list(found)
+
+    def fetch(_source: str, name: str) -> str:
+        asked.append(name)
+        answer = rest.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    monkeypatch.setattr(hub_files, "hf_hub_download", fetch)
+    return asked
+
+
+def test_a_cached_configuration_is_found_and_nobody_is_asked(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = answers(monkeypatch)
+    for download in (False, True):
+        assert find_file("owner/model", CONFIG, download=download).name == "config.json"
+        assert find_optional("owner/model", "preprocessor_config.json", download=download) is None
+    assert asked == []
+
+
+def test_what_is_not_cached_is_not_downloaded_unasked(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = answers(monkeypatch)
+    with pytest.raises(TracekitError, match=r"owner/other is not in the local .* cache .*: pass --download") as caught:
+        find_file("owner/other", CONFIG, download=False)
+    assert "\n" not in str(caught.value)
+    assert find_optional("owner/other", "preprocessor_config.json", download=False) is None
+    assert asked == []
+
+
+def test_with_download_the_first_of_the_files_that_there_is_is_fetched(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = answers(monkeypatch, hub_error(hub.RemoteEntryNotFoundError), cache / "fetched.json")
+    names = ("model_index.json", "config.json")
+    assert find_file("owner/other", names, download=True) == cache / "fetched.json"
+    assert asked == list(names)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (hub_error(hub.GatedRepoError), r"owner/other is gated: accept its licence .* then `hf auth login`"),
+        (hub_error(hub.RepositoryNotFoundError), "owner/other is no repository that you can read: check the name"),
+        (hub.OfflineModeIsEnabled("offline"), "HF_HUB_OFFLINE is set: unset it, or pass a folder"),
+        (hub.LocalEntryNotFoundError("nothing"), "huggingface.co cannot be reached: check the network"),
+        (hub.HFValidationError("Repo id must be so"), "cannot load owner/other: Repo id must be so"),
+        (OSError("No space left on device"), "cannot load owner/other: No space left on device"),
+        (hub_error(hub.RemoteEntryNotFoundError), "owner/other holds no config.json: is it a model's repository"),
+    ],
+)
+def test_a_configuration_that_cannot_be_fetched_is_one_line_with_what_to_do(
+    error: Exception, message: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(monkeypatch, error)
+    with pytest.raises(TracekitError, match=message) as caught:
+        find_file("owner/other", CONFIG, download=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_not_every_repository_has_may_be_missing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, hub_error(hub.RemoteEntryNotFoundError))
+    assert find_optional("owner/other", "preprocessor_config.json", download=True) is None
+
+
+@pytest.mark.parametrize("source", ["./nothing", "/no/such/folder", "a/b/c", "../up"])
+def test_what_is_neither_folder_nor_repository_is_refused_at_once(source: str, cache: Path) -> None:
+    with pytest.raises(TracekitError, match="neither a folder here nor a repository's name"):
+        find_file(source, CONFIG, download=True)
+
+
+def test_a_folder_without_a_configuration_says_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(TracekitError, match=r"holds no model_index.json and no config.json"):
+        find_file(str(tmp_path), ("model_index.json", "config.json"), download=False)
+
+
+def test_a_folder_comes_before_a_repository_of_that_name(cache: Path) -> None:
+    here = cache.parent / "owner" / "model"
+    here.mkdir(parents=True)
+    (here / "config.json").write_text("{}")
+    assert find_file("owner/model", CONFIG, download=False) == Path("owner/model/config.json")

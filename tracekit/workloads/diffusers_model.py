@@ -1,0 +1,120 @@
+"""One denoising step of any known transformer or UNet of diffusers: `diffusers:ORG/NAME`, `diffusers:FOLDER`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import torch
+
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
+from tracekit.workloads.diffusers_inputs import KNOWN, draw_step
+from tracekit.workloads.hub_files import find_file, find_optional
+from tracekit.workloads.hub_info import find_on_hub, may_download, source_of
+from tracekit.workloads.pretrained import load_pretrained
+
+PIPELINE = "model_index.json"
+MODEL = "config.json"
+#: What a pipeline calls the part that denoises.
+DENOISERS = ("transformer", "unet")
+
+
+def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
+    """The workload with what its configuration tells. Raises TracekitError where that cannot be had or used."""
+    return look_into_configuration(info, request, _read)
+
+
+def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """The denoiser and its inputs on `device`, ready to be called. `size` is already chosen."""
+    info = find_on_hub(request.workload)
+    assert info is not None
+    return build_configured(info, _read, request, size, device, progress)
+
+
+def _read(request: Request, size: str) -> Configured | None:
+    source, download = source_of(request), may_download(request)
+    found = find_file(source, (PIPELINE, MODEL), download=download)
+    part, shrink = None, None
+    said = _json(found, source)
+    if found.name == PIPELINE:
+        part = _denoiser(said, source)
+        said = _json(find_file(source, (f"{part}/{MODEL}",), download=download), source)
+        shrink = _shrink(find_optional(source, f"vae/{MODEL}", download=download))
+    kind = _kind(said, source)
+    known, config = KNOWN[kind.__name__], _with_defaults(kind, said)
+
+    def draw(asked: Request) -> Drawn:
+        return draw_step(known, config, asked, shrink)
+
+    guided = "Each image is denoised twice in a step: with its prompt and without, as its pipeline does for guidance."
+    return Configured(
+        kind=kind,
+        make=lambda: kind.from_config(said),
+        load=partial(_load, kind, part),
+        draw=draw,
+        remarks=(
+            "The denoiser alone runs: prompts are random embeddings, and no image is decoded.",
+            *((guided,) if known.guided else ()),
+        ),
+    )
+
+
+def _load(kind: Any, part: str | None, weights: str, dtype: torch.dtype) -> Any:
+    folder = {"subfolder": part} if part else {}
+    return load_pretrained(kind, weights, dtype, **folder)
+
+
+def _json(path: Path, source: str) -> dict[str, Any]:
+    try:
+        said = json.loads(path.read_text())
+    except ValueError as error:
+        raise TracekitError(f"{path.name} of {source} is no JSON ({error}): fetch or write it again") from None
+    if not isinstance(said, dict):
+        raise TracekitError(f"{path.name} of {source} is no configuration: it holds no names and values")
+    return said
+
+
+def _denoiser(pipeline: dict[str, Any], source: str) -> str:
+    for part in DENOISERS:
+        if isinstance(pipeline.get(part), list) and pipeline[part][0] == "diffusers":
+            return part
+    name = pipeline.get("_class_name", "the pipeline")
+    raise TracekitError(f"{name} of {source} has no {' and no '.join(DENOISERS)} of diffusers: {_way_out()}")
+
+
+def _kind(said: dict[str, Any], source: str) -> Any:
+    name = said.get("_class_name")
+    if name is None:
+        raise TracekitError(
+            f"{source} is no model of diffusers (its {MODEL} names no _class_name): one of transformers is hf:{source}"
+        )
+    kind = getattr(diffusers, name, None)
+    if kind is None:
+        raise TracekitError(f"diffusers {diffusers.__version__} has no {name}: a newer one may; or {_way_out()}")
+    if name not in KNOWN:
+        raise TracekitError(f"nobody taught tracekit what a {name} takes: known are {', '.join(KNOWN)}; {_way_out()}")
+    return kind
+
+
+def _way_out() -> str:
+    return "profile it as your own model: tracekit profile my_model.py:build"
+
+
+def _with_defaults(kind: Any, said: dict[str, Any]) -> dict[str, Any]:
+    parameters = inspect.signature(kind.__init__).parameters.values()
+    return {**{each.name: each.default for each in parameters if each.default is not each.empty}, **said}
+
+
+def _shrink(vae: Path | None) -> int | None:
+    """Pixels of an image to a latent, along one side; None where no VAE says."""
+    if vae is None:
+        return None
+    blocks = json.loads(vae.read_text()).get("block_out_channels")
+    return 2 ** (len(blocks) - 1) if blocks else None

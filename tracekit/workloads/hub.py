@@ -1,0 +1,123 @@
+"""Any model of transformers by its configuration: `hf:ORG/NAME`, `hf:FOLDER`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import errors as hub
+from transformers import AutoConfig
+
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
+from tracekit.workloads.hub_classes import choose_class
+from tracekit.workloads.hub_files import find_file, find_optional
+from tracekit.workloads.hub_info import find_on_hub, may_download, source_of
+from tracekit.workloads.hub_inputs import Asked, draw_inputs
+from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.shortened import LAYERS, shortened
+
+#: What transformers raises for a configuration it cannot make sense of.
+MISREAD = (OSError, ValueError, TypeError, KeyError, getattr(hub, "StrictDataclassError", ValueError))
+
+
+def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
+    """The workload with what its configuration tells. Raises TracekitError where that cannot be had or used."""
+    return look_into_configuration(info, request, _read)
+
+
+def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """The model and its inputs on `device`, ready to be called. `size` is already chosen."""
+    info = find_on_hub(request.workload)
+    assert info is not None
+    return build_configured(info, _read, request, size, device, progress)
+
+
+def _read(request: Request, size: str) -> Configured | None:
+    source, download = source_of(request), may_download(request)
+    config = _config(find_file(source, ("config.json", "model_index.json"), download=download), source)
+    kind = choose_class(config, source)
+    remarks = (*_as_it_is_run(config), *_left_out(kind, config))
+    if size == "small":
+        config = shortened(config)
+        if config is None:
+            return None
+        remarks += (f"Every stack was cut to {LAYERS} layers of its own width: times are not the whole model's.",)
+    preprocessor = find_optional(source, "preprocessor_config.json", download=download)
+    pixels = _published_pixels(preprocessor) if preprocessor else None
+
+    def draw(asked: Request) -> Drawn:
+        sizes = Asked(asked.batch_size, asked.seed, asked.height, asked.width, asked.seq_length, pixels)
+        return draw_inputs(kind, config, sizes)
+
+    return Configured(
+        kind=kind,
+        # A model may write into its configuration.
+        make=lambda: kind(config),
+        load=partial(_load, kind),
+        draw=draw,
+        remarks=remarks,
+    )
+
+
+def _load(kind: Any, weights: str, dtype: torch.dtype) -> Any:
+    model = load_pretrained(kind, weights, dtype)
+    _as_it_is_run(model.config)
+    return model
+
+
+def _config(path: Path, source: str) -> Any:
+    if b'"_class_name"' in path.read_bytes():
+        raise TracekitError(f"{source} is a model of diffusers, not of transformers: diffusers:{source}")
+    try:
+        # A prompt whether to run a repository's code would hang; none is run.
+        return AutoConfig.from_pretrained(path, trust_remote_code=False)
+    except MISREAD as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise TracekitError(
+            f"transformers makes nothing of the configuration of {source} ({path.name}): {said[0].rstrip('.')[:300]};"
+            " a newer transformers may, or profile it as your own model: tracekit profile my_model.py:build"
+        ) from None
+
+
+def _as_it_is_run(config: Any) -> tuple[str, ...]:
+    """Changes what would download, or keep what is never read again; says what else was changed."""
+    parts = [each for each in (config, *vars(config).values()) if hasattr(each, "model_type")]
+    for part in parts:
+        if hasattr(part, "use_cache"):
+            part.use_cache = False
+        if getattr(part, "use_pretrained_backbone", False):
+            part.use_pretrained_backbone = False
+    if getattr(config, "quantization_config", None) is None:
+        return ()
+    del config.quantization_config
+    return ("Its configuration is of quantised weights; these here are not.",)
+
+
+def _left_out(kind: Any, config: Any) -> tuple[str, ...]:
+    if kind.can_generate() and getattr(config, "vision_config", None) and kind.main_input_name == "input_ids":
+        return ("It can look at images too: here it reads text alone.",)
+    return ()
+
+
+def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:
+    """Height and width of the images that a repository's own preprocessor hands over."""
+    said = json.loads(preprocessor.read_text())
+    size = said.get("crop_size") if said.get("do_center_crop") else said.get("size")
+    size = size or said.get("size")
+    if isinstance(size, int):
+        return size, size
+    if not isinstance(size, dict):
+        return None
+    if "height" in size and "width" in size:
+        return size["height"], size["width"]
+    short, long = size.get("shortest_edge"), size.get("longest_edge")
+    if not isinstance(short, int):
+        return None
+    # Of a picture of 4:3; of a square one where no longer edge is allowed for.
+    return (short, min(short * 4 // 3, long)) if isinstance(long, int) else (short, short)
