@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from tracekit.capture import failures
-from tracekit.capture.compilation import is_switched_off
+from tracekit.capture.compilation import is_switched_off, room_for
 from tracekit.capture.inductor import recording_settings, triton_problem
 from tracekit.capture.switch import Switch
 from tracekit.errors import TracekitError
@@ -25,13 +25,14 @@ class Form:
     """One form of a workload. `call` runs it once and returns when its host code does, not the device.
 
     Calls are made inside `ready()`, which switches the form on: outside of what is timed, so that switching costs no
-    form anything.
+    form anything. `uncalled()` names what of the scope no call has come to yet.
     """
 
     name: FormName
     device: str
     call: Callable[[], object]
     ready: Callable[[], AbstractContextManager[None]] = nullcontext
+    uncalled: Callable[[], tuple[str, ...]] = tuple
 
 
 def eager_form(workload: BuiltWorkload) -> Form:
@@ -55,10 +56,18 @@ def compiled_form(workload: BuiltWorkload) -> Form:
 
     @contextmanager
     def ready() -> Iterator[None]:
-        with switched_on(switches), recording_settings(settings.device), failures.explained(settings):
+        with (
+            switched_on(switches),
+            recording_settings(settings.device),
+            room_for(workload.targets),
+            failures.explained(settings),
+        ):
             yield
 
-    return Form("compiled", settings.device, marked(workload.call, settings.mode), ready)
+    def uncalled() -> tuple[str, ...]:
+        return tuple(switch.target.component for switch in switches if not switch.entered)
+
+    return Form("compiled", settings.device, marked(workload.call, settings.mode), ready, uncalled)
 
 
 def marked(call: Callable[[], object], mode: str) -> Callable[[], object]:

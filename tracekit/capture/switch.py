@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from tracekit.capture.compilation import entered
 from tracekit.errors import TracekitError
 from tracekit.model.workload import CompileTarget
 
@@ -18,29 +19,34 @@ CALL = "_compiled_call_impl"
 
 
 class Switch:
-    """One compile target with its two callables. It starts off: eager."""
+    """One compile target with its two callables. It starts off: eager. `entered` says whether any call has come to the
+    compiled one: what nothing calls is never compiled, and torch does not say so."""
 
     def __init__(self, target: CompileTarget, options: dict[str, Any]) -> None:
         if not hasattr(torch.nn.Module, CALL):
             raise TracekitError(f"torch {torch.__version__} keeps compiled modules in a way tracekit does not know yet")
         self.target = target
+        self.entered = False
         # `forward` is called through `__call__`, other methods by their name.
         self._attribute = CALL if target.method == "forward" else target.method
         self._compiled = self._compile(options)
 
     def _compile(self, options: dict[str, Any]) -> Callable[..., Any]:
         module = self.target.module
-        if self._attribute == CALL:
-            module.compile(**options)
-            compiled: Callable[..., Any] = getattr(module, CALL)
-            setattr(module, CALL, None)
-            return compiled
-        return torch.compile(getattr(module, self.target.method), **options)
+        call = entered(module) if self._attribute == CALL else getattr(module, self.target.method)
+        return torch.compile(call, **options)
 
     def on(self) -> None:
         """From now on the target runs compiled."""
         # Past nn.Module.__setattr__, which is for parameters and submodules.
-        object.__setattr__(self.target.module, self._attribute, self._compiled)
+        compiled = self._compiled if self.entered else self._first_call
+        object.__setattr__(self.target.module, self._attribute, compiled)
+
+    def _first_call(self, *arguments: Any, **options: Any) -> Any:
+        # Once: from then on nothing stands between the caller and compiled code.
+        self.entered = True
+        self.on()
+        return self._compiled(*arguments, **options)
 
     def off(self) -> None:
         """From now on the target runs eager."""

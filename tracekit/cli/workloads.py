@@ -17,16 +17,24 @@ if TYPE_CHECKING:
     context_settings={"max_content_width": 110},
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--parts", is_flag=True, help="List the modules of the named ones instead, as --scope takes them.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the list as JSON; - is standard output.")
-def workloads(names: tuple[str, ...], json_path: str | None) -> None:
+def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> None:
     """List the models that can be profiled, with their sizes and what --scope can compile."""
     from tracekit.cli.output import console_beside, write_json
+    from tracekit.errors import TracekitError
     from tracekit.workloads import registry
 
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
+    if parts and (json_path or not names):
+        raise TracekitError(
+            "--parts lists the modules of the workloads that are named, as text: tracekit workloads vit --parts"
+        )
     console = console_beside(json_path)
     for info in found:
-        console.print(_described(info))
+        console.print(_parts(info) if parts else _described(info))
+    if parts:
+        return
     write_json(_json(found), json_path)
 
 
@@ -39,6 +47,33 @@ def _described(info: WorkloadInfo) -> RenderableType:
     sizes = {name: f"{what}; {info.memory_gib[name]:g} GiB" for name, what in info.sizes.items()}
     tables = _pairs("--size", sizes), _pairs("--scope", info.scopes)
     return Group(heading, *(Padding(table, (0, 0, 0, 2)) for table in tables), Text())
+
+
+def _parts(info: WorkloadInfo) -> RenderableType:
+    """The modules at the largest size, built without weights."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from tracekit.numbers import parameter_count, percent
+    from tracekit.walks.profiling import hush_libraries
+    from tracekit.workloads.registry import load_builder
+
+    hush_libraries()
+    builder = load_builder(info)
+    from tracekit.workloads.scopes import read_parts
+
+    size = next(iter(info.sizes))
+    whole, found = read_parts(builder, info.name, size)
+    table = Table.grid(padding=(0, 2))
+    # Names are there to be copied, so they stay in one piece.
+    table.add_column(style="cyan", no_wrap=True)
+    for justify in ("right", "right", "left"):
+        table.add_column(justify=justify)
+    for part in found:
+        table.add_row(part.name, parameter_count(part.parameters), percent(part.parameters / whole, 0), part.kind)
+    heading = Text.assemble((info.name, "bold"), f"  {size}: {parameter_count(whole)} parameters")
+    return Group(heading, table, Text())
 
 
 def _pairs(option: str, meanings: dict[str, str]) -> RenderableType:

@@ -74,7 +74,7 @@ class BuiltWorkload:
     `targets` is what the settings' scope compiles. `notes` is what a reader of the report must know of the inputs.
     `modules` are the model's parts by name, from which everything inside them is named; what is in none has no name.
     `call_at` makes a call of the same model with the sizes of another request (batch, height, width, steps); None for a
-    workload that cannot.
+    workload that cannot. `targets_of` tells what each scope that the list names compiles; None where there is one.
     """
 
     info: WorkloadInfo
@@ -85,3 +85,4 @@ class BuiltWorkload:
     notes: tuple[str, ...]
     modules: tuple[tuple[str, nn.Module], ...] = ()
     call_at: Callable[[Request], Callable[[], object]] | None = None
+    targets_of: Callable[[str], tuple[CompileTarget, ...]] | None = None

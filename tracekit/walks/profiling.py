@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.walks.diagnoses import Diagnoses
 from tracekit.walks.origins import Origins
+from tracekit.walks.scoping import with_uncalled
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.walks.warming import warmup_request
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: What is recorded of each form, and how many steps of it.
 RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 1))
+#: Of a scope, so much goes into a folder's name.
+SCOPE_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,13 @@ def _run_name(plan: Plan, scope: str) -> str:
     parts += [each for each in (plan.request.phase, plan.request.cache) if each]
     if "compiled" in plan.forms:
         parts += [plan.request.mode] if plan.request.mode != "default" else []
-        parts += [scope] if plan.request.scope else []
+        parts += [_in_a_name(scope)] if plan.request.scope else []
     return "-".join(parts)
+
+
+def _in_a_name(scope: str) -> str:
+    """`model.layers.*` and `vit.encoder,classifier` as part of a folder's name."""
+    return re.sub(r"[^\w.+-]+", "_", scope.replace("*", "each").replace(",", "+"))[:SCOPE_CHARACTERS]
 
 
 def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None]) -> None:
@@ -122,13 +131,14 @@ def hush_libraries() -> None:
 def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Progress) -> tuple[BuiltWorkload, str]:
     from tracekit.capture import device as devices
     from tracekit.capture import failures, recording
+    from tracekit.workloads.scopes import build_scoped
 
     device = devices.pick_device()
     size, reason = _choose_size(info, request, device, devices.free_memory_bytes(device))
     recording.check_kernels_are_visible(device)
     progress.phase(f"building {info.name} ({size})")
     with failures.out_of_memory_explained(size):
-        return builder(request, size, device, progress), reason
+        return build_scoped(builder, info, request, size, device, progress), reason
 
 
 def _choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
@@ -178,6 +188,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
                 with origins.watching(form.name), around.warming(form.name):
                     warm = warmup.warm_up(diagnoses.warming(form), progress)
                 run = diagnoses.added(replace(run, forms=(*run.forms, _unmeasured(form.name, warm))))
+                run = with_uncalled(run, workload, form)
                 store.save(run, draft)
             if not plan.warmup:
                 around.settle(made)
