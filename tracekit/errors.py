@@ -13,5 +13,9 @@ class TracekitError(Exception):
         self.below = below
 
 
+class CompileError(TracekitError):
+    """torch.compile failed. Its whole text, too long to be told, is in the run's log."""
+
+
 class StrictError(TracekitError):
     """What is only noted otherwise, and fails a command that was told to be strict."""

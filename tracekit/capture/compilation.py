@@ -107,6 +107,14 @@ def compile_errors() -> tuple[type[Exception], type[Exception]]:
     return exc.Unsupported, exc.TorchDynamoException
 
 
+def recompile_limit_errors() -> tuple[type[Exception], ...]:
+    """What Dynamo raises when it was to make one graph, and has compiled it as often as it may."""
+    from torch._dynamo import exc
+
+    named = (getattr(exc, name, None) for name in ("FailOnRecompileLimitHit", "RecompileLimitExceeded"))
+    return tuple(each for each in named if each is not None)
+
+
 @contextmanager
 def watch_compilation(on_event: Callable[[str], None] | None = None) -> Iterator[CompilationWatch]:
     """Watches every compilation of this process until the block ends; `on_event` is told which as each begins.

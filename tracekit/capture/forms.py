@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from tracekit.capture import failures
-from tracekit.capture.compilation import is_switched_off, room_for
-from tracekit.capture.inductor import recording_settings, triton_problem
+from tracekit.capture.compilation import room_for
+from tracekit.capture.compilers import check_compilers
+from tracekit.capture.inductor import recording_settings
 from tracekit.capture.switch import Switch
-from tracekit.errors import TracekitError
 from tracekit.model.run import FormName, Settings
 from tracekit.model.workload import BuiltWorkload
 
@@ -43,14 +43,10 @@ def eager_form(workload: BuiltWorkload) -> Form:
 def compiled_form(workload: BuiltWorkload) -> Form:
     """The workload with its targets under torch.compile; nothing is compiled until it is first called.
 
-    Raises TracekitError when this machine cannot compile for its GPU.
+    Raises TracekitError when this machine cannot compile.
     """
     settings = workload.settings
-    problem = triton_problem() if settings.device != "cpu" else None
-    if problem:
-        raise TracekitError(problem)
-    if is_switched_off():
-        raise TracekitError("torch.compile is switched off here: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE")
+    check_compilers(settings.device)
     torch.compiler.reset()
     switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
 

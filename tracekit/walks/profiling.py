@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import __version__, store
-from tracekit.errors import TracekitError
+from tracekit.errors import CompileError, TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
@@ -69,8 +69,8 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     with store.begun(folder, force=plan.force) as draft:
         try:
             run = measure(plan, info, replace(plan.request, scope=scope), draft, progress)
-        except BaseException:
-            _keep_what_was_measured(draft, on_part)
+        except BaseException as error:
+            _keep_what_was_measured(draft, on_part, error)
             raise
         store.finish(run, draft)
     return folder
@@ -91,11 +91,13 @@ def _in_a_name(scope: str) -> str:
     return re.sub(r"[^\w.+-]+", "_", scope.replace("*", "each").replace(",", "+"))[:SCOPE_CHARACTERS]
 
 
-def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None]) -> None:
+def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None], error: BaseException) -> None:
     if store.is_run(draft) and store.load(draft).forms:
         on_part(draft)
     else:
-        store.clear(draft)
+        store.clear(draft, but_log=isinstance(error, CompileError))
+    if isinstance(error, CompileError) and (draft / store.OUTPUT).is_file():
+        error.below = (*error.below, f"  torch's whole text: {draft / store.OUTPUT}")
 
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
@@ -107,7 +109,7 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
 
     warned: list[str] = []
     with output_kept(draft / store.OUTPUT), warnings_collected(warned):
-        workload, reason = _build(builder, info, request, progress)
+        workload, reason = _build(builder, info, request, progress, compiled="compiled" in plan.forms)
         run = _first_manifest(plan, workload, reason)
         store.save(run, draft)
         run = _run_forms(plan, workload, run, draft, progress)
@@ -128,14 +130,19 @@ def hush_libraries() -> None:
         os.environ.setdefault(name, value)
 
 
-def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Progress) -> tuple[BuiltWorkload, str]:
+def _build(
+    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, *, compiled: bool
+) -> tuple[BuiltWorkload, str]:
     from tracekit.capture import device as devices
     from tracekit.capture import failures, recording
+    from tracekit.capture.compilers import check_compilers
     from tracekit.workloads.scopes import build_scoped
 
     device = devices.pick_device()
     size, reason = _choose_size(info, request, device, devices.free_memory_bytes(device))
     recording.check_kernels_are_visible(device)
+    if compiled:
+        check_compilers(device)
     progress.phase(f"building {info.name} ({size})")
     with failures.out_of_memory_explained(size):
         return build_scoped(builder, info, request, size, device, progress), reason
@@ -155,8 +162,10 @@ def _choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: 
 
 
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
+    from tracekit.capture.compilers import idle_mode
     from tracekit.capture.environment import read_environment
 
+    idle = idle_mode(workload.settings) if "compiled" in plan.forms else None
     return Run(
         schema="tracekit.run/1",
         status="incomplete",
@@ -169,7 +178,7 @@ def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
         components=workload.components,
         forms=(),
         order=(),
-        notes=workload.notes,
+        notes=(*workload.notes, idle) if idle else workload.notes,
     )
 
 
