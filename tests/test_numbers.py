@@ -68,3 +68,8 @@ def test_sizes_take_the_unit_of_their_size():
     assert numbers.points_change(-0.09) == "−9.0 points"
     assert numbers.times(1.2951) == "1.30×"
     assert numbers.times(1.0049) == "1.005×"
+
+
+def test_parameters_are_counted_as_models_are_named():
+    counted = [numbers.parameter_count(n) for n in (640, 1_536, 83_819_683, 11_901_408_320)]
+    assert counted == ["640", "1.5 K", "83.8 M", "11.9 B"]

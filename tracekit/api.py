@@ -62,6 +62,7 @@ def profile(
     *args: Any,
     kwargs: Mapping[str, Any] | None = None,
     compile: Mapping[str, object] | bool = True,  # noqa: A002 - torch's own word for it.
+    scope: str | None = None,
     name: str | None = None,
     out: Path | str | None = None,
     force: bool = False,
@@ -78,7 +79,8 @@ def profile(
 
     `model` is a module, called without gradients; a function, called as it is; or a Workload. It must not be compiled
     yet, stays where it is, and is left as it was, but torch.compile forgets what it has compiled in this process.
-    `compile` holds arguments of torch.compile: mode, fullgraph, dynamic; False leaves the compiled form out. The run
+    `compile` holds arguments of torch.compile: mode, fullgraph, dynamic; False leaves the compiled form out. `scope`
+    names the modules to compile, as `--scope` does (`model.layers.*`, `regional`); all of the model by default. The run
     goes to `out`, by default `traces/NAME-compiled`, and `force` replaces one that is there. `iterations`, `target`
     (percent) and `time_budget` (seconds) say how long to time, as the options of the command do. `quiet` shows no
     progress. Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
@@ -88,6 +90,7 @@ def profile(
     from tracekit.walks.profiling import Plan, profile_built
     from tracekit.walks.timing import plan_timing
     from tracekit.workloads.own import hand_over, random_state_kept
+    from tracekit.workloads.scopes import narrowed
 
     named = name or _name_of(model)
     request = Request(named, seed=seed, iterations=iterations, scope="model", **_compile_options(compile))
@@ -104,7 +107,8 @@ def profile(
         numerics=numerics,
     )
     with random_state_kept(), _progress(quiet) as progress:
-        profile_built(plan, folder, hand_over(model, args, kwargs or {}, request), progress)
+        workload = hand_over(model, args, kwargs or {}, request)
+        profile_built(plan, folder, narrowed(workload, scope) if scope else workload, progress)
     return load(folder)
 
 

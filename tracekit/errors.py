@@ -4,8 +4,17 @@
 class TracekitError(Exception):
     """Something the user can mend; the message is one line that says how.
 
-    The command line prints the message and exits with 1. Any other exception is a bug and keeps its traceback.
+    The command line prints the message, the lines that go `below` it, such as a short table, and exits with 1. Any
+    other exception is a bug and keeps its traceback.
     """
+
+    def __init__(self, message: str, below: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.below = below
+
+
+class CompileError(TracekitError):
+    """torch.compile failed. Its whole text, too long to be told, is in the run's log."""
 
 
 class StrictError(TracekitError):

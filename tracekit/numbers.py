@@ -89,6 +89,14 @@ def size(bytes_: float | None) -> str:
     return f"{_figures(value)} GiB".replace("-", MINUS)
 
 
+def parameter_count(parameters: int) -> str:
+    """`11.9 B`, `83.8 M`, `1.2 K`: how the sizes of models are told."""
+    for unit, scale in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if parameters >= scale:
+            return f"{parameters / scale:,.1f} {unit}"
+    return str(parameters)
+
+
 def size_change(bytes_: float | None) -> str:
     if bytes_ is None:
         return MISSING

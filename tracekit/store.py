@@ -126,9 +126,11 @@ def _refuse_what_is_not_ours(draft: Path, *, force: bool) -> None:
         )
 
 
-def clear(draft: Path) -> None:
-    """Empties a draft of which nothing is worth keeping."""
+def clear(draft: Path, *, but_log: bool = False) -> None:
+    """Empties a draft of which nothing is worth keeping, or nothing but what was printed."""
     for path in draft.iterdir():
+        if but_log and path.name == OUTPUT:
+            continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

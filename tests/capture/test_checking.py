@@ -99,7 +99,7 @@ def test_images_are_drawn_with_their_difference(named: BuiltWorkload) -> None:
     assert [(each.path, each.scale) for each in numerics.pictures] == [("a.png", 1.0), ("b.png", 64.0)]
 
 
-def test_a_fault_planted_in_inductor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_planted_in_inductor_is_found() -> None:
     from tracekit.capture.forms import compiled_form
     from tracekit.capture.warmup import warm_up
     from tracekit.model.workload import CompileTarget
@@ -112,10 +112,11 @@ def test_a_fault_planted_in_inductor_is_found(monkeypatch: pytest.MonkeyPatch) -
     workload = replace(workload, modules=(("model", model),))
 
     def relative(fault: str | None) -> float:
-        monkeypatch.setattr(inductor.cpp, "inject_relu_bug_TESTING_ONLY", fault)
-        forms = (eager_form(workload), compiled_form(workload))
-        warm_up(forms[1], Silent())
-        against = check_outputs(workload, forms, 0, Silent())["compiled"].numerics.against_reference
+        # Not with monkeypatch, after which the setting would be gone for every later test.
+        with inductor.patch({"cpp.inject_relu_bug_TESTING_ONLY": fault}):
+            forms = (eager_form(workload), compiled_form(workload))
+            warm_up(forms[1], Silent())
+            against = check_outputs(workload, forms, 0, Silent())["compiled"].numerics.against_reference
         assert against is not None
         return against.tensors[0].relative or 0.0
 

@@ -81,6 +81,15 @@ def test_what_the_user_can_mend_is_one_line_and_exit_code_1(monkeypatch: pytest.
     assert result.stdout == ""
 
 
+def test_lines_that_belong_below_an_error_stay_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise TracekitError("there is no such part", ("  transformer  92 %", "  vae           8 %"))
+
+    with_command(monkeypatch, fail)
+    result = CliRunner().invoke(main, ["workloads"])
+    assert result.stderr == "error: there is no such part\n  transformer  92 %\n  vae           8 %\n"
+
+
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise ZeroDivisionError

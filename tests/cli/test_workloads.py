@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 from tests.cli.runs import tracekit
 
@@ -67,3 +68,19 @@ def test_a_model_by_its_configuration_is_described_without_reading_it() -> None:
     result = CliRunner().invoke(main, ["workloads", "hf:owner/model"])
     assert result.exit_code == 0
     assert result.output.startswith("hf:owner/model")
+
+
+def test_the_parts_of_a_workload_are_listed_with_their_share_as_scope_takes_them() -> None:
+    pytest.importorskip("transformers")
+    result = CliRunner().invoke(main, ["workloads", "vit", "--parts"])
+    assert result.exit_code == 0, result.output
+    rows = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()[1:] if line.strip()}
+    assert result.stdout.splitlines()[0] == "vit  full: 86.6 M parameters"
+    assert rows["model.vit.layers.*"] == ["85.1", "M", "98", "%", "12", "ViTLayer"]
+    assert next(iter(rows)) == "model.vit.embeddings"
+
+
+def test_parts_are_of_workloads_that_are_named() -> None:
+    result = CliRunner().invoke(main, ["workloads", "--parts"])
+    assert result.exit_code == 1
+    assert "--parts lists the modules of the workloads that are named" in result.stderr

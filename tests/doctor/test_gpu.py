@@ -17,12 +17,20 @@ H200 = Driver("570.1", (12, 8), ("NVIDIA H200",))
 
 
 def pretend(
-    monkeypatch: pytest.MonkeyPatch, *, driver: Driver | str, cuda: str | None, no_gpu: str | None = "no GPU"
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    driver: Driver | str,
+    cuda: str | None,
+    no_gpu: str | None = "no GPU",
+    capability: tuple[int, int] = (9, 0),
+    hip: str | None = None,
 ) -> None:
+    major, minor = capability
     cards: Any = SimpleNamespace(
-        device_count=lambda: 2, get_device_properties=lambda index: SimpleNamespace(name=f"card {index}")
+        device_count=lambda: 2,
+        get_device_properties=lambda index: SimpleNamespace(name=f"card {index}", major=major, minor=minor),
     )
-    torch = SimpleNamespace(version=SimpleNamespace(cuda=cuda, hip=None), cuda=cards)
+    torch = SimpleNamespace(version=SimpleNamespace(cuda=cuda, hip=hip), cuda=cards)
     for file in (driver_file, gpu_file):
         monkeypatch.setattr(file, "find_torch", lambda: torch)
         monkeypatch.setattr(file, "read_driver", lambda: driver)
@@ -32,6 +40,14 @@ def pretend(
 def test_gpus_that_torch_sees_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, driver=H200, cuda="12.8", no_gpu=None)
     assert (check_gpu().status, check_gpu().message) == ("ok", "card 0, and 1 more")
+
+
+def test_a_gpu_too_old_for_triton_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, driver=H200, cuda="12.8", no_gpu=None, capability=(6, 1))
+    assert check_gpu().status == "problem"
+    assert check_gpu().message.startswith("card 0 has compute capability 6.1")
+    pretend(monkeypatch, driver=H200, cuda=None, no_gpu=None, capability=(6, 1), hip="6.4")
+    assert check_gpu().status == "ok"
 
 
 def test_a_machine_without_a_gpu_is_only_limited(monkeypatch: pytest.MonkeyPatch) -> None:

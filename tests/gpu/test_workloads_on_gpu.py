@@ -112,3 +112,15 @@ def test_the_published_3b_is_drawn_on_the_gpu_in_seconds() -> None:
     workload.call()
     assert torch.cuda.max_memory_allocated() < info.memory_gib["3b"] * 2**30
     assert time.monotonic() - start < 120
+
+
+@pytest.mark.parametrize(("scope", "graphs"), [("regional", 1), ("vit.layers.0,classifier", 2), ("all", 1)])
+def test_parts_of_a_model_are_compiled_by_name_on_the_gpu(scope: str, graphs: int) -> None:
+    from tracekit.capture.compilation import watch_compilation
+    from tracekit.workloads.scopes import build_scoped
+
+    info = registry.find("vit")
+    workload = build_scoped(registry.load_builder(info), info, Request("vit", scope=scope), "tiny", "cuda", Silent())
+    with watch_compilation() as watch:
+        compiled_call(workload)
+    assert watch.since_start("graphs") == graphs

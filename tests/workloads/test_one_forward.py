@@ -90,20 +90,6 @@ def test_a_tiny_one_runs_in_half_precision(name: str) -> None:
     assert all(torch.isfinite(each).all() for each in found)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_a_compiled_one_is_one_graph_as_the_list_says(name: str) -> None:
-    """Inductor's C++ compiler takes minutes for some: what makes graphs and where they break is Dynamo's, and tried."""
-    assert registry.find(name).fullgraph
-    torch.compiler.reset()
-    workload = build(name)
-    eager = tensors(workload)
-    (target,) = workload.targets
-    target.module.compile(fullgraph=True, backend="aot_eager")
-    for one, other in zip(eager, tensors(workload), strict=True):
-        assert torch.allclose(one, other, atol=1e-5)
-
-
 @pytest.mark.parametrize(("name", "parameters"), PARAMETERS.items())
 def test_the_published_size_has_the_published_parameter_count(name: str, parameters: int) -> None:
     with torch.device("meta"):

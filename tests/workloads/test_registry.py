@@ -21,13 +21,13 @@ def test_an_unknown_workload_is_met_with_the_list() -> None:
         registry.find("qqqqqq")
 
 
-def test_a_component_that_flux_has_not_lists_what_can_be_compiled() -> None:
-    with pytest.raises(TracekitError) as caught:
-        registry.check_scope(FLUX, "unet")
-    message = str(caught.value)
-    assert "nothing called 'unet'" in message
-    assert all(scope in message for scope in ("transformer", "vae", "text-encoders", "all", "regional"))
-    assert "\n" not in message
+def test_names_of_a_scope_are_cleared_of_spaces_and_repetition() -> None:
+    assert registry.check_scope(FLUX, "transformer, vae.decoder,transformer") == "transformer,vae.decoder"
+
+
+def test_a_scope_with_an_empty_name_is_refused() -> None:
+    with pytest.raises(TracekitError, match="names nothing at one place"):
+        registry.check_scope(FLUX, "transformer,,vae")
 
 
 def test_the_default_scope_is_the_first() -> None:

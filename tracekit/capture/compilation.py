@@ -6,14 +6,17 @@ were the same from 2.9 to 2.15. Counters are global to the process, so only diff
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import nn
 
 from tracekit.errors import TracekitError
+from tracekit.model.workload import CompileTarget
 
 
 @dataclass
@@ -72,6 +75,39 @@ def is_switched_off() -> bool:
     return bool(getattr(config, "disable", False))
 
 
+def room_for(targets: tuple[CompileTarget, ...]) -> AbstractContextManager[Any]:
+    """Inside, no block of a scope is left eager for being one of many: Dynamo compiles a function eight times
+    (`recompile_limit`), and blocks of one class that differ in the shapes of their parameters share one function.
+
+    Room is made for each such shape twice, of any size the second time; where eight are enough, nothing is changed.
+    """
+    from torch._dynamo import config
+
+    shapes: dict[type, set[tuple[torch.Size, ...]]] = defaultdict(set)
+    for target in targets:
+        shapes[type(target.module)].add(tuple(each.shape for each in target.module.parameters()))
+    most = 2 * max((len(each) for each in shapes.values()), default=0)
+    if most <= config.recompile_limit:
+        return nullcontext()
+    patch: AbstractContextManager[Any] = config.patch(recompile_limit=most)
+    return patch
+
+
+def entered(module: nn.Module) -> Callable[..., Any]:
+    """The module's call as Dynamo can begin at it. It begins at no method of torch's own modules: `nn.Sequential` would
+    be compiled child by child and `nn.Linear` not at all, so that these get a frame around them, as torch.compile of a
+    module gives them. `_call_impl` and what is imported here are private to torch (2.9 to 2.15).
+    """
+    call: Callable[..., Any] = module._call_impl
+    try:
+        from torch._dynamo.external_utils import wrap_inline
+        from torch._dynamo.trace_rules import check
+    except ImportError:
+        return call
+    wrapped: Callable[..., Any] = wrap_inline(call) if check(module.forward) else call
+    return wrapped
+
+
 def compile_errors() -> tuple[type[Exception], type[Exception]]:
     """What Dynamo raises when it cannot make one graph, and for whatever else fails while compiling. What this torch
     calls otherwise is passed on as it is."""
@@ -89,6 +125,14 @@ def _unknown(what: str) -> TracekitError:
     return TracekitError(
         f"torch {torch.__version__} {what} in no known way; tracekit knows 2.9 to 2.15: install one of those"
     )
+
+
+def recompile_limit_errors() -> tuple[type[Exception], ...]:
+    """What Dynamo raises when it was to make one graph, and has compiled it as often as it may."""
+    from torch._dynamo import exc
+
+    named = (getattr(exc, name, None) for name in ("FailOnRecompileLimitHit", "RecompileLimitExceeded"))
+    return tuple(each for each in named if each is not None)
 
 
 @contextmanager

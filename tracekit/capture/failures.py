@@ -1,20 +1,30 @@
-"""torch's own errors, said in one line with what to do."""
+"""torch's own errors, said in a few lines with what to do."""
 
 from __future__ import annotations
 
+import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
-from tracekit.capture.compilation import compile_errors
-from tracekit.errors import TracekitError
+from tracekit.capture.break_text import HINT, NO_HELP, STACK_FRAME, function_name, place
+from tracekit.capture.compilation import compile_errors, recompile_limit_errors
+from tracekit.capture.whereabouts import is_torch
+from tracekit.errors import CompileError, TracekitError
 from tracekit.model.run import Settings
 
 #: How torch's allocator on the CPU begins, for which torch has no error of its own.
 NO_HOST_MEMORY = "DefaultCPUAllocator: "
 #: What the system says of a place that takes no more files.
 TAKES_NOTHING = ("No space left on device", "Read-only file system", "Disk quota exceeded", "Permission denied")
+#: What torch says, since 2.13, where a whole scope is of functions that it never compiles.
+NOTHING_COMPILED = "found no compiled frames"
+#: The line of code that torch shows below a frame of the user's.
+CODE = re.compile(r'^\s*File "([^"]+)", line (\d+), in \S+\n\s*(\S.*)$', re.MULTILINE)
+#: Of a reason or a hint, so much is told.
+MOST_CHARACTERS = 300
 
 
 @contextmanager
@@ -25,9 +35,8 @@ def out_of_memory_explained(size: str) -> Iterator[None]:
     except MemoryError:
         raise TracekitError(f"not enough memory at size {size}; pass a smaller --size or --batch-size") from None
     except torch.OutOfMemoryError as error:
-        needed = _first_line(error).partition(" Including non-PyTorch")[0]
         raise TracekitError(
-            f"not enough GPU memory at size {size} ({needed});"
+            f"not enough GPU memory at size {size} ({_needed(error)});"
             " pass a smaller --size, --batch-size or --height/--width, or close what else uses the GPU"
         ) from None
     except RuntimeError as error:
@@ -64,20 +73,85 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 @contextmanager
 def explained(settings: Settings) -> Iterator[None]:
-    """Turns what torch.compile says it cannot do into a TracekitError; anything else is passed on as it is."""
+    """Turns what torch.compile says it cannot do into a TracekitError; anything else is passed on as it is.
+
+    torch's whole text is printed, which takes it into the run's log.
+    """
     unsupported, failed = compile_errors()
     try:
         yield
     except unsupported as error:
-        raise TracekitError(
-            f"torch.compile could not make one graph of {settings.scope}: {_first_line(error)}."
-            " Pass --no-fullgraph to compile what can be, or another --scope"
-        ) from error
+        raise _told(error, _broken(settings, error)) from error
+    except recompile_limit_errors() as error:
+        raise _told(error, _too_many(settings)) from error
     except failed as error:
-        cause = error.__cause__ or error
-        raise TracekitError(
-            f"torch.compile failed on {settings.scope}: {_first_line(cause)}. {_mend(cause)}"
-        ) from error
+        raise _told(error, _failed(settings, error)) from error
+    except RuntimeError as error:
+        if NOTHING_COMPILED not in str(error):
+            raise
+        message = f"torch.compile passes over all of {settings.scope}: pass a larger --scope, or --no-fullgraph"
+        raise _told(error, CompileError(message)) from error
+
+
+def _told(error: Exception, said: TracekitError) -> TracekitError:
+    traceback.print_exception(error)
+    return said
+
+
+def _broken(settings: Settings, error: Exception) -> CompileError:
+    """One graph was asked for, and there is a break: its line and its reason, and the two ways out."""
+    text = str(error)
+    where = _user_line(text)
+    hints = [hint.strip() for hint in HINT.findall(text) if not NO_HELP.search(hint)]
+    below = [f"  {_clipped(where[1])}"] if where and where[1] else []
+    below += [f"  torch's hint: {_clipped(hints[0])}"] if hints else []
+    at = f" at {where[0]}" if where else ""
+    return CompileError(
+        f"{settings.scope} does not compile as one graph: {_clipped(_first_line(error))}{at}. Two ways out:"
+        " pass --no-fullgraph, which lets the graph break there, or mend the line",
+        tuple(below),
+    )
+
+
+def _too_many(settings: Settings) -> CompileError:
+    return CompileError(
+        f"{settings.scope} is compiled again and again, until torch's limit: something differs from call to call, or"
+        " from block to block. Pass --no-fullgraph, and the report says what differs; or --dynamic, if it is sizes"
+    )
+
+
+def _failed(settings: Settings, error: Exception) -> CompileError:
+    cause = getattr(error, "inner_exception", None) or error.__cause__ or error
+    if isinstance(cause, torch.OutOfMemoryError):
+        return CompileError(
+            f"not enough GPU memory to compile {settings.scope} ({_needed(cause)}); pass a smaller --size, --batch-size"
+            f"{_calmer(settings)} or --scope, or close what else uses the GPU"
+        )
+    where = _user_line(f"{error}\n{cause}")
+    at = f" at {where[0]}" if where else ""
+    return CompileError(
+        f"torch.compile failed on {settings.scope}{at}: {type(cause).__name__}: {_clipped(_first_line(cause))}."
+        f" {_mend(cause)}",
+        (f"  {_clipped(where[1])}",) if where and where[1] else (),
+    )
+
+
+def _calmer(settings: Settings) -> str:
+    return ", --mode default (tuning tries many kernels)" if settings.mode.startswith("max-autotune") else ""
+
+
+def _user_line(text: str) -> tuple[str, str] | None:
+    """`file:line in function` of the innermost frame in the text that is not torch's, and its line of code."""
+    frames = [frame for frame in STACK_FRAME.findall(text) if not is_torch(frame[0])]
+    if not frames:
+        return None
+    file, line, function = frames[-1]
+    code = next((code for f, n, code in CODE.findall(text) if (f, n) == (file, line)), "")
+    return f"{place(file, line)} in {function_name(function)}", code.strip()
+
+
+def _needed(error: BaseException) -> str:
+    return _first_line(error).partition(" Including non-PyTorch")[0]
 
 
 def _mend(cause: BaseException) -> str:
@@ -92,3 +166,7 @@ def _mend(cause: BaseException) -> str:
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__).rstrip(".")
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"

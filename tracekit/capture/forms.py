@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from tracekit.capture import failures
-from tracekit.capture.compilation import is_switched_off
-from tracekit.capture.inductor import recording_options, triton_problem
+from tracekit.capture.compilation import room_for
+from tracekit.capture.compilers import check_compilers
+from tracekit.capture.inductor import recording_options
 from tracekit.capture.switch import Switch
-from tracekit.errors import TracekitError
 from tracekit.model.run import FormName, Settings
 from tracekit.model.workload import BuiltWorkload
 
@@ -25,13 +25,14 @@ class Form:
     """One form of a workload. `call` runs it once and returns when its host code does, not the device.
 
     Calls are made inside `ready()`, which switches the form on: outside of what is timed, so that switching costs no
-    form anything.
+    form anything. `uncalled()` names what of the scope no call has come to yet.
     """
 
     name: FormName
     device: str
     call: Callable[[], object]
     ready: Callable[[], AbstractContextManager[None]] = nullcontext
+    uncalled: Callable[[], tuple[str, ...]] = tuple
 
 
 def eager_form(workload: BuiltWorkload) -> Form:
@@ -42,23 +43,22 @@ def eager_form(workload: BuiltWorkload) -> Form:
 def compiled_form(workload: BuiltWorkload) -> Form:
     """The workload with its targets under torch.compile; nothing is compiled until it is first called.
 
-    Raises TracekitError when this machine cannot compile for its GPU.
+    Raises TracekitError when this machine cannot compile.
     """
     settings = workload.settings
-    problem = triton_problem() if settings.device != "cpu" else None
-    if problem:
-        raise TracekitError(problem)
-    if is_switched_off():
-        raise TracekitError("torch.compile is switched off here: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE")
+    check_compilers(settings.device)
     torch.compiler.reset()
     switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
 
     @contextmanager
     def ready() -> Iterator[None]:
-        with switched_on(switches), failures.explained(settings):
+        with switched_on(switches), room_for(workload.targets), failures.explained(settings):
             yield
 
-    return Form("compiled", settings.device, marked(workload.call, settings.mode), ready)
+    def uncalled() -> tuple[str, ...]:
+        return tuple(switch.target.component for switch in switches if not switch.entered)
+
+    return Form("compiled", settings.device, marked(workload.call, settings.mode), ready, uncalled)
 
 
 def marked(call: Callable[[], object], mode: str) -> Callable[[], object]:

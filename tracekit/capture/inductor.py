@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from typing import Any
 
 import torch
@@ -24,6 +25,12 @@ def recording_options(device: str, mode: str = "default", dynamic: bool | None =
     return {**list_mode_options(mode, dynamic), "cpp.enable_kernel_profile": True}
 
 
+def _wanted_triton() -> str:
+    """The requirement of this torch, which is tied to one version of triton."""
+    named = (each.partition(";")[0].strip() for each in metadata.requires("torch") or ())
+    return next((each for each in named if each.startswith("triton")), "triton")
+
+
 def triton_problem() -> str | None:
     """Why Inductor could not make GPU kernels here, or None."""
     if not torch.cuda.is_available():
@@ -31,5 +38,24 @@ def triton_problem() -> str | None:
     try:
         import triton  # noqa: F401
     except ImportError as error:
-        return f"torch.compile needs triton on a GPU and it cannot be imported ({error}): pip install triton"
+        return (
+            f"torch.compile needs triton on a GPU and it cannot be imported ({error}): pip install '{_wanted_triton()}'"
+        )
+    return None
+
+
+def cpp_compiler_problem() -> str | None:
+    """Why Inductor could not make CPU kernels here, or None; None too where this torch does not say."""
+    try:
+        from torch._inductor.cpp_builder import get_cpp_compiler
+        from torch._inductor.exc import InvalidCxxCompiler
+    except ImportError:
+        return None
+    try:
+        get_cpp_compiler()
+    except InvalidCxxCompiler:
+        return (
+            "torch.compile needs a C++ compiler on a CPU and finds none that works: apt install g++, or set CXX;"
+            " `tracekit doctor` says more"
+        )
     return None

@@ -16,6 +16,8 @@ from tracekit.model.run import CompileFacts
 #: CUDA graph trees run a graph eagerly, then record it, then replay it: three calls before the first steady one.
 QUIET_CALLS = 2
 MOST_CALLS = 16
+#: So many parts are named where something is wrong with them.
+NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
             progress.detail(
                 f"call {len(walls)} done" + (f", {_compilations(watch.compilations)}" if watch.compilations else "")
             )
-        facts = _facts(watch, compiling_us, empty) if form.name == "compiled" else None
+        facts = _facts(form, watch, compiling_us, empty) if form.name == "compiled" else None
     return WarmUp(tuple(walls), facts)
 
 
@@ -62,8 +64,14 @@ def _compilations(number: int) -> str:
     return f"{number} compilation{'' if number == 1 else 's'}"
 
 
-def _facts(watch: CompilationWatch, compiling_us: float, cache_was_empty: bool | None) -> CompileFacts:
+def _facts(form: Form, watch: CompilationWatch, compiling_us: float, cache_was_empty: bool | None) -> CompileFacts:
     if watch.since_start("graphs") == 0:
+        uncalled = form.uncalled()
+        if uncalled:
+            raise TracekitError(
+                f"nothing was compiled, for no call comes to {' or '.join(uncalled[:NAMED])}:"
+                " pass the part that is called, or one inside it, to --scope"
+            )
         raise TracekitError("torch.compile compiled nothing here; TORCH_LOGS=dynamo says which frames it passed over")
     return CompileFacts(
         graphs=watch.since_start("graphs"),

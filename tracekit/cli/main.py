@@ -38,13 +38,18 @@ READERS = (["analyze"], ["compare"], ["export"])
 
 
 class MendableError(click.ClickException):
-    """A TracekitError on its way to the terminal: one line, exit code 1."""
+    """A TracekitError on its way to the terminal: one line, and what goes below it; exit code 1."""
+
+    def __init__(self, message: str, below: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.below = below
 
     def format_message(self) -> str:
         return " ".join(self.message.split())
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"error: {self.format_message()}", file=file, err=file is None)
+        for line in (f"error: {self.format_message()}", *self.below):
+            click.echo(line, file=file, err=file is None)
 
 
 class DamageError(MendableError):
@@ -89,7 +94,7 @@ class LazyGroup(click.Group):
         except TracekitError as error:
             if isinstance(error, TheirCodeError):
                 click.echo(error.traceback, err=True)
-            raise (DamageError if isinstance(error, StrictError) else MendableError)(str(error)) from error
+            raise (DamageError if isinstance(error, StrictError) else MendableError)(str(error), error.below) from error
         except OSError as error:
             # A folder that may not be entered, a name that is too long, a full disk. click sees to broken pipes.
             if error.errno is None or isinstance(error, BrokenPipeError):

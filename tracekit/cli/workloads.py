@@ -19,22 +19,29 @@ if TYPE_CHECKING:
     context_settings={"max_content_width": 110},
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--parts", is_flag=True, help="List the modules of the named ones instead, as --scope takes them.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the list as JSON; - is standard output.")
-def workloads(names: tuple[str, ...], json_path: str | None) -> None:
+def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> None:
     """List the models that can be profiled, with their sizes and what --scope can compile.
 
     Inputs and parameters are of the largest size at batch 1, memory is an estimate in bfloat16. The first of what
     --scope takes is compiled by default.
     """
     from tracekit.cli.output import console_beside, write_json
+    from tracekit.errors import TracekitError
     from tracekit.workloads import registry
 
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
+    if parts and (json_path or not names):
+        raise TracekitError(
+            "--parts lists the modules of the workloads that are named, as text: tracekit workloads vit --parts"
+        )
     unnamed = () if names else registry.open_workloads()
     console = console_beside(json_path)
     for info in (*found, *unnamed):
-        console.print(_described(info))
-    write_json(_json(found, unnamed), json_path)
+        console.print(_parts(info) if parts else _described(info))
+    if not parts:
+        write_json(_json(found, unnamed), json_path)
 
 
 def _described(info: WorkloadInfo) -> RenderableType:
@@ -67,6 +74,33 @@ def _facts(info: WorkloadInfo) -> RenderableType:
         if fact:
             table.add_row(Text(name, "dim"), Text(fact))
     return table
+
+
+def _parts(info: WorkloadInfo) -> RenderableType:
+    """The modules at the largest size, built without weights."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from tracekit.numbers import parameter_count, percent
+    from tracekit.walks.profiling import hush_libraries
+    from tracekit.workloads.registry import load_builder
+
+    hush_libraries()
+    builder = load_builder(info)
+    from tracekit.workloads.scopes import read_parts
+
+    size = next(iter(info.sizes))
+    whole, found = read_parts(builder, info.name, size)
+    table = Table.grid(padding=(0, 2))
+    # Names are there to be copied, so they stay in one piece.
+    table.add_column(style="cyan", no_wrap=True)
+    for justify in ("right", "right", "left"):
+        table.add_column(justify=justify)
+    for part in found:
+        table.add_row(part.name, parameter_count(part.parameters), percent(part.parameters / whole, 0), part.kind)
+    heading = Text.assemble((info.name, "bold"), f"  {size}: {parameter_count(whole)} parameters")
+    return Group(heading, table, Text())
 
 
 def _pairs(option: str, meanings: dict[str, str]) -> RenderableType:

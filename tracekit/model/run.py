@@ -132,11 +132,18 @@ class FormResult:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of the workload that can be compiled."""
+    """A part of the workload that can be compiled. `compiled`: the scope compiles it, or something in it.
+
+    `compiled_parts` are the modules by which it is entered compiled, `LIST.*` for all members of a list, and
+    `compiled_parameters` are theirs; empty and None where the component is no module of its own, and in runs of older
+    versions.
+    """
 
     name: str
     parameters: int
     compiled: bool
+    compiled_parameters: int | None = None
+    compiled_parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,8 @@ class BuiltWorkload:
     `modules` are the model's parts by name, from which everything inside them is named; what is in none has no name.
     `call_at` makes a call of the same model with the sizes of another request (batch, height, width, steps); None for a
     workload that cannot. `trial` makes a first call of code that nobody has tried yet, and raises TracekitError in its
-    owner's words if that fails; None for tracekit's own.
+    owner's words if that fails; None for tracekit's own. `targets_of` tells what each scope that the list names
+    compiles; None where there is one.
     """
 
     info: WorkloadInfo
@@ -105,3 +106,4 @@ class BuiltWorkload:
     modules: tuple[tuple[str, nn.Module], ...] = ()
     call_at: Callable[[Request], Callable[[], object]] | None = None
     trial: Callable[[], None] | None = None
+    targets_of: Callable[[str], tuple[CompileTarget, ...]] | None = None

@@ -76,6 +76,7 @@ class Attempt:
         from tracekit.capture import failures
         from tracekit.capture.environment import read_environment
         from tracekit.walks.profiling import choose_request_size
+        from tracekit.workloads.scopes import build_scoped
 
         device = devices.pick_device()
         request = replace(self._job.request, scope=scope)
@@ -83,7 +84,7 @@ class Attempt:
         size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
         self._words.phase(f"building {info.name} ({size})")
         with failures.out_of_memory_explained(size):
-            workload = builder(request, size, device, self._words)
+            workload = build_scoped(builder, info, request, size, device, self._words)
             plan = TimingPlan(self._job.target_percent, self._job.budget_seconds)
             rule = stopping_rule(plan, request, workload.settings)
             loaded = time.monotonic() - began

@@ -31,11 +31,13 @@ def work(job: ChildJob) -> ChildResult:
 
     began = time.monotonic()
     hush_libraries()
-    builder = load_builder(find(job.request.workload))
+    info = find(job.request.workload)
+    builder = load_builder(info)
     from tracekit.capture import failures, forms, timing, warmup
+    from tracekit.workloads.scopes import build_scoped
 
     with failures.out_of_memory_explained(job.size):
-        workload = builder(job.request, job.size, job.device, Silent())
+        workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
         load_seconds = time.monotonic() - began
         makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
         made = tuple(makers[name](workload) for name in job.forms)

@@ -192,5 +192,7 @@ def describe_ending(code: int) -> str:
 
 
 def _last(lines: Sequence[str]) -> str:
+    if lines and lines[-1].startswith("error: "):
+        return lines[-1].removeprefix("error: ")
     told = [line.strip().removeprefix("error: ") for line in lines if line.strip()][-LAST_LINES:]
     return " / ".join(told) or "it printed nothing"

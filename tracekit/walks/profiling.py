@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import __version__, store
-from tracekit.errors import DoesNotFitError
+from tracekit.errors import CompileError, DoesNotFitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
@@ -20,6 +21,7 @@ from tracekit.walks.diagnoses import Diagnoses
 from tracekit.walks.naming import folder_name
 from tracekit.walks.origins import Origins
 from tracekit.walks.reports import refuse_report_there
+from tracekit.walks.scoping import with_uncalled
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 #: What is recorded of each form, and how many steps of it.
 RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 1))
+#: Of a scope, so much goes into a folder's name.
+SCOPE_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,8 @@ def _written(folder: Path, force: bool, on_part: Callable[[Path], None], measure
     with store.begun(folder, force=force) as draft:
         try:
             run = measured(draft)
-        except BaseException:
-            _keep_what_was_measured(draft, on_part)
+        except BaseException as error:
+            _keep_what_was_measured(draft, on_part, error)
             raise
         store.finish(run, draft)
     return folder
@@ -105,15 +109,22 @@ def _run_name(plan: Plan, scope: str) -> str:
     parts += [each for each in (plan.request.phase, plan.request.cache) if each]
     if "compiled" in plan.forms:
         parts += [plan.request.mode] if plan.request.mode != "default" else []
-        parts += [scope] if plan.request.scope else []
+        parts += [_in_a_name(scope)] if plan.request.scope else []
     return "-".join(parts)
 
 
-def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None]) -> None:
+def _in_a_name(scope: str) -> str:
+    """`model.layers.*` and `vit.encoder,classifier` as part of a folder's name."""
+    return re.sub(r"[^\w.+-]+", "_", scope.replace("*", "each").replace(",", "+"))[:SCOPE_CHARACTERS]
+
+
+def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None], error: BaseException) -> None:
     if store.is_run(draft) and store.load(draft).forms:
         on_part(draft)
     else:
-        store.clear(draft)
+        store.clear(draft, but_log=isinstance(error, CompileError))
+    if isinstance(error, CompileError) and (draft / store.OUTPUT).is_file():
+        error.below = (*error.below, f"  torch's whole text: {draft / store.OUTPUT}")
 
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
@@ -125,7 +136,7 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
     progress.phase("loading torch and the model's libraries")
     builder = load_builder(info)
     with _watched(draft) as warned:
-        workload, reason = _build(builder, info, request, progress)
+        workload, reason = _build(builder, info, request, progress, compiled="compiled" in plan.forms)
         run = _measure_forms(plan, workload, reason, draft, progress)
         if plan.needs_processes:
             del workload
@@ -164,19 +175,25 @@ def hush_libraries() -> None:
         os.environ.setdefault(name, value)
 
 
-def _build(builder: Builder, info: WorkloadInfo, request: Request, progress: Progress) -> tuple[BuiltWorkload, str]:
+def _build(
+    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, *, compiled: bool
+) -> tuple[BuiltWorkload, str]:
     from tracekit.capture import device as devices
     from tracekit.capture import failures
+    from tracekit.capture.compilers import check_compilers
     from tracekit.capture.visible_kernels import checked_meanwhile
+    from tracekit.workloads.scopes import build_scoped
 
     device = devices.pick_device()
     if "download" in info.takes:
         progress.phase(f"reading what {info.name} needs")
     info = look_into(info, request)
     size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
+    if compiled:
+        check_compilers(device)
     progress.phase(f"building {info.name} ({size})")
     with checked_meanwhile(device), failures.out_of_memory_explained(size):
-        workload = builder(request, size, device, progress)
+        workload = build_scoped(builder, info, request, size, device, progress)
         if workload.trial:
             progress.detail("one call, to see that it works")
             workload.trial()
@@ -198,8 +215,10 @@ def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_
 
 
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
+    from tracekit.capture.compilers import idle_mode
     from tracekit.capture.environment import read_environment
 
+    idle = idle_mode(workload.settings) if "compiled" in plan.forms else None
     return Run(
         schema="tracekit.run/1",
         status="incomplete",
@@ -212,7 +231,7 @@ def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
         components=workload.components,
         forms=(),
         order=(),
-        notes=workload.notes,
+        notes=(*workload.notes, idle) if idle else workload.notes,
     )
 
 
@@ -231,6 +250,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
                 with origins.watching(form.name), around.warming(form.name):
                     warm = warmup.warm_up(diagnoses.warming(form), progress)
                 run = diagnoses.added(replace(run, forms=(*run.forms, _unmeasured(form.name, warm))))
+                run = with_uncalled(run, workload, form)
                 store.save(run, draft)
             if not plan.warmup:
                 around.settle(made)

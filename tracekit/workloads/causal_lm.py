@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -71,10 +72,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         settings=settings,
         call=call_at(request),
         call_at=call_at,
-        targets=_targets(model, layers, settings),
+        targets=_targets(model, layers, settings.pretrained, settings.scope),
         components=_components(model, layers, settings.scope),
         notes=_notes(settings, architecture.prompt_tokens),
         modules=(("model", model),),
+        targets_of=partial(_targets, model, layers, settings.pretrained),
     )
 
 
@@ -117,11 +119,13 @@ def _decoder_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
     return {name: layer for name, layer in model.named_modules() if type(layer).__name__ in repeated}
 
 
-def _targets(model: nn.Module, layers: dict[str, nn.Module], settings: Settings) -> tuple[CompileTarget, ...]:
-    if settings.scope == "model":
+def _targets(
+    model: nn.Module, layers: dict[str, nn.Module], pretrained: str | None, scope: str
+) -> tuple[CompileTarget, ...]:
+    if scope == "model":
         return (CompileTarget("model", model),)
     if not layers:
-        raise TracekitError(f"{settings.pretrained} does not say which layers repeat: pass --scope model")
+        raise TracekitError(f"{pretrained} does not say which layers repeat: pass --scope model")
     return tuple(CompileTarget(f"model.{name}", layer) for name, layer in layers.items())
 
 

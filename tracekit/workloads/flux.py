@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeline, FluxTransformer2DModel
@@ -118,6 +119,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         components=_components(pipeline, settings.scope),
         notes=_notes(request, settings),
         modules=tuple((name, getattr(pipeline, name)) for name in MODULES),
+        targets_of=partial(_targets, pipeline),
     )
 
 

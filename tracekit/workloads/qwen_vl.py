@@ -6,6 +6,7 @@ Architecture figures are those of the published configuration files of Qwen/Qwen
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
@@ -125,10 +126,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         info=QWEN_VL,
         settings=settings,
         call=make_call(model, inputs, generation, settings.mode),
-        targets=_targets(model, settings.scope, generation),
+        targets=_targets(model, generation, settings.scope),
         components=_components(model, settings.scope),
         notes=_notes(settings, generation, processed),
         modules=(("model", model),),
+        targets_of=partial(_targets, model, generation),
     )
 
 
@@ -224,7 +226,7 @@ def _prompts_and_pictures(settings: Settings) -> tuple[list[str], list[Image.Ima
     return prompts, draw_pictures(count, settings.height, settings.width, settings.seed)
 
 
-def _targets(model: Any, scope: str, generation: Generation) -> tuple[CompileTarget, ...]:
+def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTarget, ...]:
     if scope == "regional":
         # A part that the phase never runs would be compiled for nothing, and only ever be called eager.
         parts = (

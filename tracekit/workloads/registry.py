@@ -127,13 +127,14 @@ def load_builder(info: WorkloadInfo) -> Builder:
 
 
 def check_scope(info: WorkloadInfo, scope: str | None) -> str:
-    """The scope to compile: the workload's default when none is asked for.
+    """The scope to compile: the workload's default when none is asked for. Names of modules can only be checked when
+    there is a model to look at (`scopes.py`).
 
-    Raises TracekitError listing what there is.
+    Raises TracekitError for what is no list of names.
     """
     if scope is None:
         return next(iter(info.scopes))
-    if scope in info.scopes:
-        return scope
-    choices = "; ".join(f"{name} ({what})" for name, what in info.scopes.items())
-    raise TracekitError(f"{info.name} has nothing called {scope!r} to compile. --scope takes: {choices}")
+    names = [name.strip() for name in scope.split(",")]
+    if not all(names):
+        raise TracekitError(f"--scope {scope!r} names nothing at one place: write names with commas between them")
+    return ",".join(dict.fromkeys(names))

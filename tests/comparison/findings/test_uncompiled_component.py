@@ -31,10 +31,10 @@ def group(kind: str, a_us: float, b_us: float, *where: str, name: str = NORM) ->
 FUSED = group("fused", 100.0, 25.0, "transformer.norm")
 
 
-def comparison(*groups: KernelGroup, scope: str = "transformer") -> Comparison:
+def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Component, ...] = PARTS) -> Comparison:
     a = make_side("eager", make_analysis(EAGER), make_form("eager", scaled(1.5)))
     b = make_side("compiled", make_analysis(EAGER), make_form("compiled", scaled(1.3)))
-    b = replace(b, components=PARTS, settings=make_settings(scope=scope))
+    b = replace(b, components=parts, settings=make_settings(scope=scope))
     return replace(compare(a, b), groups=groups)
 
 
@@ -69,3 +69,42 @@ def test_what_is_compiled_whole_has_nothing_left_out():
 
 def test_a_little_is_not_told():
     assert find_uncompiled_component(comparison(FUSED, group("unchanged", 20.0, 20.0, "vae.norm"))) is None
+
+
+PARTLY = (
+    Component("model.encoder", 10, True, 6, ("model.encoder.layers.*",)),
+    Component("model.head", 5, False, 0),
+)
+LEFT = "model.encoder.embeddings.norm"
+
+
+def test_what_is_left_of_a_component_is_told_as_a_part_of_it():
+    left = group("unchanged", 60.0, 60.0, LEFT)
+    finding = find_uncompiled_component(comparison(FUSED, left, scope="encoder.layers.*", parts=PARTLY))
+    assert finding is not None
+    assert finding.title == "Part of model.encoder is not compiled, and has kernels to fuse"
+    assert finding.saving_us == pytest.approx(60 * 0.75)
+
+
+def test_what_is_inside_a_compiled_module_is_not_left_out():
+    kept = group("unchanged", 60.0, 60.0, "model.encoder.layers.3.norm")
+    assert find_uncompiled_component(comparison(FUSED, kept, scope="encoder.layers.*", parts=PARTLY)) is None
+
+
+def test_a_group_that_is_partly_in_compiled_code_is_nobody_s():
+    both = group("unchanged", 60.0, 60.0, LEFT, "model.encoder.layers.3.norm")
+    assert find_uncompiled_component(comparison(FUSED, both, scope="encoder.layers.*", parts=PARTLY)) is None
+
+
+def test_a_name_that_only_begins_alike_is_another_module_s():
+    beside = group("unchanged", 60.0, 60.0, "model.encoder.layers2.norm")
+    finding = find_uncompiled_component(comparison(FUSED, beside, scope="encoder.layers.*", parts=PARTLY))
+    assert finding is not None
+
+
+def test_the_component_beside_a_partly_compiled_one_is_told_whole():
+    finding = find_uncompiled_component(
+        comparison(FUSED, group("unchanged", 60.0, 60.0, "model.head.norm"), scope="encoder.layers.*", parts=PARTLY)
+    )
+    assert finding is not None
+    assert finding.title == "model.head is not compiled, and has kernels to fuse"

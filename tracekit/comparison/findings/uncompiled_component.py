@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from tracekit.comparison.commands import has_scope, profile_command
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
+from tracekit.model.run import Component
 from tracekit.numbers import duration, percent
 
 #: Less than this share of the call's GPU time is not worth a line.
@@ -16,7 +17,8 @@ FUSIBLE = ("pointwise", "normalization", "reduction", "copy")
 
 
 def find_uncompiled_component(comparison: Comparison) -> Finding | None:
-    """Found when kernels that could be fused take over 3 % of B's GPU time in a component that was not compiled.
+    """Found when kernels that could be fused take over 3 % of B's GPU time in a component, or what is left of one, that
+    was not compiled.
 
     Needs the modules of kernels (provenance) and fused groups in this very run: the saving supposes that the component
     would keep the same share of such kernels' time as the compiled ones did.
@@ -29,14 +31,15 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
         return None
     component = max(by_component, key=lambda each: by_component[each])
     us = by_component[component]
+    what = f"Part of {component}" if _is_partly_compiled(side, component) else component
     if us < WORTH_SAYING * side.busy_us:
         return None
     return Finding(
         code="uncompiled_component",
         severity="info",
-        title=f"{component} is not compiled, and has kernels to fuse",
+        title=f"{what} is not compiled, and has kernels to fuse",
         evidence=(
-            f"Element-wise work, norms, reductions and copies of {component} take {duration(us)} of GPU time a call, "
+            f"Element-wise work, norms, reductions and copies there take {duration(us)} of GPU time a call, "
             f"{percent(us / side.busy_us, 0)}. What was fused in the compiled part kept {percent(kept, 0)} of its "
             "time."
         ),
@@ -57,21 +60,38 @@ def _kept_share(comparison: Comparison) -> float | None:
     return math.fsum(member.total_us for group in fused for member in group.b) / before if before else None
 
 
+def _is_partly_compiled(side: Side, component: str) -> bool:
+    return any(each.compiled for each in side.components if each.name == component)
+
+
 def _fusible_time(comparison: Comparison) -> dict[str, float]:
-    """GPU time per call of B's kernels that could be fused, by component that was not compiled."""
+    """GPU time per call of B's kernels that could be fused, by component, in modules that were not compiled."""
     kernels = comparison.b.analysis.kernels
     families = {each.name: each.family for each in kernels.by_name} if kernels else {}
-    uncompiled = {each.name for each in comparison.b.components if not each.compiled}
     found: dict[str, float] = defaultdict(float)
     for group in comparison.groups:
-        component = _component(group)
-        if group.kind == "unchanged" and component in uncompiled:
+        component = _component(group, comparison.b.components) if group.kind == "unchanged" else None
+        if component is not None:
             found[component] += math.fsum(each.total_us for each in group.b if families.get(each.name) in FUSIBLE)
     return found
 
 
-def _component(group: KernelGroup) -> str:
-    """The component that all of the group's modules are in; empty where there are several or none is known."""
+def _component(group: KernelGroup, components: tuple[Component, ...]) -> str | None:
+    """The component that all of the group's modules are in, and none of them compiled; None where there are several,
+    or none is known."""
     modules = [place for place in group.where if ":" not in place]
-    components = {each.partition(".")[0] for each in modules}
-    return components.pop() if len(components) == 1 else ""
+    left = {_left_in(each, components) for each in modules}
+    return left.pop() if len(left) == 1 else None
+
+
+def _left_in(module: str, components: tuple[Component, ...]) -> str | None:
+    """The component of a module that is not compiled; None for one that is, or is in no component."""
+    within = next((each for each in components if _is_within(module, each.name)), None)
+    if within is None or (within.compiled and not within.compiled_parts):
+        return None
+    compiled = any(_is_within(module, part.removesuffix(".*")) for part in within.compiled_parts)
+    return None if compiled else within.name
+
+
+def _is_within(module: str, part: str) -> bool:
+    return module == part or module.startswith(f"{part}.")

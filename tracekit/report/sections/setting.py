@@ -5,10 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from tracekit.model.comparison import Comparison, Side
-from tracekit.model.run import Environment, Run, Settings
-from tracekit.numbers import MISSING, size
+from tracekit.model.run import Component, Environment, Run, Settings
+from tracekit.numbers import MISSING, percent, size
 from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
+
+#: So many modules are named that are compiled in a part.
+NAMED = 4
 
 SETTINGS = {
     "batch_size": "batch size",
@@ -89,9 +92,20 @@ def component_table(run: Run) -> Table | None:
         (
             printable(part.name),
             f"{part.parameters / 1e6:,.1f} million",
-            "is compiled" if part.compiled else "stays eager",
+            _how_compiled(part),
         )
         for part in run.components
     )
     columns = (Column("Component", numeric=False), Column("Parameters"), Column("When compiling", numeric=False))
     return Table("Parts of the model", columns, rows)
+
+
+def _how_compiled(part: Component) -> str:
+    """`is compiled`, or how much of it is and which modules that is."""
+    if not part.compiled:
+        return "stays eager"
+    if part.compiled_parameters is None or part.compiled_parameters >= part.parameters:
+        return "is compiled"
+    more = f" and {len(part.compiled_parts) - NAMED} more" if len(part.compiled_parts) > NAMED else ""
+    named = f"{', '.join(part.compiled_parts[:NAMED])}{more}"
+    return f"{percent(part.compiled_parameters / part.parameters)} is compiled: {clipped(printable(named), 300)}"

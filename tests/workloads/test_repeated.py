@@ -1,0 +1,78 @@
+"""Blocks that repeat, in small models and in the published ones."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("diffusers")
+
+from tests.workloads.test_scopes import names, nowhere  # noqa: E402
+from torch import nn  # noqa: E402
+
+from tracekit.errors import TracekitError  # noqa: E402
+from tracekit.workloads import registry, scopes  # noqa: E402
+from tracekit.workloads.parts import all_modules, parameter_ids  # noqa: E402
+from tracekit.workloads.repeated import repeated_blocks  # noqa: E402
+
+
+class Block(nn.Module):  # type: ignore[misc]
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(width, 4)
+
+
+def blocks(model: nn.Module) -> list[str]:
+    return [*repeated_blocks(all_modules([("model", model)]), ("model",))]
+
+
+def test_alike_blocks_of_a_list_repeat() -> None:
+    model = nn.ModuleDict({"first": nn.Linear(4, 4), "blocks": nn.ModuleList(Block(4) for _ in range(3))})
+    assert blocks(model) == ["model.blocks.0", "model.blocks.1", "model.blocks.2"]
+
+
+def test_blocks_of_which_no_two_are_alike_do_not() -> None:
+    assert blocks(nn.ModuleList([Block(4), Block(8)])) == []
+
+
+def test_blocks_of_different_classes_do_not() -> None:
+    assert blocks(nn.ModuleList([nn.Sequential(nn.Linear(4, 4)), Block(4)])) == []
+
+
+def test_single_layers_do_not() -> None:
+    assert blocks(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))) == []
+
+
+def test_the_outermost_alike_blocks_count() -> None:
+    def outer() -> nn.Module:
+        return nn.Sequential(Block(4), Block(4))
+
+    assert blocks(nn.ModuleList([outer(), outer()])) == ["model.0", "model.1"]
+    assert blocks(nn.ModuleList([outer(), nn.Sequential(Block(8), Block(8))])) == [
+        "model.0.0",
+        "model.0.1",
+        "model.1.0",
+        "model.1.1",
+    ]
+
+
+def test_what_diffusers_calls_repeated_goes_first() -> None:
+    model = nn.ModuleDict({"a": nn.ModuleList([Block(4), Block(4)]), "b": nn.Bilinear(1, 1, 1)})
+    model._repeated_blocks = ["Bilinear"]
+    assert blocks(model) == ["model.b"]
+    assert all(".transformer_blocks." in name for name in names("sdxl", "regional"))
+
+
+@pytest.mark.parametrize("name", [info.name for info in registry.all_workloads()])
+def test_every_published_model_has_blocks_that_hold_most_of_it(name: str) -> None:
+    workload = nowhere(name)
+    targets = scopes.compile_targets(workload, "regional")
+    held = sum(parameter_ids(target.module for target in targets).values())
+    assert held > 0.5 * sum(parameter_ids(module for _, module in workload.modules).values())
+
+
+def test_a_model_without_is_told_so_with_its_parts() -> None:
+    with pytest.raises(TracekitError, match="convnext at size tiny has no blocks that repeat") as caught:
+        scopes.compile_targets(nowhere("convnext", "tiny"), "regional")
+    assert "%" in caught.value.below[0]

@@ -1,0 +1,193 @@
+"""What a scope compiles: named on the real architectures, built without weights."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("diffusers")
+
+from tracekit.errors import TracekitError  # noqa: E402
+from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.run import Component  # noqa: E402
+from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
+from tracekit.workloads import registry, scopes  # noqa: E402
+from tracekit.workloads.mlp_info import MLP  # noqa: E402
+
+
+@cache
+def nowhere(name: str, size: str | None = None) -> BuiltWorkload:
+    info = registry.find(name)
+    return scopes.build_nowhere(registry.load_builder(info), Request(name), size or next(iter(info.sizes)))
+
+
+def names(workload: str, scope: str) -> list[str]:
+    return [target.component for target in scopes.compile_targets(nowhere(workload), scope)]
+
+
+def refused(workload: str, scope: str) -> TracekitError:
+    with pytest.raises(TracekitError) as caught:
+        scopes.compile_targets(nowhere(workload), scope)
+    return caught.value
+
+
+def test_every_workload_is_built_without_weights_and_has_parts_to_name() -> None:
+    for info in registry.all_workloads():
+        built = nowhere(info.name)
+        assert all(p.device.type == "meta" for _, module in built.modules for p in module.parameters())
+        compiled = {id(target.module) for target in scopes.compile_targets(built, "all")}
+        assert compiled == {id(module) for _, module in built.modules}
+
+
+def test_a_module_is_compiled_by_its_name() -> None:
+    (target,) = scopes.compile_targets(nowhere("flux"), "transformer.transformer_blocks.3.attn")
+    assert target.module is nowhere("flux").modules[2][1].transformer_blocks[3].attn
+    assert (target.component, target.method) == ("transformer.transformer_blocks.3.attn", "forward")
+
+
+def test_the_name_of_the_only_root_may_be_left_out() -> None:
+    assert names("vit", "vit.embeddings") == names("vit", "model.vit.embeddings") == ["model.vit.embeddings"]
+
+
+def test_a_full_name_goes_before_one_without_its_root() -> None:
+    assert names("whisper", "model") == ["model"]
+    assert names("whisper", "model.decoder") == ["model.model.decoder"]
+
+
+def test_a_star_is_one_name_between_two_points() -> None:
+    assert names("causal-lm", "model.layers.*") == [f"model.model.layers.{n}" for n in range(18)]
+
+
+def test_a_star_leaves_out_what_has_no_parameters_and_what_is_never_called() -> None:
+    assert names("flux", "transformer.*") == [
+        f"transformer.{name}" for name in ("time_text_embed", "context_embedder", "x_embedder", "norm_out", "proj_out")
+    ]
+
+
+def test_several_names_are_compiled_each_once() -> None:
+    assert names("flux", "transformer,vae.decoder,vae.decod?r") == ["transformer", "vae.decoder"]
+
+
+def test_the_list_s_own_names_stand_beside_modules() -> None:
+    assert names("flux", "text-encoders,vae.decoder") == ["text_encoder", "text_encoder_2", "vae.decoder"]
+
+
+@pytest.mark.parametrize("scope", ["vae", "transformer,vae", "va?", "vae,text_encoder"])
+def test_a_part_is_entered_as_the_list_knows_it_to_be_called(scope: str) -> None:
+    (vae,) = (each for each in scopes.compile_targets(nowhere("flux"), scope) if each.component == "vae")
+    assert vae.method == "decode"
+
+
+@pytest.mark.parametrize("scope", ["transformer,transformer.norm_out", "transformer.norm_out,transformer"])
+def test_what_is_inside_another_is_refused(scope: str) -> None:
+    assert "transformer.norm_out is inside transformer, which is compiled whole" in str(refused("flux", scope))
+
+
+def test_a_list_is_not_called_so_its_members_are_named_instead() -> None:
+    error = refused("flux", "transformer.transformer_blocks")
+    assert "a list of 19 modules" in str(error)
+    assert "--scope 'transformer.transformer_blocks.*'" in str(error)
+
+
+def test_a_wrong_name_is_met_with_the_parts_and_their_share() -> None:
+    error = refused("flux", "unet")
+    assert "flux has nothing called 'unet' to compile" in str(error)
+    assert error.below[:2] == ("  transformer      11.9 B   71 %", "  text_encoder_2    4.8 B   28 %")
+    assert "also: transformer, vae, text-encoders, all, regional" in error.below[4]
+    assert error.below[5] == "more parts: tracekit workloads flux --parts"
+
+
+@pytest.mark.parametrize(
+    ("workload", "asked", "meant"),
+    [
+        ("flux", "transfomer", "transformer"),
+        ("flux", "text_encoder_3", "text_encoder_2"),
+        ("flux", "vae.decodr", "vae.decoder"),
+        ("vit", "vit.embedings", "model.vit.embeddings"),
+        ("vit", "layers.0", "model.vit.layers.0"),
+        ("causal-lm", "layers.*", "model.model.layers.*"),
+    ],
+)
+def test_a_wrong_name_is_met_with_the_nearest_one(workload: str, asked: str, meant: str) -> None:
+    assert f"did you mean {meant}?" in str(refused(workload, asked))
+
+
+def test_a_name_that_is_half_right_is_met_with_what_is_there() -> None:
+    error = refused("flux", "transformer.transformer_blok.0")
+    assert "transformer has nothing called 'transformer_blok.0'" in str(error)
+    assert error.below[0].split() == ["transformer.transformer_blocks.*", "6.5", "B", "38", "%"]
+
+
+def test_what_is_said_of_a_wrong_name_is_short() -> None:
+    for info in registry.all_workloads():
+        error = refused(info.name, "qqqqqq")
+        assert "\n" not in str(error)
+        assert 3 <= 1 + len(error.below) <= 12
+        assert len({len(line) for line in error.below[:-2] if "%" in line}) == 1
+
+
+def test_shared_parameters_count_once() -> None:
+    (embeddings, layers, norm) = scopes.narrowed(nowhere("causal-lm"), "model.norm").components
+    assert embeddings.parameters + layers.parameters + norm.parameters == 2_506_172_416
+
+
+def test_components_say_how_much_of_them_is_compiled() -> None:
+    found = scopes.narrowed(nowhere("flux"), "transformer,vae.decoder")
+    assert found.settings.scope == "transformer,vae.decoder"
+    assert found.components[2:] == (
+        Component("transformer", 11_901_408_320, True, 11_901_408_320, ("transformer",)),
+        Component("vae", 83_819_683, True, 49_545_475, ("vae.decoder",)),
+    )
+    assert [(each.compiled, each.compiled_parameters) for each in found.components[:2]] == [(False, 0)] * 2
+
+
+def test_the_members_of_a_list_are_told_together_only_if_all_are_compiled() -> None:
+    whole = scopes.narrowed(nowhere("vit"), "vit.layers.*").components
+    assert [each.compiled_parts for each in whole] == [(), ("model.vit.layers.*",), (), ()]
+    some = scopes.narrowed(nowhere("vit"), "vit.layers.1,vit.layers.2").components
+    assert some[1].compiled_parts == ("model.vit.layers.1", "model.vit.layers.2")
+
+
+def test_what_is_in_a_compiled_module_is_compiled_whole() -> None:
+    found = scopes.narrowed(nowhere("vit"), "vit").components
+    assert [each.compiled_parameters == each.parameters for each in found] == [True, True, True, False]
+    assert found[0].compiled_parts == ("model.vit",)
+
+
+def test_a_scope_of_the_list_keeps_the_list_s_components() -> None:
+    info = registry.find("flux")
+    built = scopes.build_scoped(
+        registry.load_builder(info), info, Request("flux", scope="regional"), "tiny", "cpu", Silent()
+    )
+    assert [each.name for each in built.components] == ["transformer", "vae", "text-encoders"]
+    transformer = built.components[0]
+    assert transformer.compiled_parts == ("transformer.transformer_blocks.*", "transformer.single_transformer_blocks.*")
+    assert transformer.compiled_parameters is not None
+    assert 0.5 * transformer.parameters < transformer.compiled_parameters < transformer.parameters
+
+
+def test_a_wrong_name_is_found_before_any_weight_is_made() -> None:
+    asked: list[str] = []
+
+    def builder(request: Request, size: str, device: str, progress: object) -> BuiltWorkload:
+        asked.append(device)
+        return nowhere("mlp")
+
+    with pytest.raises(TracekitError, match="nothing called 'attention'"):
+        scopes.build_scoped(builder, MLP, Request("mlp", scope="attention"), "full", "cuda", Silent())
+    assert asked == ["meta"]
+
+
+def test_real_weights_have_the_names_they_have() -> None:
+    asked: list[str] = []
+
+    def builder(request: Request, size: str, device: str, progress: object) -> BuiltWorkload:
+        asked.append(device)
+        return nowhere("mlp")
+
+    request = Request("mlp", scope="model.0", pretrained="somewhere")
+    assert scopes.build_scoped(builder, MLP, request, "full", "cuda", Silent()).targets[0].component == "model.0"
+    assert asked == ["cuda"]

@@ -1,0 +1,95 @@
+"""The modules of a workload by name, and how its parameters are spread over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torch import nn
+
+from tracekit.model.part import Part
+
+#: A part with more than this share of the parameters is told by what is in it.
+MOST = 0.9
+#: But not by more parts than these.
+PARTS = 16
+
+Modules = dict[str, nn.Module]
+
+
+def all_modules(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
+    """Every module by its full name; one that is in several places under each of its names."""
+    return {
+        f"{root}.{name}" if name else root: module
+        for root, top in roots
+        for name, module in top.named_modules(remove_duplicate=False)
+    }
+
+
+def children(modules: Modules, name: str) -> Modules:
+    """The modules directly inside the one of that name."""
+    return {f"{name}.{inner}": each for inner, each in modules[name].named_children()}
+
+
+def parameter_ids(modules: Iterable[nn.Module]) -> dict[int, int]:
+    """How many elements each parameter has, by its identity: what is shared is there once."""
+    return {id(each): each.numel() for module in modules for each in module.parameters()}
+
+
+def is_called(module: nn.Module) -> bool:
+    """Whether the module has something to call: lists of modules have not."""
+    return type(module).forward is not nn.Module.forward
+
+
+def described(modules: Modules) -> tuple[Part, ...]:
+    """These modules as parts, in order, with those parameters that no part before them has."""
+    seen: set[int] = set()
+    return tuple(_part(name, module, seen) for name, module in modules.items())
+
+
+def _part(name: str, module: nn.Module, seen: set[int]) -> Part:
+    own = {identity: n for identity, n in parameter_ids((module,)).items() if identity not in seen}
+    seen.update(own)
+    if is_called(module):
+        return Part(name, type(module).__name__, sum(own.values()))
+    kinds = {type(each).__name__: None for each in module.children()}
+    return Part(f"{name}.*", f"{len([*module.children()])} {' or '.join(kinds)}", sum(own.values()))
+
+
+def top_parts(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
+    """The parts a model is told by: its roots, and instead of one that holds nearly everything what is inside it.
+
+    What is directly in such a module and in none of its children is in no part.
+    """
+    parts = dict(roots)
+    modules = all_modules(parts.items())
+    whole = sum(parameter_ids(parts.values()).values())
+    while True:
+        largest = max(parts, key=lambda name: sum(parameter_ids((parts[name],)).values()), default=None)
+        if largest is None or sum(parameter_ids((parts[largest],)).values()) <= MOST * whole:
+            return parts
+        inner = {name: each for name, each in children(modules, largest).items() if parameter_ids((each,))}
+        if not inner or not is_called(parts[largest]) or len(parts) + len(inner) > PARTS:
+            return parts
+        parts = dict(_replaced(parts, largest, inner))
+
+
+def _replaced(parts: Modules, name: str, inner: Modules) -> Iterator[tuple[str, nn.Module]]:
+    for each, module in parts.items():
+        yield from inner.items() if each == name else ((each, module),)
+
+
+def listed(roots: Iterable[tuple[str, nn.Module]], depth: int = 2) -> tuple[Part, ...]:
+    """The parts that have parameters, each followed by what is inside it, `depth` levels below those a model is told
+    by. Members of a list are not told one by one."""
+    roots = tuple(roots)
+    modules = all_modules(roots)
+    return tuple(_tree(modules, top_parts(roots), depth))
+
+
+def _tree(modules: Modules, level: Modules, depth: int) -> Iterator[Part]:
+    for part, (name, module) in zip(described(level), level.items(), strict=True):
+        if not part.parameters:
+            continue
+        yield part
+        if depth > 1 and is_called(module):
+            yield from _tree(modules, children(modules, name), depth - 1)
