@@ -7,6 +7,8 @@ import pytest
 from tracekit.errors import TracekitError
 from tracekit.model.workload import OWN_WEIGHTS, Request
 from tracekit.workloads.flux_info import FLUX
+from tracekit.workloads.maskformer_info import MASKFORMER
+from tracekit.workloads.settings import fill_in
 from tracekit.workloads.sizes import GIB, check_request, choose_size
 
 
@@ -78,3 +80,11 @@ def test_weights_of_its_own_are_for_what_was_named_by_its_configuration() -> Non
         check_request(FLUX, Request("flux", pretrained=OWN_WEIGHTS))
     with pytest.raises(TracekitError, match="flux has no --seq-length and no --download: leave them out"):
         check_request(FLUX, Request("flux", seq_length=5, download=True))
+
+
+def test_a_model_that_runs_in_one_type_alone_takes_no_other() -> None:
+    assert fill_in(MASKFORMER, Request("maskformer"), "full", "cuda").dtype == "float32"
+    with pytest.raises(TracekitError, match="maskformer runs in float32 alone: leave --dtype bfloat16 out"):
+        check_request(MASKFORMER, Request("maskformer", dtype="bfloat16"))
+    with pytest.raises(TracekitError, match="needs about 4 GiB"):
+        choose_size(MASKFORMER, "full", "cuda", 3 * GIB)
