@@ -82,9 +82,8 @@ def test_weights_of_its_own_are_for_what_was_named_by_its_configuration() -> Non
         check_request(FLUX, Request("flux", seq_length=5, download=True))
 
 
-def test_a_model_that_runs_in_one_type_alone_takes_no_other() -> None:
+def test_a_workload_may_have_a_type_of_its_own() -> None:
     assert fill_in(MASKFORMER, Request("maskformer"), "full", "cuda").dtype == "float32"
-    with pytest.raises(TracekitError, match="maskformer runs in float32 alone: leave --dtype bfloat16 out"):
-        check_request(MASKFORMER, Request("maskformer", dtype="bfloat16"))
+    assert fill_in(MASKFORMER, Request("maskformer", dtype="bfloat16"), "full", "cuda").dtype == "bfloat16"
     with pytest.raises(TracekitError, match="needs about 4 GiB"):
         choose_size(MASKFORMER, "full", "cuda", 3 * GIB)

@@ -20,7 +20,8 @@ class WorkloadInfo:
     `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings; empty
     until its configuration was read, and where nobody knows. `takes` names the fields of a Request that not every
     workload has and this one does. Heights and widths are multiples of `pixel_step`; None where they cannot be chosen.
-    `dtypes` are those that its code runs in, the first where nobody chooses; None for any. `resizes` says that one model in memory can be called at other sizes (`BuiltWorkload.call_at`). `inputs` and
+    `dtype` is what it runs in on every device where nobody chooses; None for bfloat16 on a GPU and float32 on a CPU.
+    `resizes` says that one model in memory can be called at other sizes (`BuiltWorkload.call_at`). `inputs` and
     `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
     knows yet."""
 
@@ -35,7 +36,7 @@ class WorkloadInfo:
     takes: tuple[str, ...] = ()
     pixel_step: int | None = None
     resizes: bool = False
-    dtypes: tuple[str, ...] | None = None
+    dtype: str | None = None
     inputs: str | None = None
     parameters: int | None = None
     breaks: str | None = None

@@ -5,11 +5,16 @@ Architecture figures are those of the published configuration file of facebook/m
 
 from __future__ import annotations
 
-from functools import partial
+import inspect
 
 import scipy  # noqa: F401  Their loss wants it, and is built with the model.
+import transformers
 from transformers import DetrConfig, MaskFormerConfig, MaskFormerForInstanceSegmentation, SwinConfig
+from transformers.models.maskformer.modeling_maskformer_swin import MaskFormerSwinLayer
 
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads.image_model import image_model
 from tracekit.workloads.maskformer_info import MASKFORMER
 from tracekit.workloads.one_forward import build_one_forward
@@ -22,7 +27,7 @@ SWIN = {
         "window_size": 12,
         "image_size": 384,
     },
-    "tiny": {"embed_dim": 16, "depths": [1, 1, 1, 1], "num_heads": [1, 2, 2, 2], "window_size": 4, "image_size": 64},
+    "tiny": {"embed_dim": 16, "depths": [2, 1, 1, 1], "num_heads": [1, 2, 2, 2], "window_size": 4, "image_size": 64},
 }
 #: Of DETR it takes the decoder alone.
 DECODER = {
@@ -58,4 +63,19 @@ MASKFORMER_MODEL = image_model(
     does="segments",
     outputs=("class_queries_logits", "masks_queries_logits"),
 )
-build = partial(build_one_forward, MASKFORMER_MODEL)
+
+
+def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """As `build_one_forward`. Raises TracekitError where transformers cannot run its Swin in the dtype asked for."""
+    if request.dtype not in (None, "float32") and not _masks_in_any_type():
+        raise TracekitError(
+            f"transformers {transformers.__version__} runs MaskFormer in float32 alone: it masks shifted windows in"
+            " float32, whatever the model's type. Leave --dtype out, or install a newer transformers"
+        )
+    return build_one_forward(MASKFORMER_MODEL, request, size, device, progress)
+
+
+def _masks_in_any_type() -> bool:
+    # Until 5.17 at least the mask was float32; 5.23 makes it in the type it is asked for.
+    masker = getattr(MaskFormerSwinLayer, "get_attn_mask", None)
+    return masker is not None and "dtype" in inspect.signature(masker).parameters

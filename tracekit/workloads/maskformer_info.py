@@ -20,6 +20,5 @@ MASKFORMER = WorkloadInfo(
     inputs="pixel_values 1x3x640x640",
     parameters=101_831_439,
     breaks=NO_BREAKS,
-    # transformers masks the shifted windows of its Swin in float32, and multiplies by values of the model's type.
-    dtypes=("float32",),
+    dtype="float32",
 )

@@ -22,7 +22,7 @@ def fill_in(
         workload=info.name,
         size=size,
         device=device,
-        dtype=request.dtype or (info.dtypes[0] if info.dtypes else "bfloat16" if gpu else "float32"),
+        dtype=request.dtype or info.dtype or ("bfloat16" if gpu else "float32"),
         scope=request.scope or next(iter(info.scopes)),
         mode=request.mode,
         fullgraph=info.fullgraph if request.fullgraph is None else request.fullgraph,

@@ -27,8 +27,6 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     """Raises TracekitError for an option or a size the workload has not, a size beside weights that bring their own,
     and an image size that it cannot make."""
     _check_options(info, request)
-    if info.dtypes and request.dtype and request.dtype not in info.dtypes:
-        raise TracekitError(f"{info.name} runs in {' and '.join(info.dtypes)} alone: leave --dtype {request.dtype} out")
     asked, pretrained = request.size, request.pretrained
     if asked != "auto" and asked not in info.sizes:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
@@ -106,7 +104,7 @@ def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int, dtype: 
 def _need_gib(info: WorkloadInfo, size: str, device: str, dtype: str | None) -> float:
     """Memory in the dtype that is used; 0.0 of a workload that says nothing."""
     # On the CPU models run in float32 where nobody says otherwise, twice the bytes of bfloat16.
-    usual = info.dtypes[0] if info.dtypes else "float32" if device == "cpu" else "bfloat16"
+    usual = info.dtype or ("float32" if device == "cpu" else "bfloat16")
     wide = (dtype or usual) == "float32"
     return info.memory_gib.get(size, 0.0) * (2 if wide else 1)
 
