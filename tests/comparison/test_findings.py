@@ -248,3 +248,14 @@ def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
     again = find_lost_attention(replace(comparison, b=templates))
     assert again is not None and again.saving_us == finding.saving_us
     assert "products take" not in again.evidence
+
+
+@pytest.mark.parametrize("run", ["h200-vit-max-autotune", "h200-vit-max-autotune-no-cudagraphs"])
+def test_attention_is_lost_to_templates_too(run: str):
+    folder = Path(__file__).parents[2] / "traces" / run
+    reading = Reading(shapes=True)
+    comparison = compare(*(load_side(folder, form=name, reading=reading) for name in ("eager", "compiled")))
+    (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
+    assert finding.saving_us is not None and finding.saving_us > 150
+    (group,) = (each for each in comparison.groups if each.kind == "defused")
+    assert any("is gone: 2 matrix products" in line for line in group.evidence)

@@ -94,8 +94,9 @@ def _mask_change(before: Dims | None, after: Dims | None) -> str:
 
 def _lost_attention(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
     lost = next((each for each in a if each.family == "attention"), None)
-    products = sum(each.family == "gemm" for each in b)
-    if lost and products and not any(each.family == "attention" for each in b):
+    families = [library_family(each) for each in b]
+    products = families.count("gemm")
+    if lost and products and "attention" not in families:
         work = f"{_counted(products, 'matrix product')} and {_counted(len(b) - products, 'other kernel')}"
         yield f"The attention kernel {_short(lost)} is gone: {work} do its work."
 
