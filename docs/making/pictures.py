@@ -30,7 +30,7 @@ MOST_KERNELS = 200
 
 @dataclass(frozen=True)
 class Cut:
-    """From the top of `first` to the bottom of `last` (selectors of Playwright) on `page`, in a window of `width` pixels.
+    """From the top of `first` to the bottom of `last` (selectors of Playwright) on `page`, `width` pixels wide.
     `lit` is what the timelines' readout of a kernel must hold that is pointed at, after `zoom` times zooming in.
     `narrow` leaves out what is empty beside the page's column."""
 
