@@ -63,8 +63,12 @@ def test_the_tour_prints_what_it_says(place: Path) -> None:
             assert unlike(page, gate, done.stdout) == []
 
 
-@pytest.mark.parametrize(("new", "code"), [(VIT, 0), (GRAPHS, 3)], ids=["the same run", "three kernels more"])
-def test_the_workflow_of_the_gate_does_what_its_page_says(place: Path, new: Path, code: int) -> None:
+#: The committed runs are of one process each, without --repeat-process: too little to tell 3 % from nothing.
+OUTCOMES = [(VIT, 4, "inconclusive"), (GRAPHS, 3, "failed")]
+
+
+@pytest.mark.parametrize(("new", "code", "word"), OUTCOMES, ids=["the same times", "three kernels more"])
+def test_the_workflow_of_the_gate_does_what_its_page_says(place: Path, new: Path, code: int, word: str) -> None:
     (workflow,) = blocks(DOCS / "gate.md", "yaml")
     steps = yaml.safe_load(workflow)["jobs"]["performance"]["steps"]
     profiled, compared, told = [step["run"] for step in steps if "run" in step][1:]
@@ -74,10 +78,13 @@ def test_the_workflow_of_the_gate_does_what_its_page_says(place: Path, new: Path
     assert out is not None
     # What profiling would have left there; one folder by two names would be compared form with form.
     shutil.copytree(new, place / out[1])
-    assert shell(place, compared).returncode == code
+    done = shell(place, compared)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert f"Gate: {word}" in done.stdout
+    assert shell(place, f"{compared} --inconclusive pass").returncode == (0 if code == 4 else code)
     done = shell(place, told, GITHUB_STEP_SUMMARY=str(place / "summary.md"))
     assert done.returncode == 0, done.stderr
-    assert ("failed" if code else "passed") in (place / "summary.md").read_text(encoding="utf-8")
+    assert word in (place / "summary.md").read_text(encoding="utf-8")
     (upload,) = (step["with"]["path"] for step in steps if "upload" in step.get("uses", ""))
     assert sorted(path.name for path in (place / upload).iterdir()) == ["gate.html", "gate.md"]
 
