@@ -3,6 +3,7 @@
 #   make suite-quick   tiny sizes of two models, eager and compiled, in a few minutes
 #   make test          the tests
 #   make check         tests, lint, types and import rules
+#   make docs          the site of docs/, into build/docs; a broken link is an error
 #   make report-check  sizes and load times of the sample reports
 #   make bench         reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
 
@@ -15,7 +16,7 @@ PYTEST_ARGS ?= -n auto
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
 
-.PHONY: demo suite-quick test lint types imports check bench report-check clean
+.PHONY: demo suite-quick test lint types imports check docs pictures bench report-check clean
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
@@ -39,6 +40,14 @@ imports: .venv/.dev
 	$(BIN)/lint-imports
 
 check: test lint types imports
+
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict --quiet
+	@echo "build/docs/index.html"
+
+# The pictures in README and docs, cut from the pages under reports/ in headless Chromium.
+pictures: .venv/.test
+	$(RUN) docs.making.pictures
 
 bench: .venv/.test $(if $(PEERS),.venv-peers/.made)
 	$(RUN) benchmarks.run $(if $(PEERS),--peers-python $(PEERS)) $(if $(TRACELENS),--tracelens $(TRACELENS)) $(BENCH_ARGS)
@@ -74,6 +83,10 @@ clean:
 	@echo "installing tracekit, torch and the test tools into .venv (a few minutes the first time)"
 	@$(PIP) '.[profile,test]'
 	@touch $@ .venv/.profile
+
+.venv/.docs: .venv/.made pyproject.toml constraints.txt
+	@$(PIP) '.[docs]'
+	@touch $@
 
 .venv/.dev: .venv/.test
 	@$(PIP) '.[profile,test,dev]'

@@ -53,7 +53,7 @@ def test_the_core_asks_for_no_torch() -> None:
     assert {"torch", "diffusers", "transformers", "triton"}.isdisjoint(map(name_of, PROJECT["dependencies"]))
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "lint", "types", "imports", "check"])
+@pytest.mark.parametrize("target", ["demo", "test", "lint", "types", "imports", "check", "docs"])
 def test_make_knows_its_way(target: str) -> None:
     done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,121 @@
+"""Cuts the pictures of README and docs out of pages under reports/, in headless Chromium. `make pictures`
+
+Each is a stretch of a page from the top of one element to the bottom of another, in few colours, so that all of them
+together stay small.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+CHARTS = "html[data-charts]:not([data-charts=drawing])"
+#: What all pictures together may take.
+MOST_BYTES = 200_000
+MARGIN_PX = 12
+COLOURS = 48
+#: So many kernels are tried for one that lights up.
+MOST_KERNELS = 200
+
+
+@dataclass(frozen=True)
+class Cut:
+    """From the top of `first` to the bottom of `last` (selectors of Playwright) on `page`, `width` pixels wide.
+    `lit` is what the timelines' readout of a kernel must hold that is pointed at, after `zoom` times zooming in.
+    `narrow` leaves out what is empty beside the page's column."""
+
+    name: str
+    page: str
+    first: str
+    last: str
+    width: int = 1000
+    narrow: bool = False
+    zoom: int = 0
+    lit: str = ""
+
+
+FLUX, VIT = "h200-flux-compiled.html", "h200-vit.html"
+
+CUTS = (
+    Cut("report", FLUX, "header .eyebrow", "header .figures", width=1280, narrow=True),
+    Cut("waterfall", FLUX, "#time figure", "#time figure"),
+    Cut("finding", VIT, "#findings li:has-text('The GPU waits for the host')", "#findings li:has-text('GPU waits')"),
+    Cut("timelines", FLUX, "#timelines .controls", "#timelines .keys", zoom=9, lit="Triton (rms_norm"),
+    Cut("groups", FLUX, "#kernels .explorer", "#kernels .explorer tbody tr:nth-child(5)"),
+    Cut("idle", FLUX, "#idle figure", "#idle figure"),
+)
+
+
+def cut(browser: Any, asked: Cut) -> bytes:
+    """The picture as PNG."""
+    page = browser.new_page(viewport={"width": asked.width, "height": 1000}, color_scheme="light")
+    page.goto((ROOT / "reports" / asked.page).as_uri())
+    page.wait_for_selector(CHARTS, state="attached", timeout=60_000)
+    if asked.lit:
+        _light_up(page, asked)
+    shot = page.screenshot(full_page=True, clip=_stretch(page, asked))
+    page.close()
+    return _in_few_colours(shot)
+
+
+def _light_up(page: Any, asked: Cut) -> None:
+    """Goes from kernel to kernel until one of the group is found."""
+    canvas, readout = page.locator("#timelines canvas"), page.locator("#timelines .readout")
+    for _ in range(asked.zoom):
+        canvas.press("+")
+    for _ in range(MOST_KERNELS):
+        canvas.press("n")
+        if asked.lit in readout.inner_text():
+            return
+    raise LookupError(f"no kernel near the middle of {asked.page} has {asked.lit!r} in its readout")
+
+
+def _stretch(page: Any, asked: Cut) -> dict[str, float]:
+    """Where on the whole page the picture is, in pixels."""
+    page.evaluate("scrollTo(0, 0)")
+    first, last = (page.locator(each).first.bounding_box() for each in (asked.first, asked.last))
+    top, bottom = first["y"] - MARGIN_PX, last["y"] + last["height"] + MARGIN_PX
+    left = first["x"] - 2 * MARGIN_PX if asked.narrow else 0
+    return {"x": left, "y": top, "width": asked.width - 2 * left, "height": bottom - top}
+
+
+def _in_few_colours(png: bytes) -> bytes:
+    written = io.BytesIO()
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    # The method that keeps a colour which few pixels have: the badge of the verdict is one.
+    few = image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(written, "PNG", optimize=True)
+    return written.getvalue()
+
+
+def main() -> None:
+    """Writes them all, and says what they take."""
+    from playwright.sync_api import sync_playwright
+
+    program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+    if program is None:
+        sys.exit(f"no browser found ({', '.join(PROGRAMS)}); on Debian and Ubuntu: apt install chromium")
+    PICTURES.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        for asked in CUTS:
+            (PICTURES / f"{asked.name}.png").write_bytes(cut(browser, asked))
+        browser.close()
+    sizes = {path.name: path.stat().st_size for path in sorted(PICTURES.glob("*.png"))}
+    sys.stdout.writelines(f"{size:>8,} {name}\n" for name, size in sizes.items())
+    if sum(sizes.values()) > MOST_BYTES:
+        sys.exit(f"{sum(sizes.values()):,} bytes in all, over {MOST_BYTES:,}")
+
+
+if __name__ == "__main__":
+    main()

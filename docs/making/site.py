@@ -1,0 +1,34 @@
+"""What mkdocs does besides: the changes become a page, and no page may ask for anything from elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+#: Warnings end a strict build.
+LOG = logging.getLogger("mkdocs.hooks.site")
+
+#: What a browser fetches by itself: scripts, styles, pictures, fonts; no links that a reader may follow.
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe|source|link(?![^>]*rel="?canonical))[^>]*\s(?:src|href)="?(https?:)?//[^\s">]+"""
+)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """CHANGELOG.md lies where people look for it, beside the README; its links lead from there into docs/."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    files.append(File.generated(config, "changelog.md", content=text.replace("](docs/", "](")))
+    return files
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Says which page would fetch something over the network."""
+    for found in FETCHED.finditer(output):
+        LOG.warning("%s fetches from elsewhere: %s", page.file.src_path, found.group())
+    return output

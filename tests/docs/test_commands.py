@@ -1,0 +1,112 @@
+"""Every command line that README and docs show is one that this version has."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from tracekit.cli.main import COMMANDS, main
+
+from .texts import PAGES, ROOT, blocks, prose
+
+#: What stands for something else in a line of prose.
+ELLIPSIS = {"...", "…"}
+TARGETS = re.findall(r"^([\w.-]+):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def lines(text: str) -> Iterator[str]:
+    """The commands of a block, continued lines joined, comments, prompts and what follows a pipe left out."""
+    for line in text.replace("\\\n", " ").splitlines():
+        for part in re.split(r"\s*(?:&&|\||;)\s*", line.removeprefix("$ ")):
+            if part.strip() and not part.lstrip().startswith("#"):
+                yield part
+
+
+def workflow_lines(text: str) -> Iterator[str]:
+    """What the steps of a workflow, or of a part of one, run."""
+    told = yaml.safe_load(text)
+    steps = told if isinstance(told, list) else [step for job in told["jobs"].values() for step in job["steps"]]
+    for step in steps:
+        yield from lines(step.get("run", ""))
+
+
+def shown() -> Iterator[tuple[str, str]]:
+    """Every command line, with the page it stands on: of blocks, and of prose between backticks."""
+    for page in PAGES:
+        for block in [*blocks(page, "sh"), *blocks(page, "console"), *blocks(page, "text")]:
+            # Of output, what tracekit advises.
+            yield from ((page.name, line) for line in lines(block) if "tracekit " in line)
+        for block in blocks(page, "yaml"):
+            yield from ((page.name, line) for line in workflow_lines(block))
+        for code in re.findall(r"`((?:tracekit|make) [^`]+)`", prose(page).replace("\n", " ")):
+            yield from ((page.name, line) for line in lines(code))
+
+
+def words_of(line: str) -> list[str]:
+    """The words behind variables that are set before the program."""
+    words = shlex.split(line, comments=True)
+    while words and re.match(r"[A-Z_]+=", words[0]):
+        words.pop(0)
+    return words
+
+
+def begins_with(program: str) -> list[tuple[str, str]]:
+    found = {(page, line.strip()) for page, line in shown() if line.strip().startswith(f"{program} ")}
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("page", "line"), begins_with("tracekit"))
+def test_a_command_line_is_understood(page: str, line: str) -> None:
+    _, name, *rest = words_of(line)
+    if name.startswith("-"):
+        return
+    assert name in COMMANDS, (page, line)
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    words = [word for word in rest if word not in ELLIPSIS]
+    context = click.Context(command, info_name=name)
+    # Raises for options that the command has not. In prose an option may be named without its value.
+    given, _, _ = command.make_parser(context).parse_args([*words, *needed(command, words)])
+    for option in command.params:
+        asked = given.get(option.name or "")
+        if isinstance(option.type, click.Choice) and isinstance(asked, str) and not asked.isupper():
+            option.type.convert(asked, option, context)
+
+
+def needed(command: click.Command, words: list[str]) -> list[str]:
+    """A value for an option that the words end with."""
+    valued = {flag for option in command.params if not getattr(option, "is_flag", False) for flag in option.opts}
+    return ["VALUE"] if words and words[-1] in valued and words[-1].startswith("-") else []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_tells_its_options(name: str) -> None:
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    assert "Usage:" in result.output
+
+
+@pytest.mark.parametrize(("page", "line"), begins_with("make"))
+def test_a_target_is_in_the_makefile(page: str, line: str) -> None:
+    targets = [word for word in words_of(line)[1:] if "=" not in word]
+    assert set(targets) <= {*TARGETS}, (page, line)
+
+
+def test_there_are_command_lines_to_look_at() -> None:
+    assert len(begins_with("tracekit")) > 50
+    assert {"README.md", "getting-started.md", "gate.md", "sweep.md"} <= {page for page, _ in begins_with("tracekit")}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "yaml")], ids=lambda page: page.name)
+def test_workflows_are_yaml_whose_steps_do_something(page: Path) -> None:
+    for block in blocks(page, "yaml"):
+        told = yaml.safe_load(block)
+        steps = told if isinstance(told, list) else [step for job in told["jobs"].values() for step in job["steps"]]
+        assert all(("run" in step) != ("uses" in step) for step in steps)

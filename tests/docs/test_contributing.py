@@ -1,0 +1,128 @@
+"""The examples of docs/contributing.md, added to a copy of the package as its text says, with the tests they name."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .texts import DOCS, ROOT
+
+PAGE = DOCS / "contributing.md"
+#: A file that a paragraph names, and the code below it.
+EXAMPLE = re.compile(r"([^\n]+(?:\n[^\n]+)*)\n\n```python\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"`((?:tracekit|tests)/\w+(?:/\w+)*\.py)`")
+
+#: What the numbered lines of the page name, and where: a module of tracekit, and what is imported from it.
+IMPORTS = {
+    "workloads/registry.py": ("workloads.distilbert_info", "DISTILBERT"),
+    "model/analysis.py": ("model.short_kernels", "ShortKernels"),
+    "analysis/analyzing.py": ("analysis.short_kernels", "measure_short_kernels"),
+    "report/page.py": ("report.sections.short_kernels", "short_kernel_table"),
+    "report/markdown.py": ("report.sections.short_kernels", "short_kernel_table"),
+    "comparison/findings/__init__.py": ("comparison.findings.short_kernels", "find_short_kernels"),
+}
+#: A file, a line that is there, and what is put in front of it.
+LINES = (
+    ("workloads/registry.py", "    WHISPER,", "    DISTILBERT,"),
+    (
+        "analysis/analyzing.py",
+        "        queue=queue.measure_queues",
+        "        short_kernels=measure_short_kernels(scope),",
+    ),
+    ("report/page.py", '        "families": family_table', '        "short_kernels": short_kernel_table(comparison),'),
+    ("report/markdown.py", "    yield family_table", "    yield short_kernel_table(comparison)"),
+    (
+        "report/templates/page.html.j2",
+        "{{ show(tables.families) }}",
+        "{% if tables.short_kernels %}{{ show(tables.short_kernels) }}{% endif %}",
+    ),
+    ("comparison/findings/__init__.py", "    find_fewer_kernels,", "    find_short_kernels,"),
+)
+FUTURE = "from __future__ import annotations\n"
+#: The last field of the last class of its file.
+FIELD = "    short_kernels: ShortKernels | None = None"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package, its tests and schemas, with the page's examples in them."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for part in ("tracekit", "tests", "docs/schemas"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "data", "gpu"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / "traces").symlink_to(ROOT / "traces")
+    for name, code in examples():
+        assert not (folder / name).exists(), name
+        (folder / name).write_text(code, encoding="utf-8")
+    for name, (module, noun) in IMPORTS.items():
+        path = folder / "tracekit" / name
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(FUTURE, f"{FUTURE}from tracekit.{module} import {noun}\n", 1), encoding="utf-8")
+    for name, line, new in LINES:
+        put_before(folder / "tracekit" / name, line, new)
+    analysis = folder / "tracekit" / "model" / "analysis.py"
+    analysis.write_text(analysis.read_text(encoding="utf-8").rstrip("\n") + f"\n{FIELD}\n", encoding="utf-8")
+    parameters = re.search(r"parameters=([\d_]+)", PAGE.read_text(encoding="utf-8"))
+    assert parameters is not None
+    put_before(folder / "tests/workloads/test_one_forward.py", '    "bert":', f'    "distilbert": {parameters[1]},')
+    return folder
+
+
+def examples() -> list[tuple[str, str]]:
+    """Each file that the page prints, and its text."""
+    found = [(FILE.search(words), code) for words, code in EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))]
+    return [(named[1], code) for named, code in found if named]
+
+
+def put_before(path: Path, line: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    at = text.index(f"\n{line}") + 1
+    path.write_text(f"{text[:at]}{new}\n{text[at:]}", encoding="utf-8")
+
+
+def run(folder: Path, *words: str) -> str:
+    """What `python -m WORDS` prints in the copy, which must succeed."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def test_the_page_prints_eight_files() -> None:
+    assert len(examples()) == 8
+
+
+def test_each_line_that_is_added_is_on_the_page() -> None:
+    said = PAGE.read_text(encoding="utf-8")
+    named = {new.strip().rstrip(",") for *_, new in LINES} | {FIELD.strip()}
+    assert [each for each in named if each not in said] == []
+
+
+@pytest.mark.slow
+def test_the_workload_is_listed_and_keeps_the_promises_of_all_workloads(copy: Path) -> None:
+    pytest.importorskip("transformers")
+    assert "distilbert" in run(copy, "tracekit", "workloads")
+    files = ("tests/workloads/test_one_forward.py", "tests/workloads/test_facts.py")
+    assert " passed" in run(copy, "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "distilbert")
+
+
+@pytest.mark.slow
+def test_the_question_and_the_finding_pass_their_tests_and_reach_reports(copy: Path) -> None:
+    run(copy, "tracekit", "schema", "--out", "docs/schemas")
+    files = ("tests/analysis/test_short_kernels.py", "tests/comparison/findings/test_short_kernels.py")
+    assert "3 passed" in run(copy, "pytest", "-q", "-p", "no:cacheprovider", *files)
+    run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/report/test_schemas.py", "-k", "schemas_in_docs")
+    told = run(copy, "tracekit", "compare", "traces/h200-vit", "--out", "out.html")
+    assert "Nearly all kernels of compiled are short" in told
+    for report in ("out.html", "out.md"):
+        text = (copy / report).read_text(encoding="utf-8")
+        assert "Kernels under 10 µs, per step" in text
+        assert "Nearly all kernels of compiled are short" in text

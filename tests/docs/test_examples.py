@@ -1,0 +1,116 @@
+"""What getting-started.md, gate.md and export.md show is run on the committed runs, and comes out as printed."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+from .texts import DOCS, ROOT, blocks
+
+VIT, GRAPHS = (ROOT / "traces" / name for name in ("h200-vit", "h200-vit-reduce-overhead"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with the committed runs, and `tracekit` as a program."""
+    (tmp_path / "traces").mkdir()
+    for run in (VIT, GRAPHS):
+        (tmp_path / "traces" / run.name).symlink_to(run)
+    program = tmp_path / "bin" / "tracekit"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tracekit "$@"\n')
+    program.chmod(0o755)
+    return tmp_path
+
+
+def shell(place: Path, command: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "HOME": str(place), **more}
+    environment["PATH"] = f"{place / 'bin'}:{environment['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", command], cwd=place, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def unlike(page: Path, block: str, output: str) -> list[str]:
+    """The lines of a block that the output has not. `...` stands for any number of lines."""
+    printed = {line.strip() for line in output.splitlines()}
+    return [line for line in map(str.strip, block.splitlines()) if line != "..." and line not in printed]
+
+
+def test_the_tour_prints_what_it_says(place: Path) -> None:
+    page = DOCS / "getting-started.md"
+    compared = shell(place, "tracekit compare traces/h200-vit")
+    assert compared.returncode == 0, compared.stderr
+    verdict, figures, finding, gate, _ = blocks(page, "text")
+    for block in (verdict, figures, finding):
+        assert unlike(page, block, compared.stdout) == []
+    assert (place / "reports" / "h200-vit.html").is_file() and (place / "reports" / "h200-vit.md").is_file()
+    commands = blocks(page, "sh")[2].splitlines()
+    assert len(commands) == 4
+    for command in commands:
+        done = shell(place, command)
+        assert done.returncode == 0, (command, done.stderr)
+        if "--gate" in command:
+            assert unlike(page, gate, done.stdout) == []
+
+
+#: The committed runs are of one process each, without --repeat-process: too little to tell 3 % from nothing.
+OUTCOMES = [(VIT, 4, "inconclusive"), (GRAPHS, 3, "failed")]
+
+
+@pytest.mark.parametrize(("new", "code", "word"), OUTCOMES, ids=["the same times", "three kernels more"])
+def test_the_workflow_of_the_gate_does_what_its_page_says(place: Path, new: Path, code: int, word: str) -> None:
+    (workflow,) = blocks(DOCS / "gate.md", "yaml")
+    steps = yaml.safe_load(workflow)["jobs"]["performance"]["steps"]
+    profiled, compared, told = [step["run"] for step in steps if "run" in step][1:]
+    (place / "baselines").mkdir()
+    (place / "baselines" / "vit").symlink_to(VIT)
+    out = re.search(r"--out (\S+)", profiled)
+    assert out is not None
+    # What profiling would have left there; one folder by two names would be compared form with form.
+    shutil.copytree(new, place / out[1])
+    done = shell(place, compared)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert f"Gate: {word}" in done.stdout
+    assert shell(place, f"{compared} --inconclusive pass").returncode == (0 if code == 4 else code)
+    done = shell(place, told, GITHUB_STEP_SUMMARY=str(place / "summary.md"))
+    assert done.returncode == 0, done.stderr
+    assert word in (place / "summary.md").read_text(encoding="utf-8")
+    (upload,) = (step["with"]["path"] for step in steps if "upload" in step.get("uses", ""))
+    assert sorted(path.name for path in (place / upload).iterdir()) == ["gate.html", "gate.md"]
+
+
+def test_exported_tables_have_the_columns_of_their_page(place: Path) -> None:
+    page = (DOCS / "export.md").read_text(encoding="utf-8")
+    (block,) = blocks(DOCS / "export.md", "sh")
+    for command in block.splitlines():
+        done = shell(place, f"set -o pipefail; {command}")
+        assert done.returncode == 0, (command, done.stderr)
+    kernels = pl.read_parquet(place / "kernels.parquet").columns
+    gaps, groups = (next(csv.reader((place / f"{name}.csv").open(encoding="utf-8"))) for name in ("gaps", "groups"))
+    causes = [column for column in gaps if column.endswith("_us") and column not in ("start_us", "duration_us")]
+    assert (causes[0], causes[-1]) == ("sync_wait_us", "unattributed_us")
+    gaps = [column for column in gaps if column not in causes]
+    for name, columns in (("kernels", kernels), ("gaps", gaps), ("groups", groups)):
+        row = re.search(rf"^\| {name} \| (.*) \|$", page.partition("### Columns")[2], flags=re.MULTILINE)
+        assert row is not None
+        assert [column for column in columns if f"`{column}`" not in row[1]] == []
+
+
+def test_the_benchmark_step_writes_the_file_that_the_next_step_reads(place: Path) -> None:
+    (workflow,) = blocks(DOCS / "export.md", "yaml")
+    _, exported, read = yaml.safe_load(workflow)
+    (place / "traces" / "vit").symlink_to(VIT)
+    assert shell(place, exported["run"]).returncode == 0
+    entries = yaml.safe_load((place / read["with"]["output-file-path"]).read_text(encoding="utf-8"))
+    assert {"name", "unit", "value", "extra", "range"} >= {key for entry in entries for key in entry}
+    assert {"vit eager: call", "vit compiled: call", "vit compiled: kernels"} <= {entry["name"] for entry in entries}
