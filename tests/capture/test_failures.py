@@ -97,12 +97,13 @@ def test_other_errors_keep_their_traceback() -> None:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
 
-def test_sizes_that_never_end_are_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 2)
+def test_sizes_that_never_end_are_no_traceback() -> None:
     block, sizes = Block().eval(), iter(range(2, 20))
     call = lambda: block(torch.randn(next(sizes), 8))  # noqa: E731
     workload = make_workload(call, (CompileTarget("block", block),), dynamic=False)
-    with pytest.raises(CompileError, match="compiled again and again"):
+    # Not by monkeypatch, which hides the setting from every later test.
+    limited = torch._dynamo.config.patch(recompile_limit=2)
+    with limited, pytest.raises(CompileError, match="compiled again and again"):
         warmup.warm_up(forms.compiled_form(workload), Silent())
 
 
