@@ -129,7 +129,6 @@ def test_what_is_no_number_is_no_target_and_no_budget(tmp_path: Path, option: st
     ("options", "message"),
     [
         (["flx"], "did you mean flux?"),
-        (["flux", "--compiled", "--scope", "unet"], "nothing called 'unet' to compile. --scope takes: transformer"),
         (["flux", "--no-baseline"], "--no-baseline says how to compile: pass --compiled too"),
         (["flux", "--mode", "max-autotune", "--no-fullgraph"], "--mode, --fullgraph says how to compile"),
         (["flux", "--size", "huge"], "has no size 'huge'"),

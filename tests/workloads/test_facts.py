@@ -25,8 +25,8 @@ OTHERS = ("flux", "vit", "causal-lm", "mlp")
 
 
 def spec(info: WorkloadInfo) -> OneForward | None:
-    build = importlib.import_module(info.module).build
-    return build.args[0] if hasattr(build, "args") else None
+    module = importlib.import_module(info.module)
+    return next((each for each in vars(module).values() if isinstance(each, OneForward)), None)
 
 
 def model_of(info: WorkloadInfo) -> Any:

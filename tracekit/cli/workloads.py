@@ -50,8 +50,9 @@ def _described(info: WorkloadInfo) -> RenderableType:
     from rich.text import Text
 
     heading = Text.assemble((info.name, "bold"), f"  {info.title}")
-    memory = {name: f"; {_memory(info, name)}" for name in info.memory_gib}
-    sizes = {name: what + memory.get(name, "") for name, what in info.sizes.items()}
+    # Of a model of the user's own nothing is known, and nothing computed.
+    told = "options" not in info.takes
+    sizes = {name: f"{what}; {_memory(info, name)}" if told else what for name, what in info.sizes.items()}
     tables = _pairs("--size", sizes), _pairs("--scope", info.scopes), _facts(info)
     return Group(heading, *(Padding(table, (0, 0, 0, 2)) for table in tables), Text())
 

@@ -12,7 +12,7 @@ import msgspec
 
 from tracekit.model.run import FormName
 from tracekit.model.sweep import Cell
-from tracekit.model.workload import Request
+from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.workloads.registry import check_scope, find
 from tracekit.workloads.sizes import check_request
 
@@ -63,9 +63,19 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
             if form == "compiled":
                 request = replace(request, scope=check_scope(info, request.scope))
             check_request(info, request)
+            _check_parts(info, request)
             cell = make_cell(form, request)
             cells.setdefault(cell.key, cell)
     return tuple(cells.values())
+
+
+def _check_parts(info: WorkloadInfo, request: Request) -> None:
+    """Raises TracekitError for a scope that the workload has not; only names that are not on its list need torch."""
+    if request.scope is None or request.scope in info.scopes:
+        return
+    from tracekit.workloads.scopes import check_parts
+
+    check_parts(info, request)
 
 
 def make_cell(form: FormName, request: Request) -> Cell:

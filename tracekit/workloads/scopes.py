@@ -31,7 +31,7 @@ from tracekit.workloads.parts import (
     parameter_ids,
     top_parts,
 )
-from tracekit.workloads.registry import Builder, all_workloads
+from tracekit.workloads.registry import Builder, all_workloads, load_builder
 from tracekit.workloads.repeated import repeated_blocks
 
 ALL = "all"
@@ -54,6 +54,15 @@ def build_scoped(
     if info in all_workloads() and not request.pretrained:
         compile_targets(build_nowhere(builder, request, size), request.scope)
     return narrowed(builder(replace(request, scope=None), size, device, progress), request.scope)
+
+
+def check_parts(info: WorkloadInfo, request: Request) -> None:
+    """Raises TracekitError for a scope that a workload of the list has not, before anything of it is built. Of others,
+    and of real weights, it is known once they are there."""
+    if request.scope is None or request.scope in info.scopes or info not in all_workloads() or request.pretrained:
+        return
+    size = next(iter(info.sizes)) if request.size == "auto" else request.size
+    compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
 
 
 def build_nowhere(builder: Builder, request: Request, size: str) -> BuiltWorkload:
