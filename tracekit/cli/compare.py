@@ -90,7 +90,7 @@ def compare(
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reports import refuse_other_report
+    from tracekit.walks.reports import place_of_report, refuse_other_report
     from tracekit.walks.sides import interrupted_run, raise_if_damaged, write_report
 
     check_output_path("--json", json_path, a, b, ops)
@@ -104,7 +104,7 @@ def compare(
     comparison = _with_interrupts(compare_sides(one, other, order), len(interrupted))
     comparison = with_verified(comparison, run.verified if run else None)
     comparison = replace(comparison, gate=check(comparison, conditions)) if conditions else comparison
-    folder, name = _report_place(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
+    folder, name = place_of_report(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
     if run and out is None:
         refuse_other_report(run, folder, name)
     written = write_report(comparison, run, command_line(), folder, name)
@@ -191,10 +191,3 @@ def _label(side: Side, place: str) -> str:
         return side.label
     run = Path(place).resolve().name
     return run if run.endswith(f"-{side.form.name}") else f"{run} {side.form.name}"
-
-
-def _report_place(out: Path | None, name: str) -> tuple[Path, str]:
-    """The folder and the name of the report: `--out x.html` names it, any other `--out` is its folder."""
-    if out is not None and out.suffix in (".html", ".md"):
-        return out.parent, out.stem
-    return out or Path("reports"), name.replace(" ", "-")

@@ -58,6 +58,12 @@ def find_unfairness(a: Side, b: Side) -> tuple[str, ...]:
     return tuple(sentence for ask in questions for sentence in ask(a, b))
 
 
+def find_unsound(side: Side) -> tuple[str, ...]:
+    """One sentence for each thing a reader of one side alone must know; empty when there is none."""
+    questions = (_missing_gpu, _busier_than_the_call, _disturbed, _unsound)
+    return tuple(dict.fromkeys(sentence for ask in questions for sentence in ask(side, side)))
+
+
 def _same_recording(a: Side, b: Side) -> Iterator[str]:
     if a.path == b.path:
         yield f"Both sides are the same recording ({a.path}): every change is 0."

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.generation import Generation
 from tracekit.numbers import count, counted, duration, times
+from tracekit.report.lettered import Lettered, both
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
@@ -95,8 +96,15 @@ def scope(side: Side) -> str:
 
 
 def shared_scope(comparison: Comparison) -> str:
-    a, b = scope(comparison.a), scope(comparison.b)
-    return a if a == b else f"A {a}, B {b}"
+    return scope_of(both(comparison))
+
+
+def scope_of(sides: Lettered) -> str:
+    """What one figure is of, once for all sides that agree."""
+    scopes = {letter: scope(side) for letter, side in sides}
+    if len(set(scopes.values())) == 1:
+        return next(iter(scopes.values()))
+    return ", ".join(f"{letter} {words}" for letter, words in scopes.items())
 
 
 def verdict_sentence(comparison: Comparison) -> str:

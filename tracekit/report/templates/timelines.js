@@ -1,5 +1,5 @@
 "use strict";
-// Draws the two timelines. What is narrower than a pixel is drawn together with its neighbours: in the colour of the
+// Draws the timelines of the sides, below each other. What is narrower than a pixel is drawn together with its neighbours: in the colour of the
 // longest, and as high as they fill the pixel. Without this script, or where it fails, the tables hold the figures.
 (async () => {
   const source = document.getElementById("timelines-data"), box = document.querySelector(".timelines");
@@ -178,13 +178,19 @@
     chosen = found;
     soon();
   };
+  // How many of each side light up; a group that is called as its kernel needs no other name.
+  const lightsUp = ([label, place, counts], name) => {
+    const numbers = counts.map((count, side) => [count, data.sides[side].letter]).filter(([count]) => count);
+    const told = numbers.map(([count, letter]) => (letter ? `${count.toLocaleString("en")} of ${letter}` : count.toLocaleString("en"))).join(", ");
+    return label === name ? `${told} of this name` : `group: ${label}${place ? `, ${place}` : ""}: ${told}`;
+  };
   const describe = ({ lane, i }) => {
     const [name, kind] = lane.side.labels[lane.labels[i]];
     const parts = [lane.side.title, lane.name];
     parts.push(lane.name === "idle" ? data.words[kind] : `${name} (${data.words[kind]})`);
     parts.push(`at ${(lane.starts[i] / 1e3).toLocaleString("en", { maximumFractionDigits: 3 })} ms`, asTime(lane.ends[i] - lane.starts[i]));
     const group = lane.groups ? data.groups[lane.groups[i]] : 0;
-    if (group) parts.push(`group: ${group[0]}${group[1] ? `, ${group[1]}` : ""}: ${group[2].toLocaleString("en")} of A, ${group[3].toLocaleString("en")} of B light up`);
+    if (group) parts.push(`${lightsUp(group, name)} light up`);
     return parts.join(" · ");
   };
   const at = (event) => {
@@ -219,9 +225,9 @@
     else move(event.deltaX / width);
   }, { passive: false });
 
-  // The next kernel of B in time, over all its streams.
+  // The next kernel of the last side in time, over all its streams.
   const step = (by) => {
-    const side = data.sides[1], last = side.work.starts.length - 1;
+    const side = data.sides.at(-1), last = side.work.starts.length - 1;
     if (last < 0) return;
     const now = chosen && chosen.lane.side === side && chosen.lane.groups ? chosen.i + by : side.work.ends.findIndex((end) => end >= from);
     const i = Math.min(Math.max(now, 0), last), lane = lanes[side.first + Math.min(side.work.lanes[i], side.lanes.length - 1)];
