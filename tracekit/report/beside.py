@@ -15,14 +15,14 @@ from tracekit.report.sections.recording import health_table, recording_table
 from tracekit.report.sections.setting import environment_table, settings_table
 
 
-def shared_tables(sides: Lettered) -> Tables:
-    """By the name under which the layout shows them."""
+def shared_tables(sides: Lettered, limit: int = 8) -> Tables:
+    """By the name under which the layout shows them; `limit` is how many gaps and calls of a side are listed."""
     return {
         "families": family_table(sides),
         "causes": cause_table(sides),
         "queue": queue_table(sides),
-        "gaps": those(gap_table(side, letter) for letter, side in sides),
-        "syncs": those(sync_table(side, letter) for letter, side in sides),
+        "gaps": those(gap_table(side, letter, limit) for letter, side in sides),
+        "syncs": those(sync_table(side, letter, limit) for letter, side in sides),
         "compilation": compilation_tables(sides),
         "operators": those(operator_table(side, letter) for letter, side in sides),
         "memory": memory_table(sides),

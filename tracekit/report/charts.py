@@ -17,7 +17,7 @@ from tracekit.report.names import printable
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
-from tracekit.report.sections.waterfall import part_label
+from tracekit.report.sections.waterfall import LETTERS, Names, part_label
 from tracekit.report.words import cause_words, scope_of, shared_scope
 
 #: Width of the labels beside a chart, in characters, so that bars keep room on a phone.
@@ -56,7 +56,7 @@ def side_charts(sides: Lettered) -> dict[str, Chart]:
     return by_id(*_families(sides), _causes(sides), _phases(sides))
 
 
-def waterfall_chart(comparison: Comparison, id_: str = "waterfall") -> Chart | None:
+def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names = LETTERS) -> Chart | None:
     """From the time of A to the time of B; None where there is no waterfall."""
     waterfall = comparison.waterfall
     if waterfall is None:
@@ -86,8 +86,8 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall") -> Chart | N
     }
     return Chart(
         id=id_,
-        title=f"From A to B in milliseconds, {shared_scope(comparison)}",
-        description="Waterfall from the time of A to the time of B; the table below holds the same values.",
+        title=f"From {names[0]} to {names[1]} in milliseconds, {shared_scope(comparison, names)}",
+        description=f"Waterfall from {names[0]} to {names[1]}; the table below holds the same values.",
         data=(data,),
         layout={
             "xaxis": {"title": {"text": "ms"}, "range": [0, _longest_reach(waterfall.a_us, values) / 1e3 * 1.18]},

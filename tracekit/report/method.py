@@ -120,6 +120,13 @@ TIMELINE = (
     "kernels of its name."
 )
 
+#: The same of several sides.
+TIMELINES_BY_NAME = (
+    "The recorded step of median length of each form, from the recording that distorts least, each from its own start: "
+    "the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by the "
+    "innermost event. A kernel lights up all kernels of its name, in every form."
+)
+
 OUTPUTS = (
     "After everything was timed and recorded, each form was called twice with the same seeds, and the model once in a "
     "higher precision: weights, inputs and whatever it computes cast up, the same noise. Compiled code counts as "

@@ -101,7 +101,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
     parts += [Text(printable(accuracy))] if accuracy else []
     parts += _health([each for each in health if each.severity == "error"])
-    parts += [Text(), _rendered(overview_table(comparison))]
+    parts += [Text(), rendered(overview_table(comparison))]
     parts += [Text(printable(each)) for side in (comparison.a, comparison.b) for each in compilation_sentences(side)]
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
     parts += [Text(), _groups(comparison)] if comparison.groups else []
@@ -109,7 +109,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     notes = list(_warnings(comparison))
     parts += [Text(), *notes] if notes else []
     parts += _health([each for each in health if each.severity != "error"])
-    parts += [Text(), *_next(next_commands)] if next_commands else []
+    parts += [Text(), *next_lines(next_commands)] if next_commands else []
     parts += _gate(comparison)
     return Group(*parts)
 
@@ -124,7 +124,7 @@ def _gate(comparison: Comparison) -> Iterator[RenderableType]:
         yield Text(printable(sentence), style=OUTCOME_STYLES[each.outcome])
 
 
-def _rendered(table: Table) -> RenderableType:
+def rendered(table: Table) -> RenderableType:
     drawn = _empty(table.columns)
     for row in table.rows:
         drawn.add_row(*(_cell(cell) for cell in row))
@@ -274,7 +274,7 @@ def _health(findings: Sequence[HealthFinding]) -> list[Text]:
     ]
 
 
-def _next(commands: Sequence[str]) -> Iterator[Text]:
+def next_lines(commands: Sequence[str]) -> Iterator[Text]:
     yield Text("Next:", style="bold")
     for command in commands:
         yield _command(command)

@@ -31,7 +31,14 @@ NO_GROUP = 65_535
 #: Streams with a lane of their own; the others share the last one.
 MOST_LANES = 5
 
-COLOURED = "Kernels are coloured by family, idle gaps and the host by cause."
+#: Of all sides together, packed, before base64 makes it a third longer.
+MOST_BYTES = 750_000
+
+#: These share their colour with others, and are told by their texture.
+RARE_FAMILIES = ("communication", "memcpy", "memset")
+RARE_CAUSES = ("gc", "profiler")
+
+COLOURED = "Kernels are coloured by family; idle gaps and the host, which are hatched, by cause."
 GROUPS_LIGHT_UP = "Pointing at a kernel lights up its whole group on both sides: what it replaced, or what replaced it."
 NAMES_LIGHT_UP = "Pointing at a kernel lights up all kernels of its name."
 BY_NAMES = "Kernels were told by names alone, so nothing lights up."
@@ -60,6 +67,14 @@ class Lit:
     groups: list[Any]
 
 
+def texture(kind: str) -> str:
+    """What lies over the colour of a kernel family or a cause of idle time: nothing where it is empty. There are more
+    kinds than colours that everybody can tell apart."""
+    if kind in IDLE_CAUSES:
+        return "cross" if kind in RARE_CAUSES else "diagonal"
+    return "lines" if kind in RARE_FAMILIES else ""
+
+
 def timelines(comparison: Comparison) -> Timelines | None:
     """A above B, in which kernel groups light up. None where a side has nothing to draw."""
     groups = comparison.groups[:NO_GROUP]
@@ -77,21 +92,37 @@ def timelines(comparison: Comparison) -> Timelines | None:
         ],
     )
     by_names = not any(group.a_at or group.b_at for group in comparison.groups)
-    return _drawn(both(comparison), lit, GROUPS_LIGHT_UP, BY_NAMES if by_names else "")
+    return _drawn(both(comparison), lit, GROUPS_LIGHT_UP, *([BY_NAMES] if by_names else []))
 
 
 def timelines_by_name(sides: Lettered) -> Timelines | None:
     """Any number of sides, in which kernels of one name light up. None where none has anything to draw; a side that
     has nothing is left out, and said to be."""
-    shown = tuple((letter, side) for letter, side in sides if side.timeline is not None)
+    there = tuple((letter, side) for letter, side in sides if side.timeline is not None)
+    shown = _fitting(there)
     names: dict[str, list[int]] = {}
     numbers = []
     for index, (_, side) in enumerate(shown):
         numbers.append(_numbered_by_name(side, names, index, len(shown)))
     lit = Lit(tuple(numbers), [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP])
-    missing = [called(*each) for each in sides if each[1].timeline is None]
-    left_out = f"{', '.join(missing)}: nothing to draw." if missing else ""
-    return _drawn(shown, lit, NAMES_LIGHT_UP, left_out) if shown else None
+    missing = [called(*each) for each in sides if each not in there]
+    too_large = [called(*each) for each in there if each not in shown]
+    told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
+    told += [f"Left out, for the page's size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
+    return _drawn(shown, lit, NAMES_LIGHT_UP, *told) if shown else None
+
+
+def _fitting(sides: Lettered) -> Lettered:
+    """The first of the sides, as many as leave the page small enough."""
+    shown: list[tuple[str, Side]] = []
+    room = MOST_BYTES
+    for letter, side in sides:
+        # Groups change little of the size.
+        room -= len(gzip.compress(_packed(side.timeline, {}))) if side.timeline else 0
+        if room < 0 and shown:
+            break
+        shown.append((letter, side))
+    return tuple(shown)
 
 
 def _numbered_by_name(side: Side, names: dict[str, list[int]], index: int, sides: int) -> dict[int, int]:
@@ -106,7 +137,7 @@ def _numbered_by_name(side: Side, names: dict[str, list[int]], index: int, sides
     return {at: number for at, number in numbers.items() if number < NO_GROUP}
 
 
-def _drawn(sides: Lettered, lit: Lit, lights: str, more: str) -> Timelines | None:
+def _drawn(sides: Lettered, lit: Lit, lights: str, *more: str) -> Timelines | None:
     drawn = [side.timeline for _, side in sides if side.timeline is not None]
     if len(drawn) < len(sides):
         return None
@@ -119,6 +150,7 @@ def _drawn(sides: Lettered, lit: Lit, lights: str, more: str) -> Timelines | Non
             "sides": [_side(*each, timeline) for each, timeline in zip(sides, drawn, strict=True)],
             "groups": lit.groups,
             "words": {kind: cause_words(kind) for kind in sorted(kinds)},
+            "textures": {kind: texture(kind) for kind in sorted(kinds)},
             "packed": base64.b64encode(gzip.compress(packed, mtime=0)).decode(),
         },
         families={kind: kind for kind in FAMILIES if kind in kinds},
@@ -126,7 +158,7 @@ def _drawn(sides: Lettered, lit: Lit, lights: str, more: str) -> Timelines | Non
         intro=f"{above}{COLOURED} {lights}",
         title=f"Timelines of {' and '.join(letters)}" if len(sides) > 1 else "Timeline",
         stepped=f" of {letters[-1]}" if len(sides) > 1 else "",
-        notes=(*_notes(sides), *([more] if more else [])),
+        notes=(*_notes(sides), *more),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.generation import Generation
 from tracekit.numbers import count, counted, duration, times
-from tracekit.report.lettered import Lettered, both
+from tracekit.report.lettered import Lettered
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
@@ -95,8 +95,8 @@ def scope(side: Side) -> str:
     return {"steps": "per step", "span": "per span", "whole": "in the whole recording"}[side.analysis.window.kind]
 
 
-def shared_scope(comparison: Comparison) -> str:
-    return scope_of(both(comparison))
+def shared_scope(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> str:
+    return scope_of(tuple(zip(names, (comparison.a, comparison.b), strict=True)))
 
 
 def scope_of(sides: Lettered) -> str:

@@ -59,11 +59,13 @@ def _recorded_table(sides: Lettered) -> Table:
 
 def _calibrated_table(sides: Lettered, true: Sequence[Causes]) -> Table:
     recorded = [side.idle_by_cause() for _, side in sides]
+    # Of more sides a table that shows both would be too wide to read.
+    shown = len(sides) if len(sides) <= 2 else 0
     rows = [
         (
             cause_words(cause),
             *_shown([each.get(cause, 0.0) for each in true]),
-            *(duration(each.get(cause, 0.0)) for each in recorded),
+            *(duration(each.get(cause, 0.0)) for each in recorded[:shown]),
             _meaning(cause),
         )
         for cause in causes_present(sides)
@@ -71,11 +73,11 @@ def _calibrated_table(sides: Lettered, true: Sequence[Causes]) -> Table:
     whole_us = [side.unprofiled_idle_us or 0.0 for _, side in sides]
     unseen = [us - math.fsum(each.values()) for us, each in zip(whole_us, true, strict=True)]
     if max(unseen) > SMALLEST_US:
-        none = ("",) * len(sides)
+        none = ("",) * shown
         rows.append(("no recording shows it", *_shown(unseen), *none, "idle in unprofiled calls alone"))
-    whole = (duration(math.fsum(each.values())) for each in recorded)
+    whole = (duration(math.fsum(each.values())) for each in recorded[:shown])
     rows.append(("all idle time", *_shown(whole_us), *whole, ""))
-    labels = (*_labels(sides), *(f"{letter} recorded".strip() for letter, _ in sides))
+    labels = (*_labels(sides), *(f"{letter} recorded".strip() for letter, _ in sides[:shown]))
     return _cause_table(sides, labels, tuple(rows), CALIBRATED_NOTE)
 
 

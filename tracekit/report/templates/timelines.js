@@ -9,7 +9,7 @@
   state.timelines = "drawing";
   const data = JSON.parse(source.textContent);
 
-  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 20, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15;
+  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 20, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5;
   const packed = Uint8Array.from(atob(data.packed), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const bytes = await new Response(stream).arrayBuffer();
@@ -70,6 +70,26 @@
     return colours.get(name);
   };
   const kindColour = (lane, i) => colour(`kind-${lane.side.labels[lane.labels[i]][1]}`) || colour("kind-other");
+  // Lines of the paper's colour: diagonal, crossed, or lying.
+  const patterns = new Map();
+  const pattern = (texture) => {
+    if (!patterns.has(texture)) {
+      const tile = document.createElement("canvas"), size = tile.width = tile.height = 6, brush = tile.getContext("2d");
+      brush.strokeStyle = colour("paper");
+      brush.lineWidth = 1.1;
+      brush.beginPath();
+      const line = (x, y, toX, toY) => { brush.moveTo(x, y); brush.lineTo(toX, toY); };
+      // Beside the tile too, so that lines meet across its edges.
+      for (const by of [-size, 0, size]) {
+        if (texture === "lines") line(0, size / 2, size, size / 2);
+        if (texture !== "lines") line(by, size, by + size, 0);
+        if (texture === "cross") line(by, 0, by + size, size);
+      }
+      brush.stroke();
+      patterns.set(texture, pen.createPattern(tile, "repeat"));
+    }
+    return patterns.get(texture);
+  };
   const firstAfter = (lane, time) => {
     let low = 0, high = lane.rows.length;
     while (low < high) {
@@ -90,6 +110,11 @@
       pen.fillStyle = kindColour(lane, i);
       const high = lane.height * Math.min(Math.max(share, LEAST_FILLED), 1);
       pen.fillRect(x, lane.y + lane.height - high, wide, high);
+      const texture = wide >= LEAST_TEXTURED && data.textures[lane.side.labels[lane.labels[i]][1]];
+      if (texture) {
+        pen.fillStyle = pattern(texture);
+        pen.fillRect(x, lane.y + lane.height - high, wide, high);
+      }
       told.drawn++;
     };
     const flush = () => { if (pixel >= 0) put(best, pixel, 1, filled); pixel = -1; };
@@ -251,5 +276,5 @@
   width = canvas.clientWidth;
   draw();
   state.timelines = "drawn";
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours.clear(); draw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours.clear(); patterns.clear(); draw(); });
 })();
