@@ -70,3 +70,10 @@ def test_a_run_that_is_named_twice_is_refused(three: list[Path]) -> None:
 def test_what_is_asked_of_two_sides_is_not_asked_of_three(three: list[Path], option: tuple[str, str]) -> None:
     result = run(*three, *option)
     assert (result.exit_code, f"{option[0]} is for two sides" in result.stderr) == (2, True)
+
+
+def test_an_interrupted_run_is_refused(three: list[Path]) -> None:
+    manifest = three[1] / "run.json"
+    manifest.write_text(manifest.read_text().replace('"complete"', '"incomplete"'))
+    result = run(*three)
+    assert (result.exit_code, "was interrupted and is not whole" in result.stderr) == (1, True)

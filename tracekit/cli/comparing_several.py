@@ -73,7 +73,7 @@ def _refuse_what_is_no_pair(places: tuple[str, ...]) -> None:
     from tracekit import store
     from tracekit.comparison.several import MOST_RUNS
     from tracekit.errors import TracekitError
-    from tracekit.walks.sides import is_run_folder
+    from tracekit.walks.sides import interrupted_run, is_run_folder
 
     if len(places) > MOST_RUNS:
         raise TracekitError(f"{len(places)} runs are too many to stand side by side: name {MOST_RUNS} at most")
@@ -81,6 +81,8 @@ def _refuse_what_is_no_pair(places: tuple[str, ...]) -> None:
     for place, folder in zip(places, folders, strict=True):
         if folders.count(folder) > 1:
             raise TracekitError(f"{place} is named twice: name every run once")
+        if interrupted_run(place):
+            raise TracekitError(f"{place} was interrupted and is not whole: compare it by itself, or record it again")
         if not is_run_folder(place) or {form.name for form in store.load(folder).forms} != {"eager", "compiled"}:
             raise TracekitError(
                 f"{place} is no run with both forms: three or more are compared by run folders of "

@@ -205,7 +205,7 @@ def _columns(bars: Bars) -> bytes:
 def _notes(sides: Lettered) -> list[str]:
     drawn = [(letter, side.timeline) for letter, side in sides if side.timeline is not None]
     each_own = ", each from its own start" if len(drawn) > 1 else ""
-    spans = " and ".join(_span(*each) for each in drawn)
+    spans = ("; " if len(drawn) > 2 else " and ").join(_span(*each) for each in drawn)
     notes = [f"{spans[:1].upper()}{spans[1:]}, as recorded with the profiler on{each_own}."]
     left_out = sum(bars.left_out for _, each in drawn for bars in (each.work, each.gaps, each.host))
     notes.append(f"{left_out:,} events, the shortest, are not drawn." if left_out else "No event is left out.")

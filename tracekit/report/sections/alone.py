@@ -16,7 +16,7 @@ EAGER = "eager"
 
 def figures_table(side: Side) -> Table:
     """Times, counts and memory, per step."""
-    columns = (Column("Figure", numeric=False), Column("Value"))
+    columns = (Column("Figure", numeric=False), Column(""))
     return Table(f"Figures, {scope(side)}", columns, tuple(figure_rows(side)))
 
 

@@ -19,12 +19,16 @@
   const explore = (box) => {
     const noun = box.dataset.noun, table = box.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
     const field = box.querySelector("input"), every = box.querySelector("button.every"), said = box.querySelector("[role=status]");
-    const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+    const texts = new Map();
+    const textOf = (row) => {
+      if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
+      return texts.get(row);
+    };
     let all = rows.length <= AT_FIRST;
 
     const show = () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const found = [...body.rows].filter((row) => words.every((word) => texts.get(row).includes(word)));
+      const found = [...body.rows].filter((row) => words.every((word) => textOf(row).includes(word)));
       const shown = new Set(all || words.length ? found : found.slice(0, AT_FIRST));
       for (const row of rows) row.hidden = !shown.has(row);
       said.textContent = words.length
@@ -59,6 +63,7 @@
     field.addEventListener("input", show);
     every.addEventListener("click", () => { all = !all; show(); });
     box.querySelector(".controls").hidden = false;
+    box.classList.add("ready");
     show();
   };
   document.querySelectorAll(".explorer").forEach(explore);

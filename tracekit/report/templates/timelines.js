@@ -10,6 +10,13 @@
   const data = JSON.parse(source.textContent);
 
   const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 20, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5;
+  // Its place, as high as it will be, before anything is painted.
+  const canvas = box.querySelector("canvas"), rowsHigh = (side) => TITLE + (WORK + BETWEEN) * side.lanes.length + GAPS + HOST + 2 * BETWEEN;
+  const height = data.sides.reduce((sum, side) => sum + rowsHigh(side), AXIS) + MARGIN;
+  canvas.style.height = `${height}px`;
+  box.hidden = false;
+  await later.painted();
+
   const packed = Uint8Array.from(atob(data.packed), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const bytes = await new Response(stream).arrayBuffer();
@@ -44,6 +51,7 @@
   };
   const lanes = [];
   for (const side of data.sides) {
+    await later.turn();
     const [work, gaps, host] = side.counts;
     const of = bars(work);
     of.groups = column(Uint16Array, work);
@@ -59,9 +67,9 @@
     lane.y = y;
     y += lane.height + BETWEEN;
   }
-  const height = y + MARGIN, whole = Math.max(...data.sides.map((side) => side.length));
+  const whole = Math.max(...data.sides.map((side) => side.length));
 
-  const canvas = box.querySelector("canvas"), pen = canvas.getContext("2d"), readout = box.querySelector(".readout");
+  const pen = canvas.getContext("2d"), readout = box.querySelector(".readout");
   let from = 0, to = whole, width = 0, chosen = null;
   const scale = () => (width - 2 * MARGIN) / (to - from);
   const colours = new Map();
@@ -163,7 +171,6 @@
     const ratio = devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    canvas.style.height = `${height}px`;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
@@ -271,7 +278,6 @@
   });
   for (const button of box.querySelectorAll("[data-do]")) button.addEventListener("click", () => deeds[button.dataset.do]());
 
-  box.hidden = false;
   new ResizeObserver(() => { if (canvas.clientWidth && canvas.clientWidth !== width) { width = canvas.clientWidth; draw(); } }).observe(canvas);
   width = canvas.clientWidth;
   draw();
