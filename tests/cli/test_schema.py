@@ -19,6 +19,7 @@ def test_all_are_written_into_a_folder(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "schemas").iterdir()) == [
         "analysis.json",
         "comparison.json",
+        "comparisons.json",
         "run.json",
         "sweep-cell.json",
         "sweep.json",
@@ -27,4 +28,4 @@ def test_all_are_written_into_a_folder(tmp_path: Path) -> None:
 
 def test_naming_none_says_which_there_are() -> None:
     result = CliRunner().invoke(main, ["schema"])
-    assert (result.exit_code, "analysis, comparison, run, sweep, sweep-cell" in result.stderr) == (1, True)
+    assert (result.exit_code, "analysis, comparison, comparisons, run, sweep, sweep-cell" in result.stderr) == (1, True)

@@ -17,6 +17,7 @@ from tracekit.model.compilation import (
 )
 from tracekit.model.regions import CompiledRegions, RegionTime
 from tracekit.report.charts import comparison_charts
+from tracekit.report.lettered import both
 from tracekit.report.markdown import comparison_markdown
 from tracekit.report.page import comparison_page
 from tracekit.report.sections.compilation import (
@@ -119,10 +120,10 @@ def test_all_of_it_is_on_the_page_and_in_markdown():
     comparison = told_comparison()
     page, markdown = comparison_page(comparison), comparison_markdown(comparison)
     assert 'id="compilation"' in page
-    for table in compilation_tables(comparison):
+    for table in compilation_tables(both(comparison)):
         assert table.caption in page
         assert table.caption in markdown
-    assert len(compilation_tables(comparison)) == 5
+    assert len(compilation_tables(both(comparison))) == 5
 
 
 def test_phases_are_drawn_in_seconds_on_the_side_that_was_compiled():

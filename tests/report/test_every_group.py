@@ -15,11 +15,11 @@ def test_every_group_has_a_row_whose_figures_are_its_own():
     told = every_group(comparison)
     assert told is not None
     assert [row.number for row in told.rows] == list(range(len(comparison.groups)))
-    assert told.rest == ""
+    assert "are not listed" not in told.note
     change = math.fsum(row.figures[-1].value for row in told.rows)
     assert math.isclose(change, math.fsum(group.delta_us for group in comparison.groups))
     attention = told.rows[0]
-    assert (attention.kind, attention.how) == ("defused", "anchors")
+    assert attention.words == ("defused", "anchors")
     assert [each.text for each in attention.figures] == ["24", "84", "76.1 µs", "258.2 µs", "+182.1 µs"]
     assert {member.letter for member in attention.members} == {"A", "B"}
 
@@ -30,14 +30,14 @@ def test_what_has_no_row_is_summed_up(monkeypatch):
     told = every_group(comparison)
     assert told is not None
     assert len(told.rows) == 1
-    assert told.rest == "3 more groups with smaller changes, +6.00 µs in all, are not listed."
+    assert told.note.endswith(" 3 more groups with smaller changes, +6.00 µs in all, are not listed.")
 
 
 def test_the_words_that_occur_are_explained():
     told = every_group(timed_comparison())
     assert told is not None
-    assert list(told.kinds) == ["unchanged", "fused"]
-    assert list(told.ways) == ["names"]
+    legends = {title: list(words) for title, words in told.legends}
+    assert legends == {"What became of them": ["unchanged", "fused"], "Told by": ["names"]}
 
 
 def test_names_are_made_harmless():

@@ -188,3 +188,31 @@ def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):
             })"""
         )
         assert told == {"back": "rgb(255, 255, 255)", "ink": "#1d2126", "controls": "none", "wide": 0}
+
+
+#: What the page can do when it has been read, before anything long was begun.
+WHEN_READ = """addEventListener("DOMContentLoaded", () => {
+  document.querySelector(".explorer thead button").click();
+  window.whenRead = {
+    charts: document.documentElement.dataset.charts,
+    plotly: typeof Plotly,
+    sorted: document.querySelector(".explorer th[aria-sort]") !== null,
+    heights: [...document.querySelectorAll("figure")].map((each) => each.offsetHeight),
+    timelines: document.querySelector(".timelines canvas").offsetHeight,
+  };
+})"""
+
+
+def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(tmp_path):
+    path = written(tmp_path, matched_page())
+    with opened(path) as visited:
+        page = visited.page
+        page.add_init_script(WHEN_READ)
+        page.goto(path.resolve().as_uri())
+        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+        before = page.evaluate("whenRead")
+        assert (before["charts"], before["plotly"], before["sorted"]) == ("drawing", "undefined", True)
+        after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
+        assert after == pytest.approx(before["heights"], abs=2)
+        assert page.evaluate("document.querySelector('.timelines canvas').offsetHeight") == before["timelines"] > 50
+        assert was_quiet(visited)

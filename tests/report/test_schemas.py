@@ -42,13 +42,13 @@ def faults(name: SchemaName, text: str) -> list[str]:
     return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(json.loads(text))]
 
 
-@pytest.mark.parametrize("name", ["analysis", "comparison", "run", "sweep", "sweep-cell"])
+@pytest.mark.parametrize("name", ["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"])
 def test_the_schemas_in_docs_are_those_of_this_version(name: SchemaName) -> None:
     # `python -m tracekit schema --out docs/schemas` writes them.
     assert (PUBLISHED / f"{name}.json").read_text(encoding="utf-8") == schema_text(name)
 
 
-@pytest.mark.parametrize("name", ["analysis", "comparison", "run", "sweep", "sweep-cell"])
+@pytest.mark.parametrize("name", ["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"])
 def test_a_schema_is_one_itself(name: SchemaName) -> None:
     Draft202012Validator.check_schema(schema(name))
     assert schema(name)["$id"] == f"tracekit.{name}/1"

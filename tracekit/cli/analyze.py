@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tracekit.model.comparison import Side
     from tracekit.model.run import FormName
 
 
@@ -25,6 +28,14 @@ if TYPE_CHECKING:
 @click.option("--steps", metavar="N|N-M", help="Only the marked steps with these numbers.")
 @click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
 @click.option("--top", type=click.IntRange(min=1), help="Kernel names listed (default 10 here, 20 in the JSON).")
+@click.option(
+    "--html",
+    "html_path",
+    is_flag=False,
+    flag_value="",
+    metavar="[PATH]",
+    help="Write a page and its markdown twin: PATH.html, or a folder for them; reports if not given. Stands last.",
+)
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="End with exit code 2, not 1, if the recording is damaged.")
 @click.option("--no-cache", is_flag=True, help="Read the file anew, and keep nothing of it.")
@@ -35,6 +46,7 @@ def analyze(
     steps: str | None,
     cpu: bool,
     top: int | None,
+    html_path: str | None,
     json_path: str | None,
     no_cache: bool,
     strict: bool,
@@ -51,7 +63,9 @@ def analyze(
     from tracekit.walks.sides import interrupted_run, load_side, raise_if_damaged
 
     check_output_path("--json", json_path, trace)
-    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache)
+    page = _page_place(html_path, trace)
+    # A page tells more of the work than figures: its operators, their sizes, and when it ran.
+    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=html_path is not None)
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
@@ -62,5 +76,44 @@ def analyze(
     console.print(analysis_summary(side, top=top or 10))
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
+    if html_path is not None:
+        for path in _write_page(side, trace, page):
+            say(console, f"written: {path}")
     write_json(analysis_json(side.analysis, top=top or 20, side=side), json_path)
     raise_if_damaged(side, strict=strict)
+
+
+def _page_place(asked: str | None, trace: str) -> Path | None:
+    """Where `--html` wants the page, None where it leaves that open. Raises TracekitError for a file that is no page:
+    most likely the trace was meant."""
+    from pathlib import Path
+
+    from tracekit.cli.output import check_output_path
+    from tracekit.errors import TracekitError
+
+    if not asked:
+        return None
+    path = Path(asked)
+    if path.suffix in (".html", ".md"):
+        for each in (path.with_suffix(".html"), path.with_suffix(".md")):
+            check_output_path("--html", str(each), trace)
+    elif path.is_file():
+        raise TracekitError(f"--html {asked} is a file: name PATH.html or a folder, or put --html last")
+    return path
+
+
+def _write_page(side: Side, trace: str, place: Path | None) -> tuple[Path, Path]:
+    from pathlib import Path
+
+    from tracekit import store
+    from tracekit.cli.output import command_line
+    from tracekit.comparison.alone import look_at
+    from tracekit.report.alone.markdown import alone_markdown
+    from tracekit.report.alone.page import alone_page
+    from tracekit.walks.reports import place_of_report, write_pages
+
+    run = store.load(Path(trace)) if side.form else None
+    name = f"{Path(trace).resolve().name}-{side.label}" if run else side.label
+    alone, command = look_at(side), command_line()
+    folder, file_name = place_of_report(place, f"{name}-analysis")
+    return write_pages(alone_page(alone, run, command), alone_markdown(alone, run, command), folder, file_name)

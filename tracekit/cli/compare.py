@@ -27,6 +27,7 @@ FORMS = click.Choice(("eager", "compiled"))
 )
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="[B]", required=False)
+@click.argument("more", metavar="[C]...", nargs=-1)
 @click.option("--form-a", type=FORMS, help="Of a run folder A; compiled if it has that.")
 @click.option("--form-b", type=FORMS, help="Of a run folder B; compiled if it has that.")
 @click.option(
@@ -63,6 +64,7 @@ def compare(
     /,
     a: str,
     b: str | None,
+    more: tuple[str, ...],
     form_a: FormName | None,
     form_b: FormName | None,
     window: str,
@@ -79,8 +81,16 @@ def compare(
     """Say what changed from A (before) to B (after), and write a report.
 
     Each is a trace file, its URL, - for standard input, or a run folder. A run folder alone is compared with itself:
-    eager with compiled.
+    eager with compiled. Three or more run folders stand side by side, each compiled form beside the eager one of its
+    own process: tracekit compare traces/vit traces/vit-reduce-overhead traces/vit-max-autotune
     """
+    if more:
+        from tracekit.cli.comparing_several import compare_several
+
+        refuse_options_of_two(context)
+        places = (a, b or a, *more)
+        compare_several(places, window, steps, out, json_path, cpu=cpu, cached=not no_cache, strict=strict)
+        return
     from dataclasses import replace
 
     from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
@@ -90,7 +100,7 @@ def compare(
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reports import refuse_other_report
+    from tracekit.walks.reports import place_of_report, refuse_other_report
     from tracekit.walks.sides import interrupted_run, raise_if_damaged, write_report
 
     check_output_path("--json", json_path, a, b, ops)
@@ -104,7 +114,7 @@ def compare(
     comparison = _with_interrupts(compare_sides(one, other, order), len(interrupted))
     comparison = with_verified(comparison, run.verified if run else None)
     comparison = replace(comparison, gate=check(comparison, conditions)) if conditions else comparison
-    folder, name = _report_place(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
+    folder, name = place_of_report(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
     if run and out is None:
         refuse_other_report(run, folder, name)
     written = write_report(comparison, run, command_line(), folder, name)
@@ -119,6 +129,23 @@ def compare(
     if comparison.gate is not None:
         outcome = comparison.gate.outcome
         context.exit(GATE_EXITS[(inconclusive or outcome) if outcome == "inconclusive" else outcome])
+
+
+#: Options that ask something of two sides.
+OF_TWO = {
+    "form_a": "--form-a",
+    "form_b": "--form-b",
+    "ops": "--ops",
+    "gate": "--gate",
+    "inconclusive": "--inconclusive",
+}
+
+
+def refuse_options_of_two(context: click.Context) -> None:
+    """Raises UsageError where one of them is given beside three or more runs."""
+    for name, option in OF_TWO.items():
+        if context.params[name]:
+            raise click.UsageError(f"{option} is for two sides, not for three or more", ctx=context)
 
 
 def _next_commands(a: str, b: str | None, one: Side, other: Side, *, as_is: bool) -> tuple[str, ...]:
@@ -191,10 +218,3 @@ def _label(side: Side, place: str) -> str:
         return side.label
     run = Path(place).resolve().name
     return run if run.endswith(f"-{side.form.name}") else f"{run} {side.form.name}"
-
-
-def _report_place(out: Path | None, name: str) -> tuple[Path, str]:
-    """The folder and the name of the report: `--out x.html` names it, any other `--out` is its folder."""
-    if out is not None and out.suffix in (".html", ".md"):
-        return out.parent, out.stem
-    return out or Path("reports"), name.replace(" ", "-")

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from tracekit.report.schemas import SchemaName
 
-NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "run", "sweep", "sweep-cell")
+NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell")
 
 
 @click.command(epilog="Example: tracekit schema comparison", context_settings={"max_content_width": 110})

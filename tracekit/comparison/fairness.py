@@ -48,7 +48,7 @@ def find_unfairness(a: Side, b: Side) -> tuple[str, ...]:
         _same_recording,
         _missing_gpu,
         _other_work,
-        _other_machine,
+        find_other_machine,
         _other_windows,
         _busier_than_the_call,
         _disturbed,
@@ -56,6 +56,12 @@ def find_unfairness(a: Side, b: Side) -> tuple[str, ...]:
         _unsound,
     )
     return tuple(sentence for ask in questions for sentence in ask(a, b))
+
+
+def find_unsound(side: Side) -> tuple[str, ...]:
+    """One sentence for each thing a reader of one side alone must know; empty when there is none."""
+    questions = (_missing_gpu, _busier_than_the_call, _disturbed, _unsound)
+    return tuple(dict.fromkeys(sentence for ask in questions for sentence in ask(side, side)))
 
 
 def _same_recording(a: Side, b: Side) -> Iterator[str]:
@@ -108,7 +114,8 @@ def _other_work(a: Side, b: Side) -> Iterator[str]:
             yield from _differences(a.settings.own, b.settings.own, OWN)
 
 
-def _other_machine(a: Side, b: Side) -> Iterator[str]:
+def find_other_machine(a: Side, b: Side) -> Iterator[str]:
+    """One sentence for each difference in machine and software."""
     if a.environment and b.environment:
         yield from _differences(a.environment, b.environment, MACHINE)
         yield from _differences(a.environment, b.environment, _known(a.environment, b.environment, CHOOSING))

@@ -12,19 +12,21 @@ from typing import Any
 
 from tracekit.model.comparison import Comparison
 from tracekit.numbers import duration, duration_change
+from tracekit.report.lettered import Lettered, both, called
 from tracekit.report.names import printable
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
-from tracekit.report.sections.waterfall import part_label
-from tracekit.report.words import cause_words, shared_scope
+from tracekit.report.sections.waterfall import LETTERS, Names, part_label
+from tracekit.report.words import cause_words, scope_of, shared_scope
 
 #: Width of the labels beside a chart, in characters, so that bars keep room on a phone.
 LABEL_WIDTH = 26
 
 #: Heights in pixels.
 PER_BAR = 34
-PER_PAIR = 46
+BAR_APART = 16
+PER_SIDE = 15
 MARGINS = 56
 
 
@@ -42,11 +44,20 @@ class Chart:
 
 def comparison_charts(comparison: Comparison) -> dict[str, Chart]:
     """The charts that this comparison has figures for, by id."""
-    charts = (_waterfall(comparison), *_families(comparison), _causes(comparison), _phases(comparison))
+    return by_id(waterfall_chart(comparison), *side_charts(both(comparison)).values())
+
+
+def by_id(*charts: Chart | None) -> dict[str, Chart]:
     return {chart.id: chart for chart in charts if chart is not None}
 
 
-def _waterfall(comparison: Comparison) -> Chart | None:
+def side_charts(sides: Lettered) -> dict[str, Chart]:
+    """The charts of any number of sides, a bar for each, by id."""
+    return by_id(*_families(sides), _causes(sides), _phases(sides))
+
+
+def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names = LETTERS) -> Chart | None:
+    """From the time of A to the time of B; None where there is no waterfall."""
     waterfall = comparison.waterfall
     if waterfall is None:
         return None
@@ -74,9 +85,9 @@ def _waterfall(comparison: Comparison) -> Chart | None:
         "connector": {"line": {"color": "rule", "width": 1}},
     }
     return Chart(
-        id="waterfall",
-        title=f"From A to B in milliseconds, {shared_scope(comparison)}",
-        description="Waterfall from the time of A to the time of B; the table below holds the same values.",
+        id=id_,
+        title=f"From {names[0]} to {names[1]} in milliseconds, {shared_scope(comparison, names)}",
+        description=f"Waterfall from {names[0]} to {names[1]}; the table below holds the same values.",
         data=(data,),
         layout={
             "xaxis": {"title": {"text": "ms"}, "range": [0, _longest_reach(waterfall.a_us, values) / 1e3 * 1.18]},
@@ -95,93 +106,76 @@ def _longest_reach(start_us: float, values: list[float]) -> float:
     return max(reach, values[-1])
 
 
-def _families(comparison: Comparison) -> tuple[Chart, ...]:
-    a, b = families_of(comparison.a), families_of(comparison.b)
-    present = families_present(comparison)
-    if not present:
+def _families(sides: Lettered) -> tuple[Chart, ...]:
+    found = [families_of(side) for _, side in sides]
+    figures = {family: [each.get(family, (0.0, 0.0)) for each in found] for family in families_present(sides)}
+    if not figures:
         return ()
-    pairs = {family: (a.get(family, (0.0, 0.0)), b.get(family, (0.0, 0.0))) for family in present}
-    times = {family: (one[1] / 1e3, other[1] / 1e3) for family, (one, other) in pairs.items()}
-    counts = {family: (one[0], other[0]) for family, (one, other) in pairs.items()}
+    times = {family: [us / 1e3 for _, us in each] for family, each in figures.items()}
+    counts = {family: [number for number, _ in each] for family, each in figures.items()}
+    scope = scope_of(sides)
     return (
-        _paired(
-            "family-times",
-            f"GPU time by kernel family in milliseconds, {shared_scope(comparison)}",
-            times,
-            comparison,
-            "ms",
-        ),
-        _paired(
-            "family-counts", f"Number of kernels by family, {shared_scope(comparison)}", counts, comparison, "kernels"
-        ),
+        _grouped("family-times", f"GPU time by kernel family in milliseconds, {scope}", times, sides, "ms"),
+        _grouped("family-counts", f"Number of kernels by family, {scope}", counts, sides, "kernels"),
     )
 
 
-def _causes(comparison: Comparison) -> Chart | None:
-    if comparison.a.analysis.idle is None or comparison.b.analysis.idle is None:
+def _causes(sides: Lettered) -> Chart | None:
+    if any(side.analysis.idle is None for _, side in sides):
         return None
-    a, b = comparison.a.calibrated_idle_by_cause(), comparison.b.calibrated_idle_by_cause()
+    calibrated = [side.calibrated_idle_by_cause() for _, side in sides]
+    known = [each for each in calibrated if each is not None]
     how = "unprofiled calls"
-    if a is None or b is None:
-        a, b, how = comparison.a.idle_by_cause(), comparison.b.idle_by_cause(), "as recorded"
-    values = {
-        cause_words(cause): (a.get(cause, 0.0) / 1e3, b.get(cause, 0.0) / 1e3) for cause in causes_present(comparison)
-    }
-    return (
-        _paired(
-            "idle-causes",
-            f"Idle time by cause in milliseconds, {how}, {shared_scope(comparison)}",
-            values,
-            comparison,
-            "ms",
-        )
-        if values
-        else None
-    )
+    if len(known) < len(sides):
+        known, how = [side.idle_by_cause() for _, side in sides], "as recorded"
+    values = {cause_words(cause): [each.get(cause, 0.0) / 1e3 for each in known] for cause in causes_present(sides)}
+    title = f"Idle time by cause in milliseconds, {how}, {scope_of(sides)}"
+    return _grouped("idle-causes", title, values, sides, "ms") if values else None
 
 
-def _phases(comparison: Comparison) -> Chart | None:
+def _phases(sides: Lettered) -> Chart | None:
     """Time of compiling, a bar for each phase; of a side that was not compiled the bars are empty."""
-    one, other = (
+    found: list[dict[str, float]] = [
         {phase.phase: phase.seconds for phase in side.diagnostics.phases} if side.diagnostics else {}
-        for side in (comparison.a, comparison.b)
-    )
+        for _, side in sides
+    ]
     values = {
-        words: (one.get(phase, 0.0), other.get(phase, 0.0))
+        words: [each.get(phase, 0.0) for each in found]
         for phase, words in PHASES.items()
-        if phase in one or phase in other
+        if any(phase in each for each in found)
     }
     title = "Time of compiling by phase in seconds"
-    return _paired("compile-phases", title, values, comparison, "s") if values else None
+    return _grouped("compile-phases", title, values, sides, "s") if values else None
 
 
-def _paired(id_: str, title: str, values: dict[str, tuple[float, float]], comparison: Comparison, unit: str) -> Chart:
-    """A bar of A and a bar of B for each label, the first label on top."""
+def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Lettered, unit: str) -> Chart:
+    """A bar of each side for each label, the first label on top."""
     labels = list(values)
     traces = tuple(
         {
             "type": "bar",
             "orientation": "h",
-            "name": _label(f"{letter}: {side.label}"),
+            "name": _label(called(letter, side)),
             "y": list(range(len(labels))),
             "customdata": [html.escape(printable(label), quote=False) for label in labels],
-            "x": [pair[index] for pair in values.values()],
-            "marker": {"color": f"side-{letter.lower()}"},
+            "x": [figures[index] for figures in values.values()],
+            "marker": {"color": f"side-{(letter or 'b').lower()}"},
             "hovertemplate": f"%{{customdata}}: %{{x:,.3~f}} {unit}<extra>{letter}</extra>",
         }
-        for index, (letter, side) in enumerate((("A", comparison.a), ("B", comparison.b)))
+        for index, (letter, side) in enumerate(sides)
     )
+    beside = f", {' beside '.join(letter for letter, _ in sides)}" if len(sides) > 1 else ""
     return Chart(
         id=id_,
         title=title,
-        description=f"{title}, A beside B; the table below holds the same values.",
+        description=f"{title}{beside}; the table below holds the same values.",
         data=traces,
         layout={
             "barmode": "group",
             "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
             "yaxis": _axis(labels),
         },
-        height=PER_PAIR * len(labels) + MARGINS + 30,
+        height=(BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + 30,
     )
 
 

@@ -1,4 +1,7 @@
-"""The JSON contract: `tracekit.analysis/1` and `tracekit.comparison/1`. Changes are additive only."""
+"""The JSON contract: `tracekit.analysis/1`, `tracekit.comparison/1` and `tracekit.comparisons/1`.
+
+Changes are additive only.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import msgspec
 
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparisons import Comparisons
 
 
 def analysis_json(analysis: Analysis, *, top: int = 20, side: Side | None = None) -> str:
@@ -22,7 +26,25 @@ def analysis_json(analysis: Analysis, *, top: int = 20, side: Side | None = None
 
 def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
     """A comparison; each side holds its analysis."""
-    fields = msgspec.to_builtins(comparison)
+    return _text({"schema": "tracekit.comparison/1", **_comparison(comparison, top)})
+
+
+def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
+    """Several comparisons side by side; `comparisons` are each as `tracekit.comparison/1` without its schema."""
+    fields = {
+        "schema": "tracekit.comparisons/1",
+        "names": [each.b.label for each in told.comparisons],
+        "paths": told.paths,
+        "alike": told.alike,
+        "warnings": told.warnings,
+        "fastest": told.fastest,
+        "comparisons": [_comparison(each, top) for each in told.comparisons],
+    }
+    return _text(fields)
+
+
+def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(comparison)
     if comparison.gate is not None:
         fields["gate"] = {"outcome": comparison.gate.outcome, **fields["gate"]}
     for group in fields["groups"]:
@@ -32,7 +54,7 @@ def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
     fields["a"], fields["b"] = (
         {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)
     )
-    return _text({"schema": "tracekit.comparison/1", **fields})
+    return fields
 
 
 def _side(side: Side, top: int) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Run
 from tracekit.numbers import duration
+from tracekit.report.lettered import both
 from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
 from tracekit.report.sections.compilation import compilation_tables
@@ -51,8 +52,13 @@ def comparison_markdown(comparison: Comparison, run: Run | None = None, command:
 
     Sections that do not fit are left out from the end, and the text says so.
     """
+    return bounded(_sections(comparison, run, command))
+
+
+def bounded(sections: Iterable[str]) -> str:
+    """The sections in order, as many as one comment holds; the text says where it ends before they do."""
     text = ""
-    for section in _sections(comparison, run, command):
+    for section in sections:
         if len(text) + len(section) > LONGEST - 200:
             return text + "\n\nThe rest is left out for its length; the HTML page has all of it.\n"
         text += section
@@ -66,51 +72,66 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in comparison.grave)
     accuracy = accuracy_sentence(comparison)
     yield "".join(f"{escaped(each)}\n\n" for each in (*limit_sentences(comparison), accuracy) if each)
-    for heading, texts in (("Before you rely on this", warnings_beside(comparison)), ("About this run", _about(run))):
-        yield f"## {heading}\n\n" + "".join(f"- {escaped(text)}\n" for text in texts) + "\n" if texts else ""
-    if comparison.findings:
-        yield "## Findings\n\n" + "".join(map(_finding, comparison.findings)) + "\n"
+    yield markdown_list("Before you rely on this", warnings_beside(comparison))
+    yield markdown_list("About this run", about_run(run))
+    yield markdown_findings(comparison.findings)
     for table in _tables(comparison, run):
         yield markdown_table(table) if table is not None else ""
-    method = how_measured(comparison, run)
-    yield "## How this was measured\n\n" + "".join(f"- **{term}.** {escaped(text)}\n" for term, text in method) + "\n"
-    yield f"## Reproduce\n\n{fenced(command)}\n" if command else ""
+    yield from markdown_ending(how_measured(comparison, run), command)
 
 
-def _about(run: Run | None) -> tuple[str, ...]:
+def about_run(run: Run | None) -> tuple[str, ...]:
     return (f"Size chosen: {run.size_reason}.", *run.notes) if run else ()
 
 
 def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
-    sides = ((comparison.a, "A"), (comparison.b, "B"))
+    sides = both(comparison)
     yield gate_table(comparison)
     yield overview_table(comparison)
     yield startup_table(comparison)
     yield numerics_table(comparison)
-    yield memory_table(comparison)
+    yield memory_table(sides)
     yield waterfall_table(comparison)
-    yield family_table(comparison)
+    yield family_table(sides)
     yield group_table(comparison, limit=12)
     yield evidence_table(comparison)
     yield origin_table(comparison)
     yield product_table(comparison)
-    yield cause_table(comparison)
-    yield queue_table(comparison)
-    yield from compilation_tables(comparison)
-    for side, letter in sides:
+    yield cause_table(sides)
+    yield queue_table(sides)
+    yield from compilation_tables(sides)
+    for letter, side in sides:
         yield top_kernels_table(side, letter, limit=10)
         yield operator_table(side, letter, limit=10)
         yield gap_table(side, letter, limit=5)
         yield sync_table(side, letter, limit=5)
     yield certainty_table(comparison)
-    yield timing_table(comparison)
+    yield timing_table(sides)
     yield process_table(comparison)
-    yield health_table(comparison)
-    yield recording_table(comparison)
+    yield health_table(sides)
+    yield recording_table(sides)
     yield component_table(run) if run else None
-    yield settings_table(comparison)
-    yield environment_table(comparison)
-    yield gpu_state_table(comparison)
+    yield settings_table(sides)
+    yield environment_table(sides)
+    yield gpu_state_table(sides)
+
+
+def markdown_list(heading: str, texts: Iterable[str]) -> str:
+    """The texts as a list under the heading; nothing where there are none."""
+    items = "".join(f"- {escaped(text)}\n" for text in texts)
+    return f"## {heading}\n\n{items}\n" if items else ""
+
+
+def markdown_findings(findings: Iterable[Finding], heading: str = "Findings") -> str:
+    """Nothing where there are none."""
+    items = "".join(map(_finding, findings))
+    return f"## {heading}\n\n{items}\n" if items else ""
+
+
+def markdown_ending(method: Iterable[tuple[str, str]], command: str | None) -> Iterator[str]:
+    """How it was measured, and the command that makes it anew."""
+    yield "## How this was measured\n\n" + "".join(f"- **{term}.** {escaped(text)}\n" for term, text in method) + "\n"
+    yield f"## Reproduce\n\n{fenced(command)}\n" if command else ""
 
 
 def markdown_table(table: Table) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tracekit.model.alone import Alone
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import Run
 
@@ -112,6 +113,20 @@ TIMELINES = (
     "innermost event. A kernel lights up its kernel group, all the places in which the same work is done."
 )
 
+#: The same of one side.
+TIMELINE = (
+    "The recorded step of median length, from the recording that distorts least: the GPU's activities by stream, its "
+    "idle gaps by the cause of their larger part, and the host thread by the innermost event. A kernel lights up all "
+    "kernels of its name."
+)
+
+#: The same of several sides.
+TIMELINES_BY_NAME = (
+    "The recorded step of median length of each form, from the recording that distorts least, each from its own start: "
+    "the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by the "
+    "innermost event. A kernel lights up all kernels of its name, in every form."
+)
+
 OUTPUTS = (
     "After everything was timed and recorded, each form was called twice with the same seeds, and the model once in a "
     "higher precision: weights, inputs and whatever it computes cast up, the same noise. Compiled code counts as "
@@ -137,6 +152,34 @@ STEP = "One measured call of the model, or the whole recording where no steps ar
 def how_measured(comparison: Comparison, run: Run | None) -> tuple[tuple[str, str], ...]:
     """Each kind of figure that the report shows, and how it came about."""
     return tuple(_explained(comparison, run))
+
+
+def how_one_was_measured(alone: Alone, run: Run | None) -> tuple[tuple[str, str], ...]:
+    """The same of the page of one side."""
+    return tuple(_explained_alone(alone, run))
+
+
+def _explained_alone(alone: Alone, run: Run | None) -> Iterator[tuple[str, str]]:
+    side = alone.side
+    if side.wall_us is not None:
+        yield "Wall time", f"{WALL} {ALTERNATION}" if run and len(set(run.order)) > 1 else WALL
+    if side.analysis.gpu is None:
+        yield "Operators", OPERATORS
+    else:
+        yield "GPU busy time", BUSY
+        yield "Idle time", IDLE_UNPROFILED if side.unprofiled_idle_us is not None else IDLE_RECORDED
+        if alone.bound:
+            yield "What it is bound by", BOUND
+        yield "Kernels and launches", KERNELS
+    if side.timeline:
+        yield "Moment by moment", TIMELINE
+    if side.form and side.form.memory:
+        yield "GPU memory", MEMORY
+    if side.form and side.form.gpu_state:
+        yield "State of the GPU", GPU_STATE
+    if any(finding.saving_us is not None for finding in alone.findings):
+        yield "Savings", FINDINGS
+    yield "Step", STEP
 
 
 def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from tracekit.model import (
     advice,
     analysis,
     comparison,
+    comparisons,
     compilation,
     gate,
     generation,
@@ -37,7 +38,7 @@ from tracekit.model import (
     timing,
 )
 
-SchemaName = Literal["analysis", "comparison", "run", "sweep", "sweep-cell"]
+SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"]
 #: The modules of nouns, in the order in which a later one's name wins.
 NOUNS = (
     advice,
@@ -53,7 +54,7 @@ NOUNS = (
     startup,
     timing,
 )
-MORE_NOUNS = (advice, timeline, run, gate, analysis, comparison, sweep, sweep_figures)
+MORE_NOUNS = (advice, timeline, run, gate, analysis, comparison, comparisons, sweep, sweep_figures)
 #: Where names in annotations are found, whatever a module imports for itself.
 NAMES = {name: value for module in (*NOUNS, *MORE_NOUNS) for name, value in vars(module).items()}
 #: The dialect that msgspec writes.
@@ -70,6 +71,7 @@ def schema(name: SchemaName) -> dict[str, Any]:
     makers: dict[SchemaName, Callable[[], type]] = {
         "analysis": _analysis_file,
         "comparison": _comparison_file,
+        "comparisons": _comparisons_file,
         # What older versions did not write is no fault of a manifest.
         "run": lambda: run.Run,
         "sweep": lambda: _written(sweep_figures.Sweep),
@@ -91,13 +93,23 @@ def _analysis_file() -> type:
 
 
 def _comparison_file() -> type:
+    return _made("ComparisonFile", {"schema": Literal["tracekit.comparison/1"], **_comparison()})
+
+
+def _comparisons_file() -> type:
+    parts = _fields(comparisons.Comparisons, without=("comparisons",))
+    each = _made("Comparison", _comparison())
+    told = {"schema": Literal["tracekit.comparisons/1"], "names": tuple[str, ...], **parts}
+    return _made("ComparisonsFile", {**told, "comparisons": tuple[each, ...]})  # type: ignore[valid-type]
+
+
+def _comparison() -> Fields:
     parts = _fields(comparison.Comparison)
     bound = parts.pop("a_bound")
     del parts["b_bound"]
     side = _made("Side", {**_side_fields(), "bound": bound})
     checked = _made("Gate", {"outcome": gate.Outcome, **_fields(gate.Gate)})
-    told = {"schema": Literal["tracekit.comparison/1"], **parts, "a": side, "b": side, "gate": checked | None}
-    return _made("ComparisonFile", told)
+    return {**parts, "a": side, "b": side, "gate": checked | None}
 
 
 def _side_fields() -> Fields:

@@ -15,10 +15,10 @@ from rich.text import Text
 
 from tracekit.model.analysis import CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.numbers import count, duration, duration_change, mean_count, percent, size
+from tracekit.numbers import count, duration, duration_change
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.places import clipped_before, distinct_places
-from tracekit.report.sections.alone import compiled_too_late, process_rows
+from tracekit.report.sections.alone import compiled_too_late, figure_rows
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.findings import finding_notes
 from tracekit.report.sections.gate import OUTCOMES, gate_sentences
@@ -101,7 +101,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
     parts += [Text(printable(accuracy))] if accuracy else []
     parts += _health([each for each in health if each.severity == "error"])
-    parts += [Text(), _rendered(overview_table(comparison))]
+    parts += [Text(), rendered(overview_table(comparison))]
     parts += [Text(printable(each)) for side in (comparison.a, comparison.b) for each in compilation_sentences(side)]
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
     parts += [Text(), _groups(comparison)] if comparison.groups else []
@@ -109,7 +109,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     notes = list(_warnings(comparison))
     parts += [Text(), *notes] if notes else []
     parts += _health([each for each in health if each.severity != "error"])
-    parts += [Text(), *_next(next_commands)] if next_commands else []
+    parts += [Text(), *next_lines(next_commands)] if next_commands else []
     parts += _gate(comparison)
     return Group(*parts)
 
@@ -124,7 +124,7 @@ def _gate(comparison: Comparison) -> Iterator[RenderableType]:
         yield Text(printable(sentence), style=OUTCOME_STYLES[each.outcome])
 
 
-def _rendered(table: Table) -> RenderableType:
+def rendered(table: Table) -> RenderableType:
     drawn = _empty(table.columns)
     for row in table.rows:
         drawn.add_row(*(_cell(cell) for cell in row))
@@ -153,7 +153,7 @@ def _cell(cell: Cell) -> Text:
 
 def _figures(side: Side) -> RenderableType:
     drawn = _empty((Column(scope(side).capitalize(), numeric=False), Column("")))
-    for label, value in _figure_rows(side):
+    for label, value in figure_rows(side):
         drawn.add_row(Text(label), Text(value))
     idle = idle_sentence(side)
     return _captioned(_window(side), drawn, f"GPU {idle}." if idle else "")
@@ -163,42 +163,6 @@ def _window(side: Side) -> str:
     window = side.analysis.window
     kind = {"steps": f"{window.steps} steps", "span": f"{window.steps} spans", "whole": extent(side)}[window.kind]
     return f"{clipped(printable(PurePath(side.path).name), 40)}: {kind}, {duration(window.span_us)}"
-
-
-def _figure_rows(side: Side) -> Iterator[tuple[str, str]]:
-    analysis = side.analysis
-    if side.wall_us is not None:
-        of_one_call = "" if analysis.window.kind == "steps" else " of one call"
-        yield f"Wall time, unprofiled median{of_one_call}", duration(side.wall_us)
-        yield from process_rows(side)
-    if side.form and side.form.peak_memory_bytes is not None:
-        yield "Peak memory", size(side.form.peak_memory_bytes)
-    if side.recorded_wall_us is not None:
-        yield "Wall time while recorded", duration(side.recorded_wall_us)
-    if analysis.gpu:
-        yield "GPU busy", duration(side.busy_us)
-        yield "GPU idle, as recorded", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
-        if side.unprofiled_idle_us is not None:
-            yield "GPU idle, unprofiled", f"{duration(side.unprofiled_idle_us)} ({percent(side.idle_share)})"
-    if analysis.kernels:
-        yield "Kernels", mean_count(analysis.kernels.count, side.steps)
-        yield "Kernels under 10 µs", mean_count(analysis.kernels.short_count, side.steps)
-    if analysis.launches:
-        yield "Launches", mean_count(analysis.launches.count, side.steps)
-        yield "Graph launches among them", count(analysis.launches.graph_launches / side.steps)
-    if analysis.copies:
-        copies = analysis.copies
-        yield (
-            "Memory copies, sets",
-            f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}",
-        )
-    if analysis.cpu:
-        yield "Operators", count(analysis.cpu.operator_count / side.steps)
-        yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
-        yield "Inductor's C++ kernels", count(analysis.cpu.fused_count / side.steps)
-        yield "Time in C++ kernels", duration(analysis.cpu.fused_us / side.steps)
-    for device in analysis.devices if len(analysis.devices) > 1 else ():
-        yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
 
 
 def _kernels(side: Side, limit: int) -> RenderableType:
@@ -310,7 +274,7 @@ def _health(findings: Sequence[HealthFinding]) -> list[Text]:
     ]
 
 
-def _next(commands: Sequence[str]) -> Iterator[Text]:
+def next_lines(commands: Sequence[str]) -> Iterator[Text]:
     yield Text("Next:", style="bold")
     for command in commands:
         yield _command(command)

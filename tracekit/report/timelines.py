@@ -1,6 +1,6 @@
-"""The two sides on one axis of time, as the page's script draws them: packed into little room.
+"""The sides on one axis of time, as the page's script draws them: packed into little room.
 
-The packed bytes hold, for A and then for B, the GPU's work, its idle gaps and the host thread, each column by column:
+The packed bytes hold, side by side, the GPU's work, its idle gaps and the host thread, each column by column:
 starts (differences), durations (both in steps of 10 ns) as 32 bits, labels as 16 bits; of work also the kernel group
 (65535: none) as 16 bits and the lane as 8. All little-endian.
 """
@@ -18,6 +18,7 @@ from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timeline import Bars, StepTimeline
 from tracekit.numbers import duration
+from tracekit.report.lettered import Lettered, both, called
 from tracekit.report.names import clipped, printable, short_kernel_name
 from tracekit.report.places import distinct_places
 from tracekit.report.sections.groups import group_label
@@ -30,48 +31,134 @@ NO_GROUP = 65_535
 #: Streams with a lane of their own; the others share the last one.
 MOST_LANES = 5
 
+#: Of all sides together, packed, before base64 makes it a third longer.
+MOST_BYTES = 750_000
+
+#: These share their colour with others, and are told by their texture.
+RARE_FAMILIES = ("communication", "memcpy", "memset")
+RARE_CAUSES = ("gc", "profiler")
+
+COLOURED = "Kernels are coloured by family; idle gaps and the host, which are hatched, by cause."
+GROUPS_LIGHT_UP = "Pointing at a kernel lights up its whole group on both sides: what it replaced, or what replaced it."
+NAMES_LIGHT_UP = "Pointing at a kernel lights up all kernels of its name."
+BY_NAMES = "Kernels were told by names alone, so nothing lights up."
+
 
 @dataclass(frozen=True, slots=True)
 class Timelines:
-    """`data` goes into the page as JSON; `families` and `causes` are those that occur, with their words. `notes` say
-    what a reader must know."""
+    """`data` goes into the page as JSON; `families` and `causes` are those that occur, with their words. `intro` says
+    how to read the drawing, `title` what it is of, `notes` what a reader must know."""
 
     data: dict[str, Any]
     families: dict[str, str]
     causes: dict[str, str]
+    intro: str
+    title: str
+    stepped: str
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """What lights up together: for each side the number of the group at each place of its sequence, and of each group
+    its name, its place in the model, and how many of each side's activities are in it (0: nothing lights up)."""
+
+    numbers: tuple[dict[int, int], ...]
+    groups: list[Any]
+
+
+def texture(kind: str) -> str:
+    """What lies over the colour of a kernel family or a cause of idle time: nothing where it is empty. There are more
+    kinds than colours that everybody can tell apart."""
+    if kind in IDLE_CAUSES:
+        return "cross" if kind in RARE_CAUSES else "diagonal"
+    return "lines" if kind in RARE_FAMILIES else ""
+
+
 def timelines(comparison: Comparison) -> Timelines | None:
-    """None where a side has nothing to draw."""
-    a, b = comparison.a.timeline, comparison.b.timeline
-    if a is None or b is None:
-        return None
+    """A above B, in which kernel groups light up. None where a side has nothing to draw."""
     groups = comparison.groups[:NO_GROUP]
     places = distinct_places(groups)
-    numbers = (
-        {at: number for number, group in enumerate(groups) for at in group.a_at},
-        {at: number for number, group in enumerate(groups) for at in group.b_at},
+    lit = Lit(
+        (
+            {at: number for number, group in enumerate(groups) for at in group.a_at},
+            {at: number for number, group in enumerate(groups) for at in group.b_at},
+        ),
+        [
+            [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)]]
+            if group.a_at or group.b_at
+            else 0
+            for group, place in zip(groups, places, strict=True)
+        ],
     )
-    packed = b"".join(_packed(timeline, of) for timeline, of in zip((a, b), numbers, strict=True))
-    kinds = {a.labels[at].kind for at in _occurring(a)} | {b.labels[at].kind for at in _occurring(b)}
+    by_names = not any(group.a_at or group.b_at for group in comparison.groups)
+    return _drawn(both(comparison), lit, GROUPS_LIGHT_UP, *([BY_NAMES] if by_names else []))
+
+
+def timelines_by_name(sides: Lettered) -> Timelines | None:
+    """Any number of sides, in which kernels of one name light up. None where none has anything to draw; a side that
+    has nothing is left out, and said to be."""
+    there = tuple((letter, side) for letter, side in sides if side.timeline is not None)
+    shown = _fitting(there)
+    names: dict[str, list[int]] = {}
+    numbers = []
+    for index, (_, side) in enumerate(shown):
+        numbers.append(_numbered_by_name(side, names, index, len(shown)))
+    lit = Lit(tuple(numbers), [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP])
+    missing = [called(*each) for each in sides if each not in there]
+    too_large = [called(*each) for each in there if each not in shown]
+    told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
+    told += [f"Left out, for the page's size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
+    return _drawn(shown, lit, NAMES_LIGHT_UP, *told) if shown else None
+
+
+def _fitting(sides: Lettered) -> Lettered:
+    """The first of the sides, as many as leave the page small enough."""
+    shown: list[tuple[str, Side]] = []
+    room = MOST_BYTES
+    for letter, side in sides:
+        # Groups change little of the size.
+        room -= len(gzip.compress(_packed(side.timeline, {}))) if side.timeline else 0
+        if room < 0 and shown:
+            break
+        shown.append((letter, side))
+    return tuple(shown)
+
+
+def _numbered_by_name(side: Side, names: dict[str, list[int]], index: int, sides: int) -> dict[int, int]:
+    """The number of its name for each place of the side; `names` holds the names so far, and how often each occurs."""
+    timeline, numbers = side.timeline, {}
+    order = {name: number for number, name in enumerate(names)}
+    for at, label in zip(timeline.positions, timeline.work.labels, strict=True) if timeline else ():
+        name = timeline.labels[label].name if timeline else ""
+        counts = names.setdefault(name, [0] * sides)
+        counts[index] += 1
+        numbers[at] = order.setdefault(name, len(order))
+    return {at: number for at, number in numbers.items() if number < NO_GROUP}
+
+
+def _drawn(sides: Lettered, lit: Lit, lights: str, *more: str) -> Timelines | None:
+    drawn = [side.timeline for _, side in sides if side.timeline is not None]
+    if len(drawn) < len(sides):
+        return None
+    packed = b"".join(_packed(timeline, of) for timeline, of in zip(drawn, lit.numbers, strict=True))
+    kinds = {each.labels[at].kind for each in drawn for at in _occurring(each)}
+    letters = [letter for letter, _ in sides]
+    above = f"{' above '.join(letters)} on one axis of time. " if len(sides) > 1 else ""
     return Timelines(
         data={
-            "sides": [
-                _side(letter, side, each) for letter, side, each in (("A", comparison.a, a), ("B", comparison.b, b))
-            ],
-            "groups": [
-                [group_label(group), clipped(place, 90), len(group.a_at), len(group.b_at)]
-                if group.a_at or group.b_at
-                else 0
-                for group, place in zip(groups, places, strict=True)
-            ],
+            "sides": [_side(*each, timeline) for each, timeline in zip(sides, drawn, strict=True)],
+            "groups": lit.groups,
             "words": {kind: cause_words(kind) for kind in sorted(kinds)},
+            "textures": {kind: texture(kind) for kind in sorted(kinds)},
             "packed": base64.b64encode(gzip.compress(packed, mtime=0)).decode(),
         },
         families={kind: kind for kind in FAMILIES if kind in kinds},
         causes={kind: cause_words(kind) for kind in IDLE_CAUSES if kind in kinds},
-        notes=tuple(_notes(comparison, a, b)),
+        intro=f"{above}{COLOURED} {lights}",
+        title=f"Timelines of {' and '.join(letters)}" if len(sides) > 1 else "Timeline",
+        stepped=f" of {letters[-1]}" if len(sides) > 1 else "",
+        notes=(*_notes(sides), *more),
     )
 
 
@@ -84,7 +171,8 @@ def _side(letter: str, side: Side, timeline: StepTimeline) -> dict[str, Any]:
     if len(lanes) > MOST_LANES:
         lanes = [*lanes[: MOST_LANES - 1], f"{len(lanes) - MOST_LANES + 1} more streams"]
     return {
-        "title": f"{letter}: {clipped(printable(side.label), 40)}",
+        "letter": letter,
+        "title": f"{letter}: {clipped(printable(side.label), 40)}" if letter else clipped(printable(side.label), 40),
         "length": round(timeline.length_us, 2),
         "lanes": lanes,
         "labels": [[short_kernel_name(label.name), label.kind] for label in timeline.labels],
@@ -114,19 +202,19 @@ def _columns(bars: Bars) -> bytes:
     )
 
 
-def _notes(comparison: Comparison, a: StepTimeline, b: StepTimeline) -> list[str]:
-    spans = [_span(letter, each) for letter, each in (("A", a), ("B", b))]
-    notes = [f"{' and '.join(spans)}, as recorded with the profiler on, each from its own start."]
-    left_out = sum(bars.left_out for each in (a, b) for bars in (each.work, each.gaps, each.host))
+def _notes(sides: Lettered) -> list[str]:
+    drawn = [(letter, side.timeline) for letter, side in sides if side.timeline is not None]
+    each_own = ", each from its own start" if len(drawn) > 1 else ""
+    spans = ("; " if len(drawn) > 2 else " and ").join(_span(*each) for each in drawn)
+    notes = [f"{spans[:1].upper()}{spans[1:]}, as recorded with the profiler on{each_own}."]
+    left_out = sum(bars.left_out for _, each in drawn for bars in (each.work, each.gaps, each.host))
     notes.append(f"{left_out:,} events, the shortest, are not drawn." if left_out else "No event is left out.")
-    others = max(a.other_devices, b.other_devices)
+    others = max(each.other_devices for _, each in drawn)
     if others:
         notes.append(f"Only the first GPU is drawn, not the other {others}.")
-    if not any(group.a_at or group.b_at for group in comparison.groups):
-        notes.append("Kernels were told by names alone, so nothing lights up.")
     return notes
 
 
 def _span(letter: str, timeline: StepTimeline) -> str:
     what = "the whole recording" if timeline.step is None else f"step {timeline.step}"
-    return f"{letter}: {what}, {duration(timeline.length_us)}"
+    return f"{letter}: {what}, {duration(timeline.length_us)}" if letter else f"{what}, {duration(timeline.length_us)}"

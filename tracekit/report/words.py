@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.generation import Generation
 from tracekit.numbers import count, counted, duration, times
+from tracekit.report.lettered import Lettered
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
@@ -94,9 +95,16 @@ def scope(side: Side) -> str:
     return {"steps": "per step", "span": "per span", "whole": "in the whole recording"}[side.analysis.window.kind]
 
 
-def shared_scope(comparison: Comparison) -> str:
-    a, b = scope(comparison.a), scope(comparison.b)
-    return a if a == b else f"A {a}, B {b}"
+def shared_scope(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> str:
+    return scope_of(tuple(zip(names, (comparison.a, comparison.b), strict=True)))
+
+
+def scope_of(sides: Lettered) -> str:
+    """What one figure is of, once for all sides that agree."""
+    scopes = {letter: scope(side) for letter, side in sides}
+    if len(set(scopes.values())) == 1:
+        return next(iter(scopes.values()))
+    return ", ".join(f"{letter} {words}" for letter, words in scopes.items())
 
 
 def verdict_sentence(comparison: Comparison) -> str:

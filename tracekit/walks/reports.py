@@ -6,6 +6,23 @@ from pathlib import Path
 
 from tracekit.errors import TracekitError
 from tracekit.model.run import Run
+from tracekit.walks.files import write_file
+
+
+def place_of_report(asked: Path | None, name: str) -> tuple[Path, str]:
+    """The folder and the name of a report: `x.html` names it, any other place is its folder; `reports` where none was
+    asked for. `name` is what it is called then."""
+    if asked is not None and asked.suffix in (".html", ".md"):
+        return asked.parent, asked.stem
+    return asked or Path("reports"), name.replace(" ", "-")
+
+
+def write_pages(page: str, twin: str, folder: Path, name: str) -> tuple[Path, Path]:
+    """Writes `NAME.html` and its markdown twin `NAME.md` into `folder`, and says where."""
+    places = folder / f"{name}.html", folder / f"{name}.md"
+    for place, text in zip(places, (page, twin), strict=True):
+        write_file(place, text)
+    return places
 
 
 def reports_of(folder: Path) -> Path:

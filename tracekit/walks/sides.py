@@ -11,8 +11,8 @@ from tracekit.analysis import holds_window
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
 from tracekit.tracefile.source import holds_traces
-from tracekit.walks.files import write_file
 from tracekit.walks.reading import Reading
+from tracekit.walks.reports import write_pages
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
@@ -179,7 +179,5 @@ def write_report(comparison: Comparison, run: Run | None, command: str, folder: 
     from tracekit.report.markdown import comparison_markdown
     from tracekit.report.page import comparison_page
 
-    page, twin = folder / f"{name}.html", folder / f"{name}.md"
-    write_file(page, comparison_page(comparison, run, command))
-    write_file(twin, comparison_markdown(comparison, run, command))
-    return page, twin
+    page, twin = comparison_page(comparison, run, command), comparison_markdown(comparison, run, command)
+    return write_pages(page, twin, folder, name)

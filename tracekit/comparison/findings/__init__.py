@@ -24,7 +24,7 @@ from tracekit.comparison.findings.skipped_cuda_graphs import find_skipped_cuda_g
 from tracekit.comparison.findings.slower_attention import find_slower_attention
 from tracekit.comparison.findings.synchronising_calls import find_synchronising_calls
 from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
-from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
 
 #: The most serious first. A new finding is one file here and one line below.
 FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
@@ -49,6 +49,31 @@ FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
     find_fewer_kernels,
     find_profiler_distortion,
 )
+
+
+#: Those that look at one side alone.
+FINDERS_ALONE = (
+    find_recompiled_during_timing,
+    find_eager_fallback,
+    find_launch_bound,
+    find_skipped_cuda_graphs,
+    find_broken_graphs,
+    find_little_compiled,
+    find_compiled_again,
+    find_synchronising_calls,
+    find_pageable_copies,
+    find_single_precision,
+    find_profiler_distortion,
+)
+
+
+def find_alone(side: Side, bound: Bound | None = None) -> tuple[Finding, ...]:
+    """What is found of one side without another: it stands on both sides of the comparison that is looked at."""
+    nothing = Verdict("not_timed", None, None, None, None, None)
+    deltas = Deltas(None, None, None, None)
+    itself = Comparison(side, side, nothing, deltas, None, (), None, (), (), bound, bound)
+    found = (find(itself) for find in FINDERS_ALONE)
+    return tuple(finding for finding in found if finding is not None)
 
 
 def find_all(comparison: Comparison) -> tuple[Finding, ...]:

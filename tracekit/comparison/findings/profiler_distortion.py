@@ -17,11 +17,11 @@ TAKEN_ON_CPU = "Wall times here are unprofiled ones; operator times are as recor
 
 def find_profiler_distortion(comparison: Comparison) -> Finding | None:
     """Found when a recorded step took over 10 % longer than the unprofiled call."""
-    slowed = [
+    slowed = dict.fromkeys(
         f"{side.label}: a recorded step took {times(slowdown)} as long as an unprofiled call"
         for side in (comparison.a, comparison.b)
         if (slowdown := side.recorded_ratio) is not None and slowdown > WORTH_SAYING
-    ]
+    )
     if not slowed:
         return None
     on_gpu = comparison.a.analysis.gpu is not None or comparison.b.analysis.gpu is not None

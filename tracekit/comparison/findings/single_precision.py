@@ -68,4 +68,6 @@ def _why(comparison: Comparison, single: list[Activity]) -> str:
     before = [each for each in _products(comparison.a) if _type(each) == "float"]
     if len(before) < len(single):
         return f"Compiling brought them: {comparison.a.label} has {len(before)} of them in all that was read."
+    if comparison.a is comparison.b:
+        return "Look for .float() and for buffers of float32."
     return f"{comparison.a.label} has them too: look for .float() and for buffers of float32."

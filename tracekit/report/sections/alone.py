@@ -1,4 +1,4 @@
-"""What a run of one form found besides its recording: other processes, starting up, what was compiled too late."""
+"""One side by itself: its figures, and what a run of one form found besides its recording."""
 
 from __future__ import annotations
 
@@ -6,10 +6,55 @@ from collections.abc import Iterator
 from statistics import median
 
 from tracekit.model.comparison import Side
-from tracekit.numbers import counted, duration
+from tracekit.numbers import count, counted, duration, mean_count, percent, size
 from tracekit.report.sections.startup import KINDS
+from tracekit.report.table import Column, Table
+from tracekit.report.words import scope
 
 EAGER = "eager"
+
+
+def figures_table(side: Side) -> Table:
+    """Times, counts and memory, per step."""
+    columns = (Column("Figure", numeric=False), Column(""))
+    return Table(f"Figures, {scope(side)}", columns, tuple(figure_rows(side)))
+
+
+def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
+    """What each figure is and what it comes to; those that were not measured are left out."""
+    analysis = side.analysis
+    if side.wall_us is not None:
+        of_one_call = "" if analysis.window.kind == "steps" else " of one call"
+        yield f"Wall time, unprofiled median{of_one_call}", duration(side.wall_us)
+        yield from process_rows(side)
+    if side.form and side.form.peak_memory_bytes is not None:
+        yield "Peak memory", size(side.form.peak_memory_bytes)
+    if side.recorded_wall_us is not None:
+        yield "Wall time while recorded", duration(side.recorded_wall_us)
+    if analysis.gpu:
+        yield "GPU busy", duration(side.busy_us)
+        yield "GPU idle, as recorded", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
+        if side.unprofiled_idle_us is not None:
+            yield "GPU idle, unprofiled", f"{duration(side.unprofiled_idle_us)} ({percent(side.idle_share)})"
+    if analysis.kernels:
+        yield "Kernels", mean_count(analysis.kernels.count, side.steps)
+        yield "Kernels under 10 µs", mean_count(analysis.kernels.short_count, side.steps)
+    if analysis.launches:
+        yield "Launches", mean_count(analysis.launches.count, side.steps)
+        yield "Graph launches among them", count(analysis.launches.graph_launches / side.steps)
+    if analysis.copies:
+        copies = analysis.copies
+        yield (
+            "Memory copies, sets",
+            f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}",
+        )
+    if analysis.cpu:
+        yield "Operators", count(analysis.cpu.operator_count / side.steps)
+        yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
+        yield "Inductor's C++ kernels", count(analysis.cpu.fused_count / side.steps)
+        yield "Time in C++ kernels", duration(analysis.cpu.fused_us / side.steps)
+    for device in analysis.devices if len(analysis.devices) > 1 else ():
+        yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
 
 
 def process_rows(side: Side) -> Iterator[tuple[str, str]]:

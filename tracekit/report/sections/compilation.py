@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics, FrameCompilation
 from tracekit.numbers import MISSING, count, counted, duration, percent
+from tracekit.report.lettered import Lettered, called
 from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
 from tracekit.report.words import scope
@@ -31,7 +32,7 @@ def compilation_table(side: Side, letter: str) -> Table | None:
     if not rows:
         return None
     return Table(
-        caption=f"Compilation of {letter}: {side.label}",
+        caption=f"Compilation of {called(letter, side)}",
         columns=(Column("Figure", numeric=False), Column("")),
         rows=rows,
         note=(
@@ -114,7 +115,7 @@ def phase_table(side: Side, letter: str) -> Table | None:
     if found is None or not found.phases:
         return None
     return Table(
-        caption=f"Time of compiling {letter} by phase: {side.label}",
+        caption=f"Time of compiling {called(letter, side)} by phase",
         columns=(Column("Phase", numeric=False), Column("Time")),
         rows=tuple((PHASES[each.phase], duration(each.seconds * 1e6)) for each in found.phases),
         note="As torch tells it, of all compilations of the run; each phase without those inside of it.",
@@ -136,7 +137,7 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         for each in breaks[:limit]
     )
     return Table(
-        caption=f"Graph breaks of {letter}: {side.label}",
+        caption=f"Graph breaks of {called(letter, side)}",
         columns=(
             Column("Line", numeric=False),
             Column("Why", numeric=False),
@@ -176,7 +177,7 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         for frame in found.recompiles[:limit]
     )
     return Table(
-        caption=f"Compiled again: {letter}, {side.label}",
+        caption=f"Compiled again in {called(letter, side)}",
         columns=(
             Column("When", numeric=False),
             Column("What", numeric=False),
@@ -200,7 +201,7 @@ def fallback_table(side: Side, letter: str) -> Table | None:
     if not parts:
         return None
     return Table(
-        caption=f"What runs eager in {letter}: {side.label}",
+        caption=f"What runs eager in {called(letter, side)}",
         columns=(Column("What", numeric=False), Column("Line", numeric=False), Column("Why", numeric=False)),
         rows=tuple(
             (
@@ -213,11 +214,10 @@ def fallback_table(side: Side, letter: str) -> Table | None:
     )
 
 
-def compilation_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """All of the section's tables, A's before B's."""
-    sides = ((comparison.a, "A"), (comparison.b, "B"))
+def compilation_tables(sides: Lettered) -> tuple[Table, ...]:
+    """All of the section's tables, side by side."""
     makers = (compilation_table, fallback_table, recompile_table, break_table, phase_table)
-    found = (maker(side, letter) for side, letter in sides for maker in makers)
+    found = (maker(side, letter) for letter, side in sides for maker in makers)
     return tuple(table for table in found if table is not None)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from tracekit.model.comparison import Comparison, Side
 from tracekit.model.gpu_state import GpuSample, GpuState
 from tracekit.numbers import MISSING, duration
+from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
 
 FIGURES = {
@@ -26,19 +26,15 @@ NOTE = (
 )
 
 
-def gpu_state_table(comparison: Comparison) -> Table | None:
-    """The GPU before, between and after the timed calls; None where neither side was watched."""
-    a, b = (side.form.gpu_state if side.form else None for side in (comparison.a, comparison.b))
-    if a is None and b is None:
+def gpu_state_table(sides: Lettered) -> Table | None:
+    """The GPU before, between and after the timed calls; None where no side was watched."""
+    states = [side.form.gpu_state if side.form else None for _, side in sides]
+    if not any(states):
         return None
-    columns = (Column("GPU", numeric=False), *(_column(*each) for each in (("A", comparison.a), ("B", comparison.b))))
-    pairs = zip(_figures(a), _figures(b), strict=True)
-    rows = (*((label, one, other) for (label, one), (_, other) in pairs), _counted_row(a, b))
-    return Table("The GPU while it was timed", columns, rows, NOTE)
-
-
-def _column(letter: str, side: Side) -> Column:
-    return Column(f"{letter}: {side.label}", numeric=False)
+    columns = (Column("GPU", numeric=False), *(Column(called(*each), numeric=False) for each in sides))
+    figures = [dict(_figures(state)) for state in states]
+    rows = tuple((label, *(each[label] for each in figures)) for label in figures[0])
+    return Table("The GPU while it was timed", columns, (*rows, _counted_row(states)), NOTE)
 
 
 def _figures(state: GpuState | None) -> Iterator[tuple[str, str]]:
@@ -74,11 +70,14 @@ def _reasons(state: GpuState) -> str:
     return ", ".join(f"{reason} ({number} of {len(told)} samples)" for reason, number in numbers.items()) or "none"
 
 
-def _counted_row(a: GpuState | None, b: GpuState | None) -> tuple[str, str, str]:
+def _counted_row(states: Sequence[GpuState | None]) -> tuple[str, ...]:
     """The driver's counters go on whichever form is run: of one run there is one figure for both."""
-    one, other = (_counted(state) if state else MISSING for state in (a, b))
-    shared = a is not None and b is not None and (a.slowed_us, a.timed_us) == (b.slowed_us, b.timed_us)
-    return "Held back while its run was timed, all forms together", one, SAME if shared and one != MISSING else other
+    first, told = states[0], [_counted(state) if state else MISSING for state in states]
+    for at, state in enumerate(states[1:], 1):
+        shared = first and state and (first.slowed_us, first.timed_us) == (state.slowed_us, state.timed_us)
+        if shared and told[0] != MISSING:
+            told[at] = SAME
+    return "Held back while its run was timed, all forms together", *told
 
 
 def _counted(state: GpuState) -> str:

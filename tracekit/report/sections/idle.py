@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap, SyncTime
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Side
 from tracekit.numbers import MISSING, count, duration, duration_change, percent
+from tracekit.report.lettered import Lettered, called
 from tracekit.report.names import clipped, printable
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Table
-from tracekit.report.words import CAUSES, cause_words, scope, shared_scope
+from tracekit.report.words import CAUSES, cause_words, scope, scope_of
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2
@@ -21,20 +22,18 @@ SMALLEST_US = 1e-3
 Causes = Mapping[str, float]
 
 
-def causes_present(comparison: Comparison) -> tuple[str, ...]:
-    present = {*comparison.a.idle_by_cause(), *comparison.b.idle_by_cause()}
+def causes_present(sides: Lettered) -> tuple[str, ...]:
+    present = {cause for _, side in sides for cause in side.idle_by_cause()}
     return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
 
 
-def cause_table(comparison: Comparison) -> Table | None:
-    """Idle time by cause on both sides; None when a side has no GPU figures."""
-    a, b = comparison.a, comparison.b
-    if a.analysis.idle is None or b.analysis.idle is None:
+def cause_table(sides: Lettered) -> Table | None:
+    """Idle time by cause of every side, of two their change too; None when a side has no GPU figures."""
+    if any(side.analysis.idle is None for _, side in sides):
         return None
-    true_a, true_b = a.calibrated_idle_by_cause(), b.calibrated_idle_by_cause()
-    if true_a is None or true_b is None:
-        return _recorded_table(comparison)
-    return _calibrated_table(comparison, true_a, true_b)
+    calibrated = [side.calibrated_idle_by_cause() for _, side in sides]
+    known = [each for each in calibrated if each is not None]
+    return _calibrated_table(sides, known) if len(known) == len(sides) else _recorded_table(sides)
 
 
 RECORDED_NOTE = (
@@ -42,54 +41,60 @@ RECORDED_NOTE = (
     "divided as in the rich one."
 )
 CALIBRATED_NOTE = (
-    "Idle time of unprofiled calls is wall time less GPU busy time. A and B are the recorded causes without what "
+    "Idle time of unprofiled calls is wall time less GPU busy time. Its causes are the recorded ones without what "
     "recording added, under the assumption that it lengthened all the host's causes alike and the GPU's own not. What "
     "the light recording cannot tell apart, for want of operators, is divided as in the rich one."
 )
 
 
-def _recorded_table(comparison: Comparison) -> Table:
-    a, b = comparison.a.idle_by_cause(), comparison.b.idle_by_cause()
+def _recorded_table(sides: Lettered) -> Table:
+    recorded = [side.idle_by_cause() for _, side in sides]
     rows = [
-        (cause_words(cause), *_change(a.get(cause, 0.0), b.get(cause, 0.0)), _meaning(cause))
-        for cause in causes_present(comparison)
+        (cause_words(cause), *_shown([each.get(cause, 0.0) for each in recorded]), _meaning(cause))
+        for cause in causes_present(sides)
     ]
-    whole = ("all idle time", *_change(math.fsum(a.values()), math.fsum(b.values())), "")
-    columns = (*map(Column, ("A", "B", "Change")), Column("What it means", numeric=False))
-    return _cause_table(comparison, columns, (*rows, whole), RECORDED_NOTE)
+    whole = ("all idle time", *_shown([math.fsum(each.values()) for each in recorded]), "")
+    return _cause_table(sides, _labels(sides), (*rows, whole), RECORDED_NOTE)
 
 
-def _calibrated_table(comparison: Comparison, true_a: Causes, true_b: Causes) -> Table:
-    a, b = comparison.a.idle_by_cause(), comparison.b.idle_by_cause()
+def _calibrated_table(sides: Lettered, true: Sequence[Causes]) -> Table:
+    recorded = [side.idle_by_cause() for _, side in sides]
+    # Of more sides a table that shows both would be too wide to read.
+    shown = len(sides) if len(sides) <= 2 else 0
     rows = [
         (
             cause_words(cause),
-            *_change(true_a.get(cause, 0.0), true_b.get(cause, 0.0)),
-            duration(a.get(cause, 0.0)),
-            duration(b.get(cause, 0.0)),
+            *_shown([each.get(cause, 0.0) for each in true]),
+            *(duration(each.get(cause, 0.0)) for each in recorded[:shown]),
             _meaning(cause),
         )
-        for cause in causes_present(comparison)
+        for cause in causes_present(sides)
     ]
-    a_us, b_us = (side.unprofiled_idle_us or 0.0 for side in (comparison.a, comparison.b))
-    unseen = [us - math.fsum(true.values()) for us, true in ((a_us, true_a), (b_us, true_b))]
+    whole_us = [side.unprofiled_idle_us or 0.0 for _, side in sides]
+    unseen = [us - math.fsum(each.values()) for us, each in zip(whole_us, true, strict=True)]
     if max(unseen) > SMALLEST_US:
-        rows.append(("no recording shows it", *_change(*unseen), "", "", "idle in unprofiled calls alone"))
-    whole = (duration(math.fsum(a.values())), duration(math.fsum(b.values())))
-    rows.append(("all idle time", *_change(a_us, b_us), *whole, ""))
-    columns = (
-        *map(Column, ("A", "B", "Change", "A recorded", "B recorded")),
-        Column("What it means", numeric=False),
-    )
-    return _cause_table(comparison, columns, tuple(rows), CALIBRATED_NOTE)
+        none = ("",) * shown
+        rows.append(("no recording shows it", *_shown(unseen), *none, "idle in unprofiled calls alone"))
+    whole = (duration(math.fsum(each.values())) for each in recorded[:shown])
+    rows.append(("all idle time", *_shown(whole_us), *whole, ""))
+    labels = (*_labels(sides), *(f"{letter} recorded".strip() for letter, _ in sides[:shown]))
+    return _cause_table(sides, labels, tuple(rows), CALIBRATED_NOTE)
 
 
-def _cause_table(
-    comparison: Comparison, columns: tuple[Column, ...], rows: tuple[tuple[str, ...], ...], note: str
-) -> Table:
+def _labels(sides: Lettered) -> tuple[str, ...]:
+    """A column for each side, and of two for their change."""
+    return (*(letter or "Idle" for letter, _ in sides), *(("Change",) if len(sides) == 2 else ()))
+
+
+def _shown(figures: list[float]) -> tuple[str, ...]:
+    change = (duration_change(figures[1] - figures[0]),) if len(figures) == 2 else ()
+    return (*map(duration, figures), *change)
+
+
+def _cause_table(sides: Lettered, labels: tuple[str, ...], rows: tuple[tuple[str, ...], ...], note: str) -> Table:
     return Table(
-        caption=f"Idle time by cause, {shared_scope(comparison)}",
-        columns=(Column("Cause", numeric=False), *columns),
+        caption=f"Idle time by cause, {scope_of(sides)}",
+        columns=(Column("Cause", numeric=False), *map(Column, labels), Column("What it means", numeric=False)),
         rows=rows,
         note=note,
     )
@@ -97,10 +102,6 @@ def _cause_table(
 
 def _meaning(cause: str) -> str:
     return CAUSES.get(cause, ("", ""))[1]
-
-
-def _change(a_us: float, b_us: float) -> tuple[str, str, str]:
-    return duration(a_us), duration(b_us), duration_change(b_us - a_us)
 
 
 def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
@@ -121,7 +122,7 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         for gap in idle.largest[:limit]
     )
     return Table(
-        caption=f"Longest idle gaps of {letter}: {side.label}",
+        caption=f"Longest idle gaps of {called(letter, side)}",
         columns=(
             Column("Starts at"),
             Column("Lasts"),
@@ -190,7 +191,7 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         for sync in idle.syncs[:limit]
     )
     return Table(
-        caption=f"Synchronising calls of {letter}: {side.label}, {scope(side)}",
+        caption=f"Synchronising calls of {called(letter, side)}, {scope(side)}",
         columns=(
             Column("Call", numeric=False),
             Column("Count"),

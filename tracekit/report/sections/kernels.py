@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tracekit.model.analysis import FAMILIES, FamilyTime
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Side
 from tracekit.numbers import count, count_change, duration, duration_change, percent
+from tracekit.report.lettered import Lettered, called, column_word
 from tracekit.report.names import printable, short_kernel_name
 from tracekit.report.table import Column, Name, Table
-from tracekit.report.words import scope, shared_scope
+from tracekit.report.words import scope, scope_of
 
 COPIES = ("memcpy", "memset")
 
@@ -32,29 +33,38 @@ def _copy_families(side: Side) -> list[FamilyTime]:
     return [FamilyTime(each.family, each.count, each.total_us) for each in copies.by_name] if copies else []
 
 
-def families_present(comparison: Comparison) -> tuple[str, ...]:
+def families_present(sides: Lettered) -> tuple[str, ...]:
     """In the order reports list them, unknown ones last."""
-    present = {*families_of(comparison.a), *families_of(comparison.b)}
+    present = {family for _, side in sides for family in families_of(side)}
     return (*(each for each in FAMILIES if each in present), *sorted(present.difference(FAMILIES)))
 
 
-def family_table(comparison: Comparison) -> Table | None:
-    """GPU time and counts by kernel family; None for a CPU run."""
-    a, b = families_of(comparison.a), families_of(comparison.b)
-    if not (a or b):
+def family_table(sides: Lettered) -> Table | None:
+    """GPU time and counts by kernel family, of two sides their change too; None for a CPU run."""
+    found = [families_of(side) for _, side in sides]
+    if not any(found):
         return None
     rows = []
-    for family in families_present(comparison):
-        (a_count, a_us), (b_count, b_us) = a.get(family, (0.0, 0.0)), b.get(family, (0.0, 0.0))
-        times = (duration(a_us), duration(b_us), duration_change(b_us - a_us))
-        rows.append((family, *times, count(a_count), count(b_count), count_change(b_count - a_count)))
-    columns = ("time A", "time B", "change", "count A", "count B", "change")
+    for family in families_present(sides):
+        counts, times = zip(*(each.get(family, (0.0, 0.0)) for each in found), strict=True)
+        changes = (
+            [(duration_change(times[1] - times[0]),), (count_change(counts[1] - counts[0]),)]
+            if _two(sides)
+            else [(), ()]
+        )
+        rows.append((family, *map(duration, times), *changes[0], *map(count, counts), *changes[1]))
+    change = ("change",) if _two(sides) else ()
+    labels = [[column_word(what, letter) for letter, _ in sides] for what in ("time", "count")]
     return Table(
-        caption=f"GPU time and number of kernels by family, {shared_scope(comparison)}",
-        columns=(Column("Family", numeric=False), *map(Column, columns)),
+        caption=f"GPU time and number of kernels by family, {scope_of(sides)}",
+        columns=(Column("Family", numeric=False), *map(Column, (*labels[0], *change, *labels[1], *change))),
         rows=tuple(rows),
         note="Memory copies and sets are GPU activity but not kernels.",
     )
+
+
+def _two(sides: Lettered) -> bool:
+    return len(sides) == 2
 
 
 def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
@@ -75,7 +85,7 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
     )
     names = (Column("Kernel", numeric=False), Column("Family", numeric=False))
     return Table(
-        caption=f"Largest kernels of {letter}: {side.label}, {scope(side)}",
+        caption=f"Largest kernels of {called(letter, side)}, {scope(side)}",
         columns=(*names, *map(Column, ("Count", "Total", "Mean", "Share"))),
         rows=rows,
         note=f"{len(rows)} of {kernels.unique:,} names; share of the side's kernel time.",

@@ -8,12 +8,16 @@ from tracekit.numbers import percent, times
 
 def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
     """For each side how idle the GPU is, and what holds it back; nothing of a side without GPU figures."""
-    sentences = []
-    for side, bound in ((comparison.a, comparison.a_bound), (comparison.b, comparison.b_bound)):
-        idle = idle_sentence(side)
-        if idle is not None:
-            sentences.append(f"{side.label}: {idle}." + (f" {bound_sentence(bound)}." if bound else ""))
-    return tuple(sentences)
+    sides = ((comparison.a, comparison.a_bound), (comparison.b, comparison.b_bound))
+    return tuple(sentence for each in sides if (sentence := limit_sentence(*each)) is not None)
+
+
+def limit_sentence(side: Side, bound: Bound | None) -> str | None:
+    """The same of one side."""
+    idle = idle_sentence(side)
+    if idle is None:
+        return None
+    return f"{side.label}: {idle}." + (f" {bound_sentence(bound)}." if bound else "")
 
 
 def idle_sentence(side: Side) -> str | None:

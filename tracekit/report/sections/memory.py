@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Side
 from tracekit.model.memory import FormMemory
 from tracekit.numbers import size, size_change
+from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
 
 ROWS: dict[str, Callable[[FormMemory], int | None]] = {
@@ -26,23 +27,25 @@ NOTE = (
 )
 
 
-def memory_table(comparison: Comparison) -> Table | None:
-    """Peak memory of warm-up and of steady calls, and graph pools; None where neither side was watched."""
-    a, b = _memory(comparison.a), _memory(comparison.b)
-    if a is None and b is None:
+def memory_table(sides: Lettered) -> Table | None:
+    """Peak memory of warm-up and of steady calls, and graph pools; None where no side was watched."""
+    found = [_memory(side) for _, side in sides]
+    if not any(found):
         return None
-    labels = (f"A: {comparison.a.label}", f"B: {comparison.b.label}")
-    columns = (Column("GPU memory", numeric=False), *map(Column, labels), Column("Change"))
-    return Table("GPU memory", columns, tuple(_row(label, a, b, figure) for label, figure in ROWS.items()), NOTE)
+    columns = (Column("GPU memory", numeric=False), *(Column(called(*each)) for each in sides))
+    change = (Column("Change"),) if len(sides) == 2 else ()
+    rows = tuple(_row(label, [figure(each) if each else None for each in found]) for label, figure in ROWS.items())
+    return Table("GPU memory", (*columns, *change), rows, NOTE)
 
 
 def _memory(side: Side) -> FormMemory | None:
     return side.form.memory if side.form else None
 
 
-def _row(
-    label: str, a: FormMemory | None, b: FormMemory | None, figure: Callable[[FormMemory], int | None]
-) -> tuple[str, ...]:
-    one, other = (figure(memory) if memory else None for memory in (a, b))
-    change = other - one if one is not None and other is not None else None
-    return label, size(one), size(other), size_change(change)
+def _row(label: str, figures: list[int | None]) -> tuple[str, ...]:
+    """The figures, and of two their change."""
+    row = (label, *map(size, figures))
+    if len(figures) != 2:
+        return row
+    one, other = figures
+    return *row, size_change(other - one if one is not None and other is not None else None)

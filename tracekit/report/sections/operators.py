@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracekit.model.comparison import Side
 from tracekit.numbers import count, duration, percent
+from tracekit.report.lettered import called
 from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words import scope
@@ -24,7 +25,7 @@ def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         for each in cpu.top[:limit]
     )
     return Table(
-        caption=f"Operators of {letter}: {side.label}, {scope(side)}",
+        caption=f"Operators of {called(letter, side)}, {scope(side)}",
         columns=(Column("Operator", numeric=False), *map(Column, ("Count", "Own time", "Share"))),
         rows=rows,
         note="Own time leaves out the operators called within.",

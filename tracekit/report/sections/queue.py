@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracekit.model.analysis import DeviceQueue, Percentiles
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Side
 from tracekit.numbers import count, duration, percent
+from tracekit.report.lettered import Lettered
 from tracekit.report.table import Column, Table
-from tracekit.report.words import shared_scope
+from tracekit.report.words import scope_of
 
 #: A figure of one device's queue, for so many steps.
 Figure = Callable[[DeviceQueue, int], str]
@@ -48,16 +49,15 @@ FIGURES: dict[str, Figure] = {
 }
 
 
-def queue_table(comparison: Comparison) -> Table | None:
+def queue_table(sides: Lettered) -> Table | None:
     """The queue of each side's GPU; None where launches were not recorded, and for several GPUs."""
-    a, b = comparison.a, comparison.b
-    one, other = _queue(a), _queue(b)
-    if one is None or other is None:
+    queues = [(queue, side.steps) for _, side in sides if (queue := _queue(side)) is not None]
+    if len(queues) < len(sides):
         return None
     return Table(
-        caption=f"How far the host ran ahead of the GPU, {shared_scope(comparison)}",
-        columns=(Column("Figure", numeric=False), Column("A"), Column("B")),
-        rows=tuple((label, figure(one, a.steps), figure(other, b.steps)) for label, figure in FIGURES.items()),
+        caption=f"How far the host ran ahead of the GPU, {scope_of(sides)}",
+        columns=(Column("Figure", numeric=False), *(Column(letter) for letter, _ in sides)),
+        rows=tuple((label, *(figure(*each) for each in queues)) for label, figure in FIGURES.items()),
         note="As recorded. Kernels inside CUDA graphs have no launch of their own: a graph is one launch.",
     )
 

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Comparison, Side
+from collections.abc import Callable
+
+from tracekit.model.comparison import Side
 from tracekit.numbers import MISSING, count, duration, size, times
+from tracekit.report.lettered import Lettered, called
 from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
 from tracekit.report.words import extent
 
+#: What is told of each recording.
+FIGURES: dict[str, Callable[[Side], str]] = {
+    "Read over": extent,
+    "Steps or spans": lambda side: count(side.analysis.window.steps),
+    "Window": lambda side: duration(side.analysis.window.span_us),
+    "Against an unprofiled call": lambda side: _slowdown(side),
+    "Events": lambda side: count(side.analysis.trace.events),
+    "File size": lambda side: size(side.analysis.trace.bytes),
+    "Events skipped": lambda side: _skipped(side.analysis.trace.skipped),
+}
 
-def recording_table(comparison: Comparison) -> Table:
-    """The two traces: how large, over what window they were read, what of them could not be."""
-    a, b = comparison.a, comparison.b
-    rows = [
-        ("Read over", *(extent(side) for side in (a, b))),
-        ("Steps or spans", *(count(side.analysis.window.steps) for side in (a, b))),
-        ("Window", *(duration(side.analysis.window.span_us) for side in (a, b))),
-        ("Against an unprofiled call", *(_slowdown(side) for side in (a, b))),
-        ("Events", *(count(side.analysis.trace.events) for side in (a, b))),
-        ("File size", *(size(side.analysis.trace.bytes) for side in (a, b))),
-        ("Events skipped", *(_skipped(side.analysis.trace.skipped) for side in (a, b))),
-    ]
-    labels = [Column(f"{letter}: {side.label}") for letter, side in (("A", a), ("B", b))]
-    return Table("The recordings", (Column("Recording", numeric=False), *labels), tuple(rows))
+
+def recording_table(sides: Lettered) -> Table:
+    """The traces: how large, over what window they were read, what of them could not be."""
+    rows = tuple((label, *(figure(side) for _, side in sides)) for label, figure in FIGURES.items())
+    labels = [Column(called(*each)) for each in sides]
+    caption = "The recordings" if len(sides) > 1 else "The recording"
+    return Table(caption, (Column("Recording", numeric=False), *labels), rows)
 
 
 def _slowdown(side: Side) -> str:
@@ -34,14 +40,17 @@ def _skipped(skipped: dict[str, int]) -> str:
     return clipped(", ".join(found), 200) if found else "none"
 
 
-def health_table(comparison: Comparison) -> Table | None:
+def health_table(sides: Lettered) -> Table | None:
     """What was noticed about the recordings; None when nothing was."""
     rows = tuple(
         (letter, finding.severity, clipped(printable(finding.message), 300), count(finding.count))
-        for letter, side in (("A", comparison.a), ("B", comparison.b))
+        for letter, side in sides
         for finding in side.health
     )
     if not rows:
         return None
-    texts = ("Side", "Severity", "What was noticed")
-    return Table("Health of the recordings", (*(Column(each, numeric=False) for each in texts), Column("Events")), rows)
+    texts = (Column(each, numeric=False) for each in ("Side", "Severity", "What was noticed"))
+    columns = (*texts, Column("Events"))
+    if len(sides) == 1:
+        return Table("Health of the recording", columns[1:], tuple(row[1:] for row in rows))
+    return Table("Health of the recordings", columns, rows)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Side
 from tracekit.model.run import Component, Environment, Run, Settings
 from tracekit.numbers import MISSING, percent, size
+from tracekit.report.lettered import Lettered, called
 from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
 
@@ -22,28 +23,27 @@ SETTINGS = {
 }
 
 
-def settings_table(comparison: Comparison) -> Table | None:
+def settings_table(sides: Lettered) -> Table | None:
     """The settings of the runs; None for bare traces."""
-    return _compared("Settings", comparison, _settings(comparison.a), _settings(comparison.b))
+    return _compared("Settings", sides, [_settings(side) for _, side in sides])
 
 
-def environment_table(comparison: Comparison) -> Table | None:
+def environment_table(sides: Lettered) -> Table | None:
     """Machine and software; None for bare traces."""
-    a, b = comparison.a, comparison.b
-    return _compared("Machine and software", comparison, _environment(a), _environment(b))
+    return _compared("Machine and software", sides, [_environment(side) for _, side in sides])
 
 
-def _compared(caption: str, comparison: Comparison, a: dict[str, str], b: dict[str, str]) -> Table | None:
-    """One column where both sides agree in everything, two where they do not."""
-    if not (a or b):
+def _compared(caption: str, sides: Lettered, found: list[dict[str, str]]) -> Table | None:
+    """One column where all sides agree in everything, one for each where they do not."""
+    if not any(found):
         return None
-    names = tuple(dict.fromkeys((*a, *b)))
-    if a == b:
-        both = (Column("Name", numeric=False), Column("Both sides", numeric=False))
-        return Table(caption, both, tuple((name, a[name]) for name in names))
-    labels = (f"A: {comparison.a.label}", f"B: {comparison.b.label}")
-    columns = (Column("Name", numeric=False), *(Column(label, numeric=False) for label in labels))
-    return Table(caption, columns, tuple((name, a.get(name, MISSING), b.get(name, MISSING)) for name in names))
+    names = tuple(dict.fromkeys(name for each in found for name in each))
+    if all(each == found[0] for each in found):
+        shared = {1: "Value", 2: "Both sides"}.get(len(sides), "All sides")
+        agreed = (Column("Name", numeric=False), Column(shared, numeric=False))
+        return Table(caption, agreed, tuple((name, found[0][name]) for name in names))
+    columns = (Column("Name", numeric=False), *(Column(called(*each), numeric=False) for each in sides))
+    return Table(caption, columns, tuple((name, *(each.get(name, MISSING) for each in found)) for name in names))
 
 
 def _settings(side: Side) -> dict[str, str]:

@@ -9,6 +9,7 @@ from statistics import median
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timing import FormTiming
 from tracekit.numbers import MISSING, count, duration, percent, times
+from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
 
 #: Why timing stopped, in words.
@@ -23,20 +24,24 @@ STOPPED = {
 NOTE = "Control calls are second calls of a form in one round: what they differ by from the first is noise."
 
 
-def timing_table(comparison: Comparison) -> Table | None:
-    """How both sides were timed; None when one was not, or by an older version that did not say."""
-    sides = (comparison.a, comparison.b)
-    if comparison.verdict.speedup is None or not any(side.form and side.form.timing for side in sides):
+def timing_table(lettered: Lettered) -> Table | None:
+    """How the sides were timed; None when one was not, or by an older version that did not say."""
+    sides = [side for _, side in lettered]
+    untimed = any(side.wall_us is None for side in sides)
+    if untimed or not any(side.form and side.form.timing for side in sides):
         return None
     rows = [
         ("Timed calls", *(count(_number(side)) for side in sides)),
         ("Control calls", *(_of_timing(side, _controls) for side in sides)),
         ("Stopped because", *(_of_timing(side, _why) for side in sides)),
         ("Target", *(_of_timing(side, _target) for side in sides)),
-        ("Timing took, both forms", *(_of_timing(side, lambda how: duration(how.seconds * 1e6)) for side in sides)),
+        (
+            "Timing took, all forms of the run",
+            *(_of_timing(side, lambda how: duration(how.seconds * 1e6)) for side in sides),
+        ),
         ("Median by the device's clock", *(_device(side) for side in sides)),
     ]
-    labels = [Column(f"{letter}: {side.label}") for letter, side in zip("AB", sides, strict=True)]
+    labels = [Column(called(*each)) for each in lettered]
     return Table("How the calls were timed", (Column("", numeric=False), *labels), tuple(rows), NOTE)
 
 

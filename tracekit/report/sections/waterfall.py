@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from tracekit.model.comparison import Comparison, WaterfallPart
+from tracekit.model.comparison import Comparison, Side, WaterfallPart
 from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.names import short_kernel_name
 from tracekit.report.places import distinct_places
 from tracekit.report.table import Column, Table
 from tracekit.report.words import cause_words, shared_scope
+
+#: What the two ends go by.
+Names = tuple[str, str]
+LETTERS: Names = ("A", "B")
 
 
 def part_label(part: WaterfallPart, limit: int = 64) -> str:
@@ -36,44 +40,48 @@ def _place(part: WaterfallPart, comparison: Comparison) -> str:
     return ""
 
 
-def waterfall_table(comparison: Comparison) -> Table | None:
-    """From A's time to B's; None when the sides have no waterfall."""
+def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | None:
+    """From A's time to B's, which go by these names; None when the sides have no waterfall."""
     waterfall = comparison.waterfall
     if waterfall is None:
         return None
     calibrated = waterfall.basis == "unprofiled"
     ends = "unprofiled wall time" if calibrated else "recorded window"
-    level, rows = waterfall.a_us, [(f"A: {comparison.a.label}, {ends}", "", duration(waterfall.a_us), "")]
+    level, rows = waterfall.a_us, [(f"{_end(names[0], comparison.a)}, {ends}", "", duration(waterfall.a_us), "")]
     for part, label in zip(waterfall.parts, part_labels(comparison), strict=True):
         level += part.delta_us
         recorded = part.recorded_delta_us
         shown = duration_change(recorded) if recorded is not None else ""
         rows.append((label, duration_change(part.delta_us), duration(level), shown))
     rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
-    rows.append((f"B: {comparison.b.label}, {ends}", "", duration(waterfall.b_us), ""))
+    rows.append((f"{_end(names[1], comparison.b)}, {ends}", "", duration(waterfall.b_us), ""))
     columns = (Column("Part", numeric=False), Column("Change"), Column("Time so far"), Column("As recorded"))
     kept = len(columns) if calibrated else len(columns) - 1
     return Table(
-        caption=f"From A to B, {shared_scope(comparison)}",
+        caption=f"From {names[0]} to {names[1]}, {shared_scope(comparison, names)}",
         columns=columns[:kept],
         rows=tuple(row[:kept] for row in rows),
-        note=waterfall_note(comparison),
+        note=waterfall_note(comparison, names),
     )
 
 
-def waterfall_note(comparison: Comparison) -> str:
+def _end(name: str, side: Side) -> str:
+    return name if name == side.label else f"{name}: {side.label}"
+
+
+def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     """That it closes, what became of the time that recording added, and what the residual holds where that is known."""
-    closes = "The changes add up: A, every part and the residual make B."
+    closes = f"The changes add up: {names[0]}, every part and the residual make {names[1]}."
     waterfall = comparison.waterfall
     if waterfall is None or waterfall.basis == "trace":
         return closes
     sides = [
         (f"{letter}'s", side.lengthened_idle_us)
-        for letter, side in zip("AB", (comparison.a, comparison.b), strict=True)
+        for letter, side in zip(names, (comparison.a, comparison.b), strict=True)
     ]
     added = [f"{duration(us)} to {whose} idle time" for whose, us in sides if us is not None and us > 0]
     lacking = [f"{duration(-us)} of {whose} idle time" for whose, us in sides if us is not None and us < 0]
-    told = [closes, *_certainty(comparison)]
+    told = [closes, *_certainty(comparison, names)]
     if comparison.verdict.basis == "processes":
         told.append("It is of the run's own process, the one that was recorded, and not of all that were timed.")
     if added:
@@ -86,11 +94,11 @@ def waterfall_note(comparison: Comparison) -> str:
     return " ".join(told)
 
 
-def _certainty(comparison: Comparison) -> Iterator[str]:
+def _certainty(comparison: Comparison, names: Names) -> Iterator[str]:
     """How far GPU time can be trusted, and with it idle time, which is the rest of the call."""
     differs = [
         f"{duration(us)} ({percent(us / side.busy_us)}) of {letter}'s"
-        for letter, side in zip("AB", (comparison.a, comparison.b), strict=True)
+        for letter, side in zip(names, (comparison.a, comparison.b), strict=True)
         if (us := side.busy_differs_us) is not None and side.busy_us
     ]
     if differs:

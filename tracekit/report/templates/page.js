@@ -8,10 +8,16 @@
   if (!charts.length || !packed || !("DecompressionStream" in window)) return;
   state.charts = "drawing";
 
+  // Each has its place, as high as it will be, before anything is painted: what is read meanwhile does not move.
+  const places = new Map(charts.map((chart) => [chart, document.getElementById(chart.id)]));
+  for (const place of places.values()) place.closest("figure").hidden = false;
+  await later.painted();
+
   const bytes = Uint8Array.from(atob(packed.textContent.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const script = document.createElement("script");
   script.textContent = await new Response(stream).text();
+  await later.turn();
   document.head.append(script);
   packed.remove();
 
@@ -55,14 +61,23 @@
   };
 
   const draw = (chart) => {
-    const place = document.getElementById(chart.id);
+    const place = places.get(chart);
     return Plotly.react(place, coloured(chart.data), layoutOf(chart, place.clientWidth), { displayModeBar: false, responsive: true });
   };
   const drawAll = () => Promise.all(charts.map(draw));
 
-  // All places first: a chart that appears later would take room from one that is drawn already.
-  for (const chart of charts) document.getElementById(chart.id).closest("figure").hidden = false;
-  await drawAll();
+  // What is in view first, or nearest to it.
+  const waiting = new Set(charts);
+  const far = (chart) => {
+    const box = places.get(chart).getBoundingClientRect();
+    return Math.max(box.top - innerHeight, -box.bottom, 0);
+  };
+  while (waiting.size) {
+    await later.turn();
+    const next = [...waiting].reduce((one, other) => (far(other) < far(one) ? other : one));
+    waiting.delete(next);
+    await draw(next);
+  }
   state.charts = "drawn";
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   matchMedia("print").addEventListener("change", drawAll);

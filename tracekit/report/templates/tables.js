@@ -1,6 +1,6 @@
 "use strict";
-// Tables: what is wider than its place can be reached by keyboard, and the table of kernel groups is sorted and searched.
-// Without this script every row is shown, largest change first.
+// Tables: what is wider than its place can be reached by keyboard, and those of kernels and groups are sorted and searched.
+// Without this script every row is shown, the largest first.
 (() => {
   // A place that scrolls says so, and takes the focus, so that arrow keys scroll it.
   const mark = (place) => {
@@ -17,19 +17,23 @@
 
   const AT_FIRST = 20;
   const explore = (box) => {
-    const table = box.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
+    const noun = box.dataset.noun, table = box.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
     const field = box.querySelector("input"), every = box.querySelector("button.every"), said = box.querySelector("[role=status]");
-    const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+    const texts = new Map();
+    const textOf = (row) => {
+      if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
+      return texts.get(row);
+    };
     let all = rows.length <= AT_FIRST;
 
     const show = () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const found = [...body.rows].filter((row) => words.every((word) => texts.get(row).includes(word)));
+      const found = [...body.rows].filter((row) => words.every((word) => textOf(row).includes(word)));
       const shown = new Set(all || words.length ? found : found.slice(0, AT_FIRST));
       for (const row of rows) row.hidden = !shown.has(row);
       said.textContent = words.length
-        ? `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} groups match`
-        : `${shown.size.toLocaleString("en")} of ${rows.length.toLocaleString("en")} groups shown`;
+        ? `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} ${noun} match`
+        : `${shown.size.toLocaleString("en")} of ${rows.length.toLocaleString("en")} ${noun} shown`;
       every.hidden = rows.length <= AT_FIRST || words.length > 0;
       every.textContent = all ? `Show the first ${AT_FIRST}` : `Show all ${rows.length.toLocaleString("en")}`;
       every.setAttribute("aria-expanded", String(all));
@@ -59,6 +63,7 @@
     field.addEventListener("input", show);
     every.addEventListener("click", () => { all = !all; show(); });
     box.querySelector(".controls").hidden = false;
+    box.classList.add("ready");
     show();
   };
   document.querySelectorAll(".explorer").forEach(explore);

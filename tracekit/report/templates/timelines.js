@@ -1,5 +1,5 @@
 "use strict";
-// Draws the two timelines. What is narrower than a pixel is drawn together with its neighbours: in the colour of the
+// Draws the timelines of the sides, below each other. What is narrower than a pixel is drawn together with its neighbours: in the colour of the
 // longest, and as high as they fill the pixel. Without this script, or where it fails, the tables hold the figures.
 (async () => {
   const source = document.getElementById("timelines-data"), box = document.querySelector(".timelines");
@@ -9,7 +9,14 @@
   state.timelines = "drawing";
   const data = JSON.parse(source.textContent);
 
-  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 20, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15;
+  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 20, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5;
+  // Its place, as high as it will be, before anything is painted.
+  const canvas = box.querySelector("canvas"), rowsHigh = (side) => TITLE + (WORK + BETWEEN) * side.lanes.length + GAPS + HOST + 2 * BETWEEN;
+  const height = data.sides.reduce((sum, side) => sum + rowsHigh(side), AXIS) + MARGIN;
+  canvas.style.height = `${height}px`;
+  box.hidden = false;
+  await later.painted();
+
   const packed = Uint8Array.from(atob(data.packed), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const bytes = await new Response(stream).arrayBuffer();
@@ -44,6 +51,7 @@
   };
   const lanes = [];
   for (const side of data.sides) {
+    await later.turn();
     const [work, gaps, host] = side.counts;
     const of = bars(work);
     of.groups = column(Uint16Array, work);
@@ -59,9 +67,9 @@
     lane.y = y;
     y += lane.height + BETWEEN;
   }
-  const height = y + MARGIN, whole = Math.max(...data.sides.map((side) => side.length));
+  const whole = Math.max(...data.sides.map((side) => side.length));
 
-  const canvas = box.querySelector("canvas"), pen = canvas.getContext("2d"), readout = box.querySelector(".readout");
+  const pen = canvas.getContext("2d"), readout = box.querySelector(".readout");
   let from = 0, to = whole, width = 0, chosen = null;
   const scale = () => (width - 2 * MARGIN) / (to - from);
   const colours = new Map();
@@ -70,6 +78,26 @@
     return colours.get(name);
   };
   const kindColour = (lane, i) => colour(`kind-${lane.side.labels[lane.labels[i]][1]}`) || colour("kind-other");
+  // Lines of the paper's colour: diagonal, crossed, or lying.
+  const patterns = new Map();
+  const pattern = (texture) => {
+    if (!patterns.has(texture)) {
+      const tile = document.createElement("canvas"), size = tile.width = tile.height = 6, brush = tile.getContext("2d");
+      brush.strokeStyle = colour("paper");
+      brush.lineWidth = 1.1;
+      brush.beginPath();
+      const line = (x, y, toX, toY) => { brush.moveTo(x, y); brush.lineTo(toX, toY); };
+      // Beside the tile too, so that lines meet across its edges.
+      for (const by of [-size, 0, size]) {
+        if (texture === "lines") line(0, size / 2, size, size / 2);
+        if (texture !== "lines") line(by, size, by + size, 0);
+        if (texture === "cross") line(by, 0, by + size, size);
+      }
+      brush.stroke();
+      patterns.set(texture, pen.createPattern(tile, "repeat"));
+    }
+    return patterns.get(texture);
+  };
   const firstAfter = (lane, time) => {
     let low = 0, high = lane.rows.length;
     while (low < high) {
@@ -90,6 +118,11 @@
       pen.fillStyle = kindColour(lane, i);
       const high = lane.height * Math.min(Math.max(share, LEAST_FILLED), 1);
       pen.fillRect(x, lane.y + lane.height - high, wide, high);
+      const texture = wide >= LEAST_TEXTURED && data.textures[lane.side.labels[lane.labels[i]][1]];
+      if (texture) {
+        pen.fillStyle = pattern(texture);
+        pen.fillRect(x, lane.y + lane.height - high, wide, high);
+      }
       told.drawn++;
     };
     const flush = () => { if (pixel >= 0) put(best, pixel, 1, filled); pixel = -1; };
@@ -138,7 +171,6 @@
     const ratio = devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    canvas.style.height = `${height}px`;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
@@ -178,13 +210,19 @@
     chosen = found;
     soon();
   };
+  // How many of each side light up; a group that is called as its kernel needs no other name.
+  const lightsUp = ([label, place, counts], name) => {
+    const numbers = counts.map((count, side) => [count, data.sides[side].letter]).filter(([count]) => count);
+    const told = numbers.map(([count, letter]) => (letter ? `${count.toLocaleString("en")} of ${letter}` : count.toLocaleString("en"))).join(", ");
+    return label === name ? `${told} of this name` : `group: ${label}${place ? `, ${place}` : ""}: ${told}`;
+  };
   const describe = ({ lane, i }) => {
     const [name, kind] = lane.side.labels[lane.labels[i]];
     const parts = [lane.side.title, lane.name];
     parts.push(lane.name === "idle" ? data.words[kind] : `${name} (${data.words[kind]})`);
     parts.push(`at ${(lane.starts[i] / 1e3).toLocaleString("en", { maximumFractionDigits: 3 })} ms`, asTime(lane.ends[i] - lane.starts[i]));
     const group = lane.groups ? data.groups[lane.groups[i]] : 0;
-    if (group) parts.push(`group: ${group[0]}${group[1] ? `, ${group[1]}` : ""}: ${group[2].toLocaleString("en")} of A, ${group[3].toLocaleString("en")} of B light up`);
+    if (group) parts.push(`${lightsUp(group, name)} light up`);
     return parts.join(" · ");
   };
   const at = (event) => {
@@ -219,9 +257,9 @@
     else move(event.deltaX / width);
   }, { passive: false });
 
-  // The next kernel of B in time, over all its streams.
+  // The next kernel of the last side in time, over all its streams.
   const step = (by) => {
-    const side = data.sides[1], last = side.work.starts.length - 1;
+    const side = data.sides.at(-1), last = side.work.starts.length - 1;
     if (last < 0) return;
     const now = chosen && chosen.lane.side === side && chosen.lane.groups ? chosen.i + by : side.work.ends.findIndex((end) => end >= from);
     const i = Math.min(Math.max(now, 0), last), lane = lanes[side.first + Math.min(side.work.lanes[i], side.lanes.length - 1)];
@@ -240,10 +278,9 @@
   });
   for (const button of box.querySelectorAll("[data-do]")) button.addEventListener("click", () => deeds[button.dataset.do]());
 
-  box.hidden = false;
   new ResizeObserver(() => { if (canvas.clientWidth && canvas.clientWidth !== width) { width = canvas.clientWidth; draw(); } }).observe(canvas);
   width = canvas.clientWidth;
   draw();
   state.timelines = "drawn";
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours.clear(); draw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours.clear(); patterns.clear(); draw(); });
 })();

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.sides import make_environment, make_form, make_pair, make_settings, make_side, scaled
+
+from tracekit.comparison import compare
+from tracekit.comparison.several import (
+    find_differences,
+    find_fastest,
+    name_ways,
+    refuse_other_work,
+    set_beside,
+)
+from tracekit.errors import TracekitError
+from tracekit.model.comparison import Comparison
+
+ORDER = ("eager", "compiled") * 10
+PATHS = ("one", "other")
+
+
+def found(eager: float, compiled: float) -> Comparison:
+    return compare(*make_pair(scaled(eager), scaled(compiled)), ORDER)
+
+
+def test_runs_are_named_by_what_they_differ_in() -> None:
+    modes = [make_settings(mode=mode) for mode in ("default", "reduce-overhead")]
+    assert name_ways(modes, PATHS) == ("default", "reduce-overhead")
+    both = [make_settings(mode="default", scope="all"), make_settings(mode="default", scope="vae", fullgraph=False)]
+    assert name_ways(both, PATHS) == ("all, fullgraph on", "vae, fullgraph off")
+
+
+def test_runs_that_differ_in_nothing_are_named_by_their_folders() -> None:
+    assert name_ways([make_settings(), make_settings()], PATHS) == PATHS
+
+
+@pytest.mark.parametrize("change", [{"batch_size": 4}, {"workload": "vit"}, {"dtype": "float16"}, {"height": 1024}])
+def test_other_work_is_refused_and_both_runs_are_named(change: dict[str, object]) -> None:
+    one = make_side("eager", form=make_form())
+    other = replace(one, settings=make_settings(**change))
+    refuse_other_work([one, one], PATHS)
+    with pytest.raises(TracekitError, match=r"one and other cannot stand side by side: The sides differ in"):
+        refuse_other_work([one, other], PATHS)
+
+
+def test_another_gpu_is_refused_and_other_software_is_told() -> None:
+    one = make_side("eager", form=make_form())
+    with pytest.raises(TracekitError, match="GPU"):
+        refuse_other_work([one, replace(one, environment=make_environment(gpu="NVIDIA A100"))], PATHS)
+    newer = replace(one, environment=make_environment(packages={"torch": "2.14.0", "triton": "3.7.0"}))
+    refuse_other_work([one, newer], PATHS)
+    told = find_differences([one, newer], PATHS)
+    assert told == ("one (A) and other (B): The sides differ in torch: A has 2.13.0, B has 2.14.0.",)
+    beside = set_beside([found(1.5, 1), found(1.5, 1)], PATHS, told)
+    assert (beside.alike, len(beside.sides), beside.warnings[0]) == (False, 4, told[0])
+
+
+def test_the_fastest_is_the_largest_speed_up_over_its_own_eager_form() -> None:
+    assert find_fastest([found(1.5, 1.0), found(1.5, 0.5), found(1.5, 1.2)]) == (1,)
+    assert find_fastest([found(1.0, 1.0), found(1.0, 1.5)]) == ()
+
+
+def test_what_processes_differ_by_is_no_difference_between_forms() -> None:
+    # 2.0 and 2.1 times as fast; intervals are narrow.
+    assert find_fastest([found(1.0, 0.5), found(1.0, 1 / 2.1)]) == (1,)
+    # The same speed-ups, but eager code took 10 % longer in one process.
+    assert find_fastest([found(1.0, 0.5), found(1.1, 1.1 / 2.1)]) == (0, 1)
+
+
+def test_eager_code_that_was_slower_in_one_process_is_told() -> None:
+    alike = set_beside([found(1.0, 0.5), found(1.02, 0.5)], PATHS, ())
+    assert alike.warnings == ()
+    apart = [found(1.0, 0.5), found(1.2, 0.5)]
+    names = ("default", "regional")
+    apart = [replace(each, b=replace(each.b, label=name)) for each, name in zip(apart, names, strict=True)]
+    told = set_beside(apart, PATHS, ()).warnings
+    assert told[0].startswith("The eager form took 1.20 times as long in the process of regional as in that of default")

@@ -1,0 +1,95 @@
+"""`tracekit compare` with three or more runs: one column a form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracekit.model.comparisons import Comparisons
+    from tracekit.walks.reading import Reading
+
+
+def compare_several(
+    places: tuple[str, ...],
+    window: str,
+    steps: str | None,
+    out: Path | None,
+    json_path: str | None,
+    *,
+    cpu: bool,
+    cached: bool,
+    strict: bool,
+) -> None:
+    """Shows the runs side by side, writes page, markdown and JSON."""
+    from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
+    from tracekit.report.contract import comparisons_json
+    from tracekit.report.several.markdown import comparisons_markdown
+    from tracekit.report.several.page import comparisons_page
+    from tracekit.report.several.terminal import comparisons_summary
+    from tracekit.walks.reading import Reading, parse_steps
+    from tracekit.walks.reports import place_of_report, write_pages
+    from tracekit.walks.sides import raise_if_damaged
+
+    check_output_path("--json", json_path, *places)
+    reading = Reading(window, parse_steps(steps), cpu, cached=cached, shapes=True)
+    told = load_comparisons(places, reading)
+    names = [Path(place).resolve().name for place in places]
+    folder, name = place_of_report(out, f"{names[0]}-and-{len(names) - 1}-more")
+    command = command_line()
+    written = write_pages(comparisons_page(told, command), comparisons_markdown(told, command), folder, name)
+    console = console_beside(json_path)
+    console.print(comparisons_summary(told, [f"tracekit compare {place}" for place in _best(told)]))
+    for path in written:
+        say(console, f"written: {path}")
+    write_json(comparisons_json(told), json_path)
+    raise_if_damaged(*told.sides, strict=strict)
+
+
+def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
+    """Each run's eager form with its compiled one, side by side. Raises TracekitError for what holds no two forms, for
+    a run that is named twice, and for runs that are not of the same work."""
+    from tracekit import store
+    from tracekit.comparison import compare
+    from tracekit.comparison.advice import with_verified
+    from tracekit.comparison.several import find_differences, labelled, name_ways, refuse_other_work, set_beside
+    from tracekit.walks.sides import load_side
+
+    _refuse_what_is_no_pair(places)
+    runs = [store.load(Path(place)) for place in places]
+    pairs = [[load_side(place, form=form, reading=reading) for form in ("eager", "compiled")] for place in places]
+    eager = [pair[0] for pair in pairs]
+    refuse_other_work(eager, places)
+    names = name_ways([run.settings for run in runs], [Path(place).resolve().name for place in places])
+    differences = find_differences(eager, names)
+    comparisons = []
+    for (one, other), run, name in zip(pairs, runs, names, strict=True):
+        sides = labelled(one, other, name, alike=not differences)
+        comparisons.append(with_verified(compare(*sides, run.order), run.verified))
+    return set_beside(comparisons, places, differences)
+
+
+def _refuse_what_is_no_pair(places: tuple[str, ...]) -> None:
+    from tracekit import store
+    from tracekit.comparison.several import MOST_RUNS
+    from tracekit.errors import TracekitError
+    from tracekit.walks.sides import interrupted_run, is_run_folder
+
+    if len(places) > MOST_RUNS:
+        raise TracekitError(f"{len(places)} runs are too many to stand side by side: name {MOST_RUNS} at most")
+    folders = [Path(place).resolve() for place in places]
+    for place, folder in zip(places, folders, strict=True):
+        if folders.count(folder) > 1:
+            raise TracekitError(f"{place} is named twice: name every run once")
+        if interrupted_run(place):
+            raise TracekitError(f"{place} was interrupted and is not whole: compare it by itself, or record it again")
+        if not is_run_folder(place) or {form.name for form in store.load(folder).forms} != {"eager", "compiled"}:
+            raise TracekitError(
+                f"{place} is no run with both forms: three or more are compared by run folders of "
+                "`tracekit profile ... --compiled`; traces are compared two at a time"
+            )
+
+
+def _best(told: Comparisons) -> list[str]:
+    """The run to look at next: the fastest one's, else the first."""
+    return [told.paths[at] for at in told.fastest[:1] or (0,)]

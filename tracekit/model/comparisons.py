@@ -1,0 +1,39 @@
+"""Several ways to compile the same work, each compared with the eager form of its own process. Field names are those of
+the JSON contract `tracekit.comparisons/1`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracekit.model.comparison import Comparison, Side
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """`comparisons` are of one run each, eager with compiled, at `paths`; the label of each compiled side says by what
+    it differs from the others.
+
+    `alike` says that the runs differ in how they compile alone: one eager form then stands for all. `warnings` are what
+    a reader must know before setting one run beside another. `fastest` are the places of those with the largest
+    speed-up over their own eager form, several where their intervals overlap; empty where none is faster than eager.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    paths: tuple[str, ...]
+    alike: bool
+    warnings: tuple[str, ...]
+    fastest: tuple[int, ...]
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The columns of a report: one eager form where the runs are alike, else each run's own beside its compiled
+        one."""
+        if self.alike:
+            return (self.comparisons[0].a, *(each.b for each in self.comparisons))
+        return tuple(side for each in self.comparisons for side in (each.a, each.b))
+
+    def of(self, side: Side) -> Comparison | None:
+        """The comparison of a compiled side with the eager form of its process; None for an eager one."""
+        return next((each for each in self.comparisons if each.b is side), None)

@@ -1,0 +1,1 @@
+"""One run or trace by itself, as a page and in markdown."""

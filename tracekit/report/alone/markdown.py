@@ -1,0 +1,65 @@
+"""The markdown twin of the page of one run or trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.model.alone import Alone
+from tracekit.model.run import Run
+from tracekit.report.alone.words import headline, sentences, warnings
+from tracekit.report.lettered import lettered
+from tracekit.report.markdown import about_run, bounded, escaped, markdown_ending, markdown_findings, markdown_list
+from tracekit.report.markdown import markdown_table as shown
+from tracekit.report.method import how_one_was_measured
+from tracekit.report.sections.alone import figures_table
+from tracekit.report.sections.compilation import compilation_tables
+from tracekit.report.sections.gpu_state import gpu_state_table
+from tracekit.report.sections.idle import cause_table, gap_table, sync_table
+from tracekit.report.sections.kernels import family_table, top_kernels_table
+from tracekit.report.sections.memory import memory_table
+from tracekit.report.sections.operators import operator_table
+from tracekit.report.sections.queue import queue_table
+from tracekit.report.sections.recording import health_table, recording_table
+from tracekit.report.sections.setting import component_table, environment_table, settings_table
+from tracekit.report.sections.timing import timing_table
+from tracekit.report.table import Table
+from tracekit.report.words import subject
+
+
+def alone_markdown(alone: Alone, run: Run | None = None, command: str | None = None) -> str:
+    """In GitHub's markdown, at most 65,535 characters; `command` is the one that makes it anew."""
+    return bounded(_sections(alone, run, command))
+
+
+def _sections(alone: Alone, run: Run | None, command: str | None) -> Iterator[str]:
+    yield f"# {escaped(headline(alone.side))}\n\n{escaped(subject(alone.side))}\n\n"
+    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in alone.grave)
+    yield "".join(f"{escaped(each)}\n\n" for each in sentences(alone))
+    yield markdown_list("Before you rely on this", warnings(alone, ()))
+    yield markdown_list("About this run", about_run(run))
+    yield markdown_findings(alone.findings)
+    for table in _tables(alone, run):
+        yield shown(table) if table is not None else ""
+    yield from markdown_ending(how_one_was_measured(alone, run), command)
+
+
+def _tables(alone: Alone, run: Run | None) -> Iterator[Table | None]:
+    side = alone.side
+    sides = lettered(side)
+    yield figures_table(side)
+    yield memory_table(sides)
+    yield family_table(sides)
+    yield top_kernels_table(side, "", limit=25)
+    yield cause_table(sides)
+    yield queue_table(sides)
+    yield gap_table(side, "")
+    yield sync_table(side, "")
+    yield from compilation_tables(sides)
+    yield operator_table(side, "")
+    yield timing_table(sides)
+    yield health_table(sides)
+    yield recording_table(sides)
+    yield component_table(run) if run else None
+    yield settings_table(sides)
+    yield environment_table(sides)
+    yield gpu_state_table(sides)

@@ -1,0 +1,79 @@
+"""A table that the page lets its reader sort and search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracekit.model.comparison import GroupMember
+from tracekit.numbers import count, duration
+from tracekit.report.names import clipped
+from tracekit.report.sections.kernels import kernel_name
+from tracekit.report.table import Name
+
+#: Kernels of one side that a row lists, and characters of a full name.
+MOST_MEMBERS = 8
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number as it is read, and as it is sorted by."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A kernel of side `letter`: how often it ran, and how long in all."""
+
+    letter: str
+    name: Name
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorerRow:
+    """`label` is what the row is of, `place` where in the model, `words` its other cells of text. `number` is its own,
+    from 0. Below it unfold `members`, without the `left_out` smaller ones, `where` and `evidence`."""
+
+    number: int
+    label: str
+    is_code: bool
+    words: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    place: str = ""
+    members: tuple[Member, ...] = ()
+    left_out: int = 0
+    where: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explorer:
+    """The rows, and what their columns are called: the first one `head`, those of text `words`, then `figures`.
+
+    `noun` is what the rows are, `hint` what can be searched for. `note` says what a reader must know, `legends` explain
+    the words that occur, each under its title.
+    """
+
+    caption: str
+    noun: str
+    hint: str
+    head: str
+    words: tuple[str, ...]
+    figures: tuple[str, ...]
+    rows: tuple[ExplorerRow, ...]
+    note: str
+    legends: tuple[tuple[str, dict[str, str]], ...] = ()
+
+
+def members_of(letter: str, members: tuple[GroupMember, ...]) -> list[Member]:
+    """The first of them, so that a row stays readable."""
+    told = []
+    for each in members[:MOST_MEMBERS]:
+        name = kernel_name(each.name)
+        full = clipped(name.full, LONGEST_NAME)
+        text = f"{count(each.count)}\N{MULTIPLICATION SIGN}, {duration(each.total_us)}"
+        told.append(Member(letter, Name(full=full, short=name.short), text))
+    return told

@@ -1,0 +1,60 @@
+"""The markdown twin of the page of several ways to compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracekit.model.comparisons import Comparisons
+from tracekit.report.markdown import bounded, escaped, markdown_ending, markdown_findings, markdown_list, markdown_table
+from tracekit.report.method import how_measured
+from tracekit.report.sections.compilation import compilation_tables
+from tracekit.report.sections.gpu_state import gpu_state_table
+from tracekit.report.sections.idle import cause_table
+from tracekit.report.sections.kernels import family_table, top_kernels_table
+from tracekit.report.sections.memory import memory_table
+from tracekit.report.sections.operators import operator_table
+from tracekit.report.sections.queue import queue_table
+from tracekit.report.sections.recording import health_table, recording_table
+from tracekit.report.sections.setting import environment_table, settings_table
+from tracekit.report.sections.timing import timing_table
+from tracekit.report.several.tables import figures_table, run_table, sides_of, waterfall_tables
+from tracekit.report.several.words import grave, headline, notes_of_runs, sentences, subjects
+from tracekit.report.table import Table
+
+
+def comparisons_markdown(told: Comparisons, command: str | None = None) -> str:
+    """In GitHub's markdown, at most 65,535 characters; `command` is the one that makes it anew."""
+    return bounded(_sections(told, command))
+
+
+def _sections(told: Comparisons, command: str | None) -> Iterator[str]:
+    yield f"# {escaped(headline(told))}\n\n{escaped(subjects(told))}\n\n"
+    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in grave(told))
+    yield "".join(f"{escaped(each)}\n\n" for each in sentences(told))
+    yield markdown_list("Before you rely on this", (*told.warnings, *notes_of_runs(told)))
+    for each in told.comparisons:
+        yield markdown_findings(each.findings, f"Findings: {escaped(each.b.label)}")
+    for table in _tables(told):
+        yield markdown_table(table) if table is not None else ""
+    yield from markdown_ending(how_measured(told.comparisons[0], None), command)
+
+
+def _tables(told: Comparisons) -> Iterator[Table | None]:
+    sides = sides_of(told)
+    yield figures_table(told)
+    yield run_table(told)
+    yield from waterfall_tables(told)
+    yield memory_table(sides)
+    yield family_table(sides)
+    yield cause_table(sides)
+    yield queue_table(sides)
+    yield from compilation_tables(sides)
+    for letter, side in sides:
+        yield top_kernels_table(side, letter, limit=5)
+        yield operator_table(side, letter, limit=5)
+    yield timing_table(sides)
+    yield health_table(sides)
+    yield recording_table(sides)
+    yield settings_table(sides)
+    yield environment_table(sides)
+    yield gpu_state_table(sides)

@@ -1,0 +1,94 @@
+"""The sentences of a report on several ways to compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tracekit.model.comparison import Comparison
+from tracekit.model.comparisons import Comparisons
+from tracekit.numbers import duration, times
+from tracekit.report.names import printable
+from tracekit.report.sections.numerics import accuracy_sentence
+from tracekit.report.words import result_word, subject, warnings_beside
+
+PROCESSES = (
+    "Each speed-up is over the eager form of the same process. From one process to the next it can differ by more than "
+    "its interval says."
+)
+
+
+def headline(told: Comparisons) -> str:
+    """Which is fastest over its own eager form."""
+    best = [told.comparisons[at] for at in told.fastest]
+    if not best:
+        return "None is faster than eager."
+    leader = max(best, key=lambda each: each.verdict.speedup or 0.0)
+    name, speedup = printable(leader.b.label), times(leader.verdict.speedup)
+    if len(best) == 1:
+        return f"{name} is fastest: {speedup} as fast as eager."
+    others = [printable(each.b.label) for each in best if each is not leader]
+    return f"{name} is {speedup} as fast as eager; {' and '.join(others)} cannot be told from it."
+
+
+def sentences(told: Comparisons) -> tuple[str, ...]:
+    """What stands below the headline: every form in a line, and what its speed-up is worth."""
+    lines = [f"{printable(each.b.label)}: {_found(each)}" for each in told.comparisons]
+    return (*lines, PROCESSES, *_shortest(told))
+
+
+def _found(comparison: Comparison) -> str:
+    verdict = comparison.verdict
+    if verdict.speedup is None:
+        return "not timed."
+    text = f"{result_word(comparison).lower()}, {times(verdict.speedup)} as fast as eager"
+    spread = f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})" if verdict.ci95 else ""
+    ends = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call"
+    accuracy = comparison.accuracy
+    amiss = f" {accuracy_sentence(comparison)}" if accuracy and accuracy.result == "less_accurate" else ""
+    return f"{text}{spread}, {ends}.{amiss}"
+
+
+def _shortest(told: Comparisons) -> Iterator[str]:
+    """That another form has the shortest calls, where it has: its eager form was faster too."""
+    timed = {at: each.b.wall_us for at, each in enumerate(told.comparisons) if each.b.wall_us is not None}
+    if not timed or not told.fastest:
+        return
+    shortest = min(timed, key=lambda at: timed[at])
+    if shortest not in told.fastest:
+        name = printable(told.comparisons[shortest].b.label)
+        ends = f"{name} has the shortest calls ({duration(timed[shortest])})"
+        yield f"{ends}, and the smaller speed-up: eager was faster in its process."
+
+
+def notes_of_runs(told: Comparisons) -> tuple[str, ...]:
+    """What must be known of single runs; what is said of several stands once, with their names."""
+    return _by_text((each.b.label, warnings_beside(each)) for each in told.comparisons)
+
+
+def grave(told: Comparisons) -> tuple[str, ...]:
+    """The warnings without which a verdict misleads, each once."""
+    return _by_text((each.b.label, each.grave) for each in told.comparisons)
+
+
+def _by_text(found: Iterable[tuple[str, Iterable[str]]]) -> tuple[str, ...]:
+    names: dict[str, list[str]] = {}
+    for name, texts in found:
+        for text in texts:
+            names.setdefault(text, []).append(name)
+    return tuple(f"{', '.join(each)}: {text}" for text, each in names.items())
+
+
+def key_figures(told: Comparisons) -> tuple[tuple[str, str, str], ...]:
+    """The speed-up of each form."""
+    figures = []
+    for each in told.comparisons:
+        verdict = each.verdict
+        spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
+        if verdict.speedup is not None:
+            figures.append((printable(each.b.label), times(verdict.speedup), spread))
+    return tuple(figures)
+
+
+def subjects(told: Comparisons) -> str:
+    """What was run, on what: the same for all."""
+    return subject(told.comparisons[0].a)
