@@ -23,7 +23,7 @@ IMPORTS = {
     "workloads/registry.py": ("workloads.distilbert_info", "DISTILBERT"),
     "model/analysis.py": ("model.short_kernels", "ShortKernels"),
     "analysis/analyzing.py": ("analysis.short_kernels", "measure_short_kernels"),
-    "report/page.py": ("report.sections.short_kernels", "short_kernel_table"),
+    "report/beside.py": ("report.sections.short_kernels", "short_kernel_table"),
     "report/markdown.py": ("report.sections.short_kernels", "short_kernel_table"),
     "comparison/findings/__init__.py": ("comparison.findings.short_kernels", "find_short_kernels"),
 }
@@ -35,10 +35,10 @@ LINES = (
         "        queue=queue.measure_queues",
         "        short_kernels=measure_short_kernels(scope),",
     ),
-    ("report/page.py", '        "families": family_table', '        "short_kernels": short_kernel_table(comparison),'),
-    ("report/markdown.py", "    yield family_table", "    yield short_kernel_table(comparison)"),
+    ("report/beside.py", '        "families": family_table', '        "short_kernels": short_kernel_table(sides),'),
+    ("report/markdown.py", "    yield family_table", "    yield short_kernel_table(sides)"),
     (
-        "report/templates/page.html.j2",
+        "report/templates/layout.html.j2",
         "{{ show(tables.families) }}",
         "{% if tables.short_kernels %}{{ show(tables.short_kernels) }}{% endif %}",
     ),
