@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.sequences import eager, make_sequence, product
 from tests.sides import make_side
 
-from tracekit.comparison.certainty import find_doubts, find_strangers
+from tracekit.comparison.certainty import find_doubts, find_mixed, find_strangers
 from tracekit.model.comparison import Coverage, Side
 from tracekit.model.sequence import Sequence
 
@@ -43,3 +43,9 @@ def test_only_the_side_that_hardly_matches_is_named_and_what_is_known_to_be_gone
     (warning,) = find_strangers(Coverage(0.5, 1.0))
     assert warning.startswith("Only 50 % of A's GPU time could be matched")
     assert find_strangers(Coverage(0.5, 1.0, a_time_alone=0.45)) == ()
+
+
+def test_work_that_is_mostly_linked_by_elimination_is_doubted() -> None:
+    (warning,) = find_mixed(Coverage(1.0, 0.96, a_time_inexact=0.794, b_time_inexact=0.4))
+    assert warning.startswith("79 % of A's GPU time could only be matched by elimination")
+    assert find_mixed(Coverage(1.0, 1.0, a_time_inexact=0.34, b_time_inexact=0.5)) == find_mixed(None) == ()

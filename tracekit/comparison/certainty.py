@@ -9,6 +9,8 @@ from tracekit.numbers import percent
 MOST_WITH_SHAPES = 0.5
 #: Below this share of GPU time matched the two may be different work.
 LEAST_MATCHED = 0.9
+#: Above this share of GPU time linked by elimination the groups are doubtful as a whole.
+MOST_INEXACT = 0.6
 
 
 def find_doubts(*sides: Side) -> tuple[str, ...]:
@@ -29,6 +31,24 @@ def find_strangers(coverage: Coverage | None) -> tuple[str, ...]:
         return ()
     below = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in known.items() if share < LEAST_MATCHED]
     return (f"Only {' and '.join(below)} could be matched: are both sides the same model, at the same sizes?",)
+
+
+def find_mixed(coverage: Coverage | None) -> tuple[str, ...]:
+    """A sentence where most of a side's GPU time was linked by elimination, so that groups may hold others' kernels.
+
+    Without provenance that is so of products that Inductor wrote itself (max-autotune), which have no operator's sizes:
+    on ViT the groups then agreed with provenance by a fifth.
+    """
+    if coverage is None:
+        return ()
+    inexact = {"A": coverage.a_time_inexact, "B": coverage.b_time_inexact}
+    most = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in inexact.items() if share > MOST_INEXACT]
+    if not most:
+        return ()
+    return (
+        f"{' and '.join(most)} could only be matched by elimination, not kernel by kernel: which kernel became which is"
+        " doubtful there. A run of `tracekit profile` asks torch instead.",
+    )
 
 
 def _doubt(side: Side) -> str | None:

@@ -8,7 +8,7 @@ from tracekit.comparison.accuracy import judge_accuracy
 from tracekit.comparison.bound import find_bound
 from tracekit.comparison.break_even import find_break_even
 from tracekit.comparison.cells import evened, find_cells
-from tracekit.comparison.certainty import find_doubts, find_strangers
+from tracekit.comparison.certainty import find_doubts, find_mixed, find_strangers
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
 from tracekit.comparison.fallbacks import find_fallbacks, find_whole_fallback
@@ -50,6 +50,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
             *find_fallbacks(a, b),
             *find_unfairness(a, b),
             *find_strangers(coverage),
+            *find_mixed(coverage),
             *find_doubts(a, b),
             *told,
         ),
