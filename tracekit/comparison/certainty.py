@@ -45,10 +45,8 @@ def find_mixed(coverage: Coverage | None) -> tuple[str, ...]:
     most = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in inexact.items() if share > MOST_INEXACT]
     if not most:
         return ()
-    return (
-        f"{' and '.join(most)} could only be matched by elimination, not kernel by kernel: which kernel became which is"
-        " doubtful there. A run of `tracekit profile` asks torch instead.",
-    )
+    told = f"{' and '.join(most)} could only be matched by elimination, not kernel by kernel"
+    return (f"{told}: which kernel became which is doubtful there. A run of `tracekit profile` asks torch instead.",)
 
 
 def _doubt(side: Side) -> str | None:
