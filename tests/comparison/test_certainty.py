@@ -6,7 +6,7 @@ from tests.sequences import eager, make_sequence, product
 from tests.sides import make_side
 
 from tracekit.comparison.certainty import find_doubts, find_mixed, find_strangers
-from tracekit.model.comparison import Coverage, Side
+from tracekit.model.comparison import Coverage, GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Sequence
 
 WORK = make_sequence([product(64, 64, 64, call=0), eager("add", (64, 64), call=1)])
@@ -45,7 +45,13 @@ def test_only_the_side_that_hardly_matches_is_named_and_what_is_known_to_be_gone
     assert find_strangers(Coverage(0.5, 1.0, a_time_alone=0.45)) == ()
 
 
-def test_work_that_is_mostly_linked_by_elimination_is_doubted() -> None:
-    (warning,) = find_mixed(Coverage(1.0, 0.96, a_time_inexact=0.794, b_time_inexact=0.4))
-    assert warning.startswith("79 % of A's GPU time could only be matched by elimination")
-    assert find_mixed(Coverage(1.0, 1.0, a_time_inexact=0.34, b_time_inexact=0.5)) == find_mixed(None) == ()
+def group(how: str, us: float, *, exact: bool) -> KernelGroup:
+    member = GroupMember("kernel", 1.0, us)
+    return KernelGroup("substituted", "work", how, (member,), (member,), 0.0, 0.0, (), exact=exact)  # type: ignore[arg-type]
+
+
+def test_work_that_is_mostly_aligned_by_elimination_is_doubted() -> None:
+    (warning,) = find_mixed([group("anchors", 79.0, exact=False), group("anchors", 21.0, exact=True)])
+    assert warning.startswith("79 % of A's GPU time and 79 % of B's GPU time could only be matched by elimination")
+    assert find_mixed([group("anchors", 50.0, exact=False), group("anchors", 50.0, exact=True)]) == ()
+    assert find_mixed([group("names", 100.0, exact=False)]) == find_mixed([]) == ()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Coverage, Side
+import math
+from collections.abc import Iterable, Sequence
+
+from tracekit.model.comparison import Coverage, GroupMember, KernelGroup, Side
 from tracekit.numbers import percent
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
@@ -33,20 +36,27 @@ def find_strangers(coverage: Coverage | None) -> tuple[str, ...]:
     return (f"Only {' and '.join(below)} could be matched: are both sides the same model, at the same sizes?",)
 
 
-def find_mixed(coverage: Coverage | None) -> tuple[str, ...]:
-    """A sentence where most of a side's GPU time was linked by elimination, so that groups may hold others' kernels.
+def find_mixed(groups: Iterable[KernelGroup]) -> tuple[str, ...]:
+    """A sentence where most of a side's GPU time was aligned by elimination, so that groups may hold others' kernels.
+    Matching by names alone has a sentence of its own (`find_doubts`).
 
     Without provenance that is so of products that Inductor wrote itself (max-autotune), which have no operator's sizes:
     on ViT the groups then agreed with provenance by a fifth.
     """
-    if coverage is None:
-        return ()
-    inexact = {"A": coverage.a_time_inexact, "B": coverage.b_time_inexact}
-    most = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in inexact.items() if share > MOST_INEXACT]
+    groups = tuple(groups)
+    shares = {"A": _mixed([(each, each.a) for each in groups]), "B": _mixed([(each, each.b) for each in groups])}
+    most = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in shares.items() if share > MOST_INEXACT]
     if not most:
         return ()
     told = f"{' and '.join(most)} could only be matched by elimination, not kernel by kernel"
     return (f"{told}: which kernel became which is doubtful there. A run of `tracekit profile` asks torch instead.",)
+
+
+def _mixed(groups: Sequence[tuple[KernelGroup, Sequence[GroupMember]]]) -> float:
+    """The share of one side's GPU time in groups that were aligned, and not exactly."""
+    times = [(group, math.fsum(member.total_us for member in members)) for group, members in groups]
+    whole = math.fsum(us for _, us in times)
+    return math.fsum(us for group, us in times if group.how == "anchors" and not group.exact) / whole if whole else 0.0
 
 
 def _doubt(side: Side) -> str | None:

@@ -50,7 +50,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
             *find_fallbacks(a, b),
             *find_unfairness(a, b),
             *find_strangers(coverage),
-            *find_mixed(coverage),
+            *find_mixed(groups),
             *find_doubts(a, b),
             *told,
         ),
