@@ -53,3 +53,24 @@ def test_inputs_that_do_not_fit_are_the_models_own_error(capfd: pytest.CaptureFi
     with pytest.raises(RuntimeError):
         rehearsed(Tied, 1, 31)
     assert capfd.readouterr().err == ""
+
+
+def test_what_a_rehearsal_computes_does_not_come_to_real_calls():
+    """transformers keeps DETR's position embeddings by shape, device and type, whichever model asked."""
+    pytest.importorskip("transformers")
+    from transformers.models.detr.modeling_detr import DetrSinePositionEmbedding
+
+    class Positions(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = DetrSinePositionEmbedding(8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.embedding(x.shape, x.device, x.dtype)
+
+    size = (1, 3, 5, 7)
+    with torch.device("meta"):
+        rehearse(Positions(), {"x": torch.zeros(size)})
+    found = Positions()(torch.zeros(size))
+    assert type(found) is torch.Tensor
+    assert torch.isfinite(found).all()

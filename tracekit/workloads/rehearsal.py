@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ def rehearse(model: nn.Module, arguments: Mapping[str, Any]) -> Rehearsal:
         return Rehearsal(weights, None)
     mode = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
     try:
-        with _log_hushed(), mode:
+        with _log_hushed(), _nothing_kept(), mode:
             stand_in = _stand_ins()
             standing = {name: stand_in(tensor) for name, tensor in tensors.items()}
             given = pytree.tree_map_only(torch.Tensor, stand_in, dict(arguments))
@@ -71,6 +72,23 @@ def _log_hushed() -> Iterator[None]:
         yield
     finally:
         log.disabled = before
+
+
+@contextmanager
+def _nothing_kept() -> Iterator[None]:
+    """transformers keeps position embeddings by shape, device and type, whichever model asked
+    (`compile_compatible_method_lru_cache`): one without values would come to the real call. While Dynamo compiles it
+    keeps none, so that is said."""
+    module = sys.modules.get("transformers.pytorch_utils")
+    asked = getattr(module, "is_torchdynamo_compiling", None)
+    if module is None or asked is None:
+        yield
+        return
+    setattr(module, "is_torchdynamo_compiling", lambda: True)  # noqa: B010 - a module's attribute.
+    try:
+        yield
+    finally:
+        setattr(module, "is_torchdynamo_compiling", asked)  # noqa: B010
 
 
 def _stand_ins() -> Callable[[torch.Tensor], torch.Tensor]:
