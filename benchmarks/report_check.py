@@ -9,7 +9,6 @@ Chromium on the machine at hand, from its file, with nothing cached and no netwo
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import sys
 from dataclasses import dataclass
@@ -18,13 +17,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from tests.chromium import CHARTS, FLAGS, MISSING, find_program
 
 MB = 1_000_000
 SHOULD_BYTES = 2 * MB
 MOST_BYTES = 4 * MB
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-CHARTS = "html[data-charts]:not([data-charts=drawing])"
 CONSOLE = Console(width=100, highlight=False)
 #: Milliseconds since the navigation began: the first paint with content, and now.
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
@@ -74,9 +71,9 @@ def check(pages: list[Path], openings: int) -> list[str]:
     """Prints a line for each page; returns what is wrong with them."""
     from playwright.sync_api import sync_playwright
 
-    program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+    program = find_program()
     if program is None:
-        sys.exit(f"no browser found ({', '.join(PROGRAMS)}); on Debian and Ubuntu: apt install chromium")
+        sys.exit(MISSING)
     table = Table("page", box=None)
     for column in ("MB", "first paint", "answers", "charts drawn", "longest task"):
         table.add_column(column, justify="right")

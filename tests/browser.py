@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +11,7 @@ from typing import Any
 
 import pytest
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+from .chromium import CHARTS, FLAGS, MISSING, find_program
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,8 @@ def find_chromium() -> str:
     except ImportError:
         program, missing = None, "playwright is not installed"
     else:
-        program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
-        missing = f"no browser found ({', '.join(PROGRAMS)})"
+        program = find_program()
+        missing = MISSING
     if program is not None:
         return program
     if os.environ.get("TRACEKIT_REQUIRE_BROWSER") == "1":
@@ -86,7 +84,7 @@ def opened(
         page.on("request", on_request)
         page.goto(own)
         if scripts:
-            page.wait_for_selector("html[data-charts]:not([data-charts=drawing])", timeout=60_000)
+            page.wait_for_selector(CHARTS, timeout=60_000)
         yield Opened(page, complaints, requests)
         browser.close()
 

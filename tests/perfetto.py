@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from .browser import FLAGS, find_chromium
+from .browser import find_chromium
+from .chromium import FLAGS
 
 PAGE = "https://ui.perfetto.dev"
 #: What Perfetto counts while it reads a trace, as far as it is above 0 and no mere information.

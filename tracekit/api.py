@@ -15,7 +15,7 @@ from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
 from tracekit.model.own import Workload
 from tracekit.model.run import Run
-from tracekit.model.workload import Request
+from tracekit.model.workload import MODES, Request
 
 if TYPE_CHECKING:
     from tracekit.capture.loop import Recorder
@@ -113,8 +113,6 @@ def profile(
 
 
 def _compile_options(given: Mapping[str, object] | bool) -> dict[str, Any]:
-    from tracekit.cli.profile import MODES
-
     options = dict(given) if isinstance(given, Mapping) else {}
     unknown = sorted(set(options) - {"mode", "fullgraph", "dynamic"})
     if unknown:
@@ -134,8 +132,8 @@ def _name_of(model: object) -> str:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Progress]:
-    from tracekit.cli.progress import console_of_its_own, shown
     from tracekit.model.progress import Silent
+    from tracekit.walks.progress import console_of_its_own, shown
 
     if quiet:
         yield Silent()

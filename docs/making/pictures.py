@@ -7,19 +7,16 @@ together stay small.
 from __future__ import annotations
 
 import io
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
+from tests.chromium import CHARTS, FLAGS, MISSING, find_program
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-CHARTS = "html[data-charts]:not([data-charts=drawing])"
 #: What all pictures together may take.
 MOST_BYTES = 200_000
 MARGIN_PX = 12
@@ -102,9 +99,9 @@ def main() -> None:
     """Writes them all, and says what they take."""
     from playwright.sync_api import sync_playwright
 
-    program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+    program = find_program()
     if program is None:
-        sys.exit(f"no browser found ({', '.join(PROGRAMS)}); on Debian and Ubuntu: apt install chromium")
+        sys.exit(MISSING)
     PICTURES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)

@@ -75,18 +75,20 @@ def is_switched_off() -> bool:
     return bool(getattr(config, "disable", False))
 
 
-def room_for(targets: tuple[CompileTarget, ...]) -> AbstractContextManager[Any]:
-    """Inside, no block of a scope is left eager for being one of many: Dynamo compiles a function eight times
-    (`recompile_limit`), and blocks of one class that differ in the shapes of their parameters share one function.
-
-    Room is made for each such shape twice, of any size the second time; where eight are enough, nothing is changed.
-    """
-    from torch._dynamo import config
-
+def compilations_wanted(targets: tuple[CompileTarget, ...]) -> int:
+    """How often one function may be compiled for these targets: blocks of one class that differ in the shapes of their
+    parameters share one function, and each is compiled twice at most, the second time for any size."""
     shapes: dict[type, set[tuple[torch.Size, ...]]] = defaultdict(set)
     for target in targets:
         shapes[type(target.module)].add(tuple(each.shape for each in target.module.parameters()))
-    most = 2 * max((len(each) for each in shapes.values()), default=0)
+    return 2 * max((len(each) for each in shapes.values()), default=0)
+
+
+def room_for(most: int) -> AbstractContextManager[Any]:
+    """Inside, no block of a scope is left eager for being one of many: Dynamo compiles a function eight times
+    (`recompile_limit`). Where that is enough, nothing is changed."""
+    from torch._dynamo import config
+
     if most <= config.recompile_limit:
         return nullcontext()
     patch: AbstractContextManager[Any] = config.patch(recompile_limit=most)

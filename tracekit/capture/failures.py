@@ -15,8 +15,13 @@ from tracekit.capture.whereabouts import is_torch
 from tracekit.errors import CompileError, TracekitError
 from tracekit.model.run import Settings
 
-#: How torch's allocator on the CPU begins, for which torch has no error of its own.
-NO_HOST_MEMORY = "DefaultCPUAllocator: "
+#: What CUDA, its libraries and torch's allocator of host memory say in errors without a type of their own.
+OUT_OF_MEMORY = (
+    "out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "DefaultCPUAllocator: can't allocate memory",
+)
 #: What the system says of a place that takes no more files.
 TAKES_NOTHING = ("No space left on device", "Read-only file system", "Disk quota exceeded", "Permission denied")
 #: What torch says, since 2.13, where a whole scope is of functions that it never compiles.
@@ -25,37 +30,6 @@ NOTHING_COMPILED = "found no compiled frames"
 CODE = re.compile(r'^\s*File "([^"]+)", line (\d+), in \S+\n\s*(\S.*)$', re.MULTILINE)
 #: Of a reason or a hint, so much is told.
 MOST_CHARACTERS = 300
-
-
-@contextmanager
-def out_of_memory_explained(size: str) -> Iterator[None]:
-    """Turns running out of memory, the GPU's or the machine's, into a TracekitError."""
-    try:
-        yield
-    except MemoryError:
-        raise TracekitError(f"not enough memory at size {size}; pass a smaller --size or --batch-size") from None
-    except torch.OutOfMemoryError as error:
-        raise TracekitError(
-            f"not enough GPU memory at size {size} ({_needed(error)});"
-            " pass a smaller --size, --batch-size or --height/--width, or close what else uses the GPU"
-        ) from None
-    except RuntimeError as error:
-        told = _first_line(error)
-        if NO_HOST_MEMORY not in told:
-            raise
-        needed = told.partition(NO_HOST_MEMORY)[2].partition(". Error code")[0]
-        raise TracekitError(
-            f"not enough memory at size {size} ({needed}); pass a smaller --size, --batch-size or --height/--width"
-        ) from None
-
-
-#: What CUDA, its libraries and torch's allocator of host memory say in errors without a type of their own.
-OUT_OF_MEMORY = (
-    "out of memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUDNN_STATUS_ALLOC_FAILED",
-    "DefaultCPUAllocator: can't allocate memory",
-)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
@@ -69,6 +43,21 @@ def is_out_of_memory(error: BaseException | None) -> bool:
         seen.append(error)
         error = error.__cause__ or error.__context__
     return False
+
+
+@contextmanager
+def out_of_memory_explained(size: str) -> Iterator[None]:
+    """Turns running out of memory, the GPU's or the machine's, into a TracekitError."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        where = "not enough GPU memory" if isinstance(error, torch.OutOfMemoryError) else "not enough memory"
+        raise TracekitError(
+            f"{where} at size {size} ({_needed(error)});"
+            " pass a smaller --size, --batch-size or --height/--width, or close what else uses it"
+        ) from None
 
 
 @contextmanager
@@ -151,7 +140,9 @@ def _user_line(text: str) -> tuple[str, str] | None:
 
 
 def _needed(error: BaseException) -> str:
-    return _first_line(error).partition(" Including non-PyTorch")[0]
+    """What the allocator says that it wanted, without where in its own code it says so."""
+    told = _first_line(error).rpartition("DefaultCPUAllocator: ")[2].partition(". Error code")[0]
+    return told.partition(" Including non-PyTorch")[0]
 
 
 def _mend(cause: BaseException) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from tracekit.capture import failures
-from tracekit.capture.compilation import room_for
+from tracekit.capture.compilation import compilations_wanted, room_for
 from tracekit.capture.compilers import check_compilers
 from tracekit.capture.inductor import recording_options
 from tracekit.capture.switch import Switch
@@ -49,10 +49,11 @@ def compiled_form(workload: BuiltWorkload) -> Form:
     check_compilers(settings.device)
     torch.compiler.reset()
     switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
+    most = compilations_wanted(workload.targets)
 
     @contextmanager
     def ready() -> Iterator[None]:
-        with switched_on(switches), room_for(workload.targets), failures.explained(settings):
+        with switched_on(switches), room_for(most), failures.explained(settings):
             yield
 
     def uncalled() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import click
 
 from tracekit.cli.completion import complete_workload
 from tracekit.cli.place import Place
-from tracekit.model.workload import OWN_WEIGHTS
+from tracekit.model.workload import MODES, OWN_WEIGHTS
 
 
 class Finite(click.FloatRange):
@@ -23,7 +23,6 @@ class Finite(click.FloatRange):
         return number
 
 
-MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
 CACHES = ("dynamic", "static")

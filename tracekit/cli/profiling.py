@@ -7,9 +7,9 @@ from pathlib import Path
 from rich.console import Console
 
 from tracekit.cli.output import say
-from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.cli.results import report_run
 from tracekit.walks.profiling import Plan, profile
+from tracekit.walks.progress import console_of_its_own, shown
 
 
 def profile_workload(plan: Plan, json_path: str | None = None) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from tracekit.cli.lists import several
-from tracekit.cli.profile import CACHES, DTYPES, MODES, PERCENT, PHASES, SECONDS
+from tracekit.cli.profile import CACHES, DTYPES, PERCENT, PHASES, SECONDS
+from tracekit.model.workload import MODES
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.

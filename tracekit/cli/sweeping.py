@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracekit.cli.output import command_line, console_beside, say, write_json
-from tracekit.cli.progress import console_of_its_own, shown
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.suite import Suite
@@ -18,6 +17,7 @@ from tracekit.model.sweep import AskedCall, Cell, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.walks.files import write_file
 from tracekit.walks.matrix import expand
+from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.sweep_folder import ASKED, SweepFolder, is_sweep
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing import plan_timing

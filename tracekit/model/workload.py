@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+#: Those of torch.compile.
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadInfo:
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what

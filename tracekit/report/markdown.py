@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Run
 from tracekit.numbers import duration
+from tracekit.report.beside import setting_tables
 from tracekit.report.lettered import both
 from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.findings import finding_notes
 from tracekit.report.sections.gate import gate_table
-from tracekit.report.sections.gpu_state import gpu_state_table
 from tracekit.report.sections.groups import evidence_table, group_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
@@ -24,8 +24,6 @@ from tracekit.report.sections.numerics import accuracy_sentence, numerics_table
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.queue import queue_table
-from tracekit.report.sections.recording import health_table, recording_table
-from tracekit.report.sections.setting import component_table, environment_table, settings_table
 from tracekit.report.sections.startup import startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
 from tracekit.report.sections.traffic import product_table
@@ -108,12 +106,7 @@ def _tables(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield certainty_table(comparison)
     yield timing_table(sides)
     yield process_table(comparison)
-    yield health_table(sides)
-    yield recording_table(sides)
-    yield component_table(run) if run else None
-    yield settings_table(sides)
-    yield environment_table(sides)
-    yield gpu_state_table(sides)
+    yield from setting_tables(sides, run)
 
 
 def markdown_list(heading: str, texts: Iterable[str]) -> str:

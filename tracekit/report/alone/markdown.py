@@ -7,20 +7,18 @@ from collections.abc import Iterator
 from tracekit.model.alone import Alone
 from tracekit.model.run import Run
 from tracekit.report.alone.words import headline, sentences, warnings
+from tracekit.report.beside import setting_tables
 from tracekit.report.lettered import lettered
 from tracekit.report.markdown import about_run, bounded, escaped, markdown_ending, markdown_findings, markdown_list
 from tracekit.report.markdown import markdown_table as shown
 from tracekit.report.method import how_one_was_measured
 from tracekit.report.sections.alone import figures_table
 from tracekit.report.sections.compilation import compilation_tables
-from tracekit.report.sections.gpu_state import gpu_state_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.memory import memory_table
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.queue import queue_table
-from tracekit.report.sections.recording import health_table, recording_table
-from tracekit.report.sections.setting import component_table, environment_table, settings_table
 from tracekit.report.sections.timing import timing_table
 from tracekit.report.table import Table
 from tracekit.report.words import subject
@@ -57,9 +55,4 @@ def _tables(alone: Alone, run: Run | None) -> Iterator[Table | None]:
     yield from compilation_tables(sides)
     yield operator_table(side, "")
     yield timing_table(sides)
-    yield health_table(sides)
-    yield recording_table(sides)
-    yield component_table(run) if run else None
-    yield settings_table(sides)
-    yield environment_table(sides)
-    yield gpu_state_table(sides)
+    yield from setting_tables(sides, run)

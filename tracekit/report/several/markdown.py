@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.model.comparisons import Comparisons
+from tracekit.report.beside import setting_tables
 from tracekit.report.markdown import bounded, escaped, markdown_ending, markdown_findings, markdown_list, markdown_table
 from tracekit.report.method import how_measured
 from tracekit.report.sections.compilation import compilation_tables
-from tracekit.report.sections.gpu_state import gpu_state_table
 from tracekit.report.sections.idle import cause_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
 from tracekit.report.sections.memory import memory_table
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.queue import queue_table
-from tracekit.report.sections.recording import health_table, recording_table
-from tracekit.report.sections.setting import environment_table, settings_table
 from tracekit.report.sections.timing import timing_table
 from tracekit.report.several.tables import figures_table, run_table, sides_of, waterfall_tables
 from tracekit.report.several.words import grave, headline, notes_of_runs, sentences, subjects
@@ -53,8 +51,4 @@ def _tables(told: Comparisons) -> Iterator[Table | None]:
         yield top_kernels_table(side, letter, limit=5)
         yield operator_table(side, letter, limit=5)
     yield timing_table(sides)
-    yield health_table(sides)
-    yield recording_table(sides)
-    yield settings_table(sides)
-    yield environment_table(sides)
-    yield gpu_state_table(sides)
+    yield from setting_tables(sides)

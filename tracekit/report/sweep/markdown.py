@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.model.sweep_figures import Sweep
-from tracekit.report.markdown import LONGEST, escaped, fenced, markdown_table
+from tracekit.report.markdown import bounded, escaped, markdown_ending, markdown_list, markdown_table
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
 from tracekit.report.sweep.tables import (
@@ -26,25 +26,18 @@ from tracekit.report.table import Table
 
 def sweep_markdown(sweep: Sweep, command: str | None = None) -> str:
     """The sweep in GitHub's markdown; what one comment cannot hold is left out from the end, and it says so."""
-    text = ""
-    for section in _sections(sweep, command):
-        if len(text) + len(section) > LONGEST - 200:
-            return text + "\n\nThe rest is left out for its length; the HTML page has all of it.\n"
-        text += section
-    return text
+    return bounded(_sections(sweep, command))
 
 
 def _sections(sweep: Sweep, command: str | None) -> Iterator[str]:
     yield f"# {escaped(headline(sweep))}\n\n{escaped(' · '.join(label(sweep).common))}\n\n"
     yield f"{escaped(progress_sentence(sweep))}\n\n"
-    if sweep.warnings:
-        yield "## Before you rely on this\n\n" + "".join(f"- {escaped(each)}\n" for each in sweep.warnings) + "\n"
+    yield markdown_list("Before you rely on this", sweep.warnings)
     for table in _tables(sweep):
         yield markdown_table(table) if table is not None else ""
-    yield "## How this was measured\n\n" + "".join(f"- **{term}.** {escaped(text)}\n" for term, text in METHOD) + "\n"
-    yield f"## Reproduce\n\n{fenced(command)}\n" if command else ""
-    notes = "".join(f"- {escaped(name)}: {escaped(' '.join(sentences))}\n" for name, sentences in note_rows(sweep))
-    yield f"## Notes on single cells\n\n{notes}" if notes else ""
+    yield from markdown_ending(METHOD, command)
+    notes = (f"{name}: {' '.join(sentences)}" for name, sentences in note_rows(sweep))
+    yield markdown_list("Notes on single cells", notes)
 
 
 def _tables(sweep: Sweep) -> Iterator[Table | None]:

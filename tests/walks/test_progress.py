@@ -6,7 +6,7 @@ import time
 import pytest
 from rich.console import Console
 
-from tracekit.cli import progress
+from tracekit.walks import progress
 
 
 def test_without_a_terminal_each_phase_is_a_line_with_its_seconds() -> None:
