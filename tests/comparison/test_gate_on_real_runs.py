@@ -77,5 +77,5 @@ def test_the_other_direction_fails_where_this_one_passes() -> None:
 
 def test_another_model_is_refused() -> None:
     other = compare(side("h200-vit"), side("h200-causal-lm"))
-    with pytest.raises(TracekitError, match="like with like.*workload: A has vit, B has causal-lm"):
+    with pytest.raises(TracekitError, match=r"like with like.*workload: A has vit, B has causal-lm"):
         checked(other, "kernels<=+0")
