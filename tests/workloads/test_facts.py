@@ -17,6 +17,7 @@ from tracekit.workloads import registry  # noqa: E402
 from tracekit.workloads.configured import ALLOWANCE_BYTES, shapes  # noqa: E402
 from tracekit.workloads.one_forward import OneForward, placed_on  # noqa: E402
 from tracekit.workloads.rehearsal import rehearse  # noqa: E402
+from tracekit.workloads.scopes import build_nowhere, repeated_parts  # noqa: E402
 from tracekit.workloads.sizes import GIB  # noqa: E402
 from tracekit.workloads.weights import random_weights  # noqa: E402
 
@@ -47,6 +48,18 @@ def test_the_parameters_are_those_of_the_largest_size(info: WorkloadInfo) -> Non
     if info.name in ("mask2former", "maskformer"):
         pytest.importorskip("scipy")
     assert sum(p.numel() for p in model_of(info).parameters()) == info.parameters
+
+
+@pytest.mark.parametrize("info", registry.all_workloads(), ids=lambda info: info.name)
+def test_every_workload_of_the_list_has_blocks_that_repeat(info: WorkloadInfo) -> None:
+    # `comparison/commands.py` takes it for granted in runs that do not say.
+    if info.name in ("mask2former", "maskformer"):
+        pytest.importorskip("scipy")
+    workload = build_nowhere(registry.load_builder(info), Request(info.name), next(iter(info.sizes)))
+    repeated = repeated_parts(workload)
+    assert repeated
+    if info.name == "vit":
+        assert repeated == ("model.vit.layers.*",)
 
 
 @pytest.mark.parametrize("info", registry.all_workloads(), ids=lambda info: info.name)

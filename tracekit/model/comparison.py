@@ -52,6 +52,7 @@ class Side:
     for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
     where it was not. `components` are the workload's parts, empty for a bare trace. `timeline` is one step of the
     recording moment by moment, to be drawn; None where `sequence` is. `pictures` show the images that the form made.
+    `repeated_parts` are the model's repeated blocks; None where nobody looked for them.
     """
 
     label: str
@@ -66,6 +67,7 @@ class Side:
     components: tuple[Component, ...] = ()
     timeline: StepTimeline | None = None
     pictures: tuple[Picture, ...] = ()
+    repeated_parts: tuple[str, ...] | None = None
 
     @property
     def steps(self) -> int:

@@ -49,6 +49,9 @@ class WorkloadInfo:
 #: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.
 NO_BREAKS = "none: one graph at tiny size"
 
+#: What a workload that draws is asked for where nobody gives a `prompt`.
+DEFAULT_PROMPT = "A cat holding a sign that says hello world"
+
 #: A Request's `pretrained` for the weights that lie where the workload's configuration does.
 OWN_WEIGHTS = "its own"
 

@@ -217,6 +217,7 @@ def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
     from tracekit.capture.compilers import idle_mode
     from tracekit.capture.environment import read_environment
+    from tracekit.workloads.scopes import repeated_parts
 
     idle = idle_mode(workload.settings) if "compiled" in plan.forms else None
     return Run(
@@ -232,6 +233,7 @@ def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
         forms=(),
         order=(),
         notes=(*workload.notes, idle) if idle else workload.notes,
+        repeated_parts=repeated_parts(workload),
     )
 
 

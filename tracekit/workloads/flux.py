@@ -16,14 +16,13 @@ from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
 
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
-from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
+from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request
 from tracekit.workloads import tokenizers
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.pretrained import load_pretrained
 from tracekit.workloads.settings import fill_in
 from tracekit.workloads.weights import random_weights
 
-DEFAULT_PROMPT = "A cat holding a sign that says hello world"
 GUIDANCE_SCALE = 3.5
 #: The pipeline's parts that hold weights.
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")

@@ -107,6 +107,16 @@ def _shared(component: Component, modules: Modules, targets: Iterable[CompileTar
     )
 
 
+def repeated_parts(workload: BuiltWorkload) -> tuple[str, ...]:
+    """The blocks that repeat, each of which `regional` compiles by itself; `LIST.*` for all of a list."""
+    modules = all_modules(workload.modules)
+    return shortened(_repeated(workload, modules), modules)
+
+
+def _repeated(workload: BuiltWorkload, modules: Modules) -> Modules:
+    return repeated_blocks(modules, tuple(name for name, _ in workload.modules))
+
+
 def is_within(name: str, part: str) -> bool:
     """Whether the module of this name is the part or inside it."""
     return name == part or name.startswith(f"{part}.")
@@ -193,7 +203,7 @@ def _target(workload: BuiltWorkload, name: str, module: nn.Module) -> CompileTar
 
 
 def _regional(workload: BuiltWorkload, modules: Modules) -> tuple[CompileTarget, ...]:
-    blocks = repeated_blocks(modules, tuple(name for name, _ in workload.modules))
+    blocks = _repeated(workload, modules)
     if not blocks:
         raise TracekitError(
             f"{workload.info.name} at size {workload.settings.size} has no blocks that repeat: name parts in --scope",
