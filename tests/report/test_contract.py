@@ -70,7 +70,7 @@ def test_what_is_no_number_is_null(value):
 def test_a_comparison_has_the_keys_of_its_contract_in_order():
     told = json.loads(comparison_json(timed_comparison()))
     keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "warnings"]
-    keys += ["gate", "traffic", "break_even", "accuracy", "grave"]
+    keys += ["gate", "traffic", "break_even", "accuracy", "grave", "reason"]
     assert list(told) == keys
     assert told["schema"] == "tracekit.comparison/1"
     assert list(told["verdict"]) == [

@@ -310,6 +310,26 @@ class Waterfall:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasonShare:
+    """What GPU work (`gpu`) or waiting (`idle`) has of the change. `parts` are those of the waterfall that made most of
+    it, the largest first; empty where no part is large."""
+
+    kind: Literal["gpu", "idle"]
+    delta_us: float
+    parts: tuple[WaterfallPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a call takes another time: `change_us` is B's less A's, `shares` the larger first. `unexplained_us` is what
+    they leave, 0 where it is little."""
+
+    change_us: float
+    shares: tuple[ReasonShare, ...]
+    unexplained_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class GroupMember:
     name: str
     count: float
@@ -436,3 +456,4 @@ class Comparison:
     break_even: tuple[BreakEven, ...] = ()
     accuracy: Accuracy | None = None
     grave: tuple[str, ...] = ()
+    reason: Reason | None = None

@@ -25,6 +25,7 @@ from tracekit.report.sections.numerics import accuracy_sentence, numerics_table
 from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.queue import queue_table
+from tracekit.report.sections.reason import reason_sentence
 from tracekit.report.sections.startup import startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
 from tracekit.report.sections.traffic import product_table
@@ -49,8 +50,8 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     evidence = verdict_evidence(comparison)
     yield f"{escaped(evidence)}\n\n" if evidence else ""
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in comparison.grave)
-    accuracy = accuracy_sentence(comparison)
-    yield "".join(f"{escaped(each)}\n\n" for each in (*limit_sentences(comparison), accuracy) if each)
+    told = (reason_sentence(comparison), *limit_sentences(comparison), accuracy_sentence(comparison))
+    yield "".join(f"{escaped(each)}\n\n" for each in told if each)
     yield markdown_list("Before you rely on this", warnings_beside(comparison))
     yield markdown_list("About this run", about_run(run))
     yield markdown_findings(comparison.findings)
