@@ -227,3 +227,18 @@ def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_the
         assert before["waiting"] == len(sections) > 5
         assert {*sections} == {"visible"}
         assert was_quiet(visited)
+
+
+@pytest.mark.parametrize("section", ["idle", "method"])
+def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(tmp_path, section):
+    path = written(tmp_path, matched_page())
+    with opened(path) as visited:
+        page = visited.page
+        page.goto("about:blank")
+        page.goto(f"{path.resolve().as_uri()}#{section}")
+        page.wait_for_selector("main > section:last-of-type.laid")
+        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+        assert page.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top") == pytest.approx(
+            16, abs=3
+        )
+        assert page.evaluate("scrollY") > 1000

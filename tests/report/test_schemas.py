@@ -69,7 +69,9 @@ def test_a_real_comparison_with_a_gate_keeps_to_its_schema() -> None:
     gated = replace(comparison, gate=check(comparison, parse_conditions("wall<=+3%,kernels<=500")))
     for each in (comparison, gated):
         assert faults("comparison", comparison_json(each)) == []
-    assert faults("analysis", analysis_json(look_at(sides[0]))) == []
+    for side in sides:
+        assert faults("analysis", analysis_json(look_at(side))) == []
+    assert look_at(sides[1]).findings
 
 
 def test_what_is_not_known_is_allowed_for() -> None:

@@ -188,6 +188,7 @@ def test_the_page_opens_quietly_and_reads_well(tmp_path, width, dark):
     path.write_text(sweep_page(vision(), COMMAND), encoding="utf-8")
     with opened(path, width=width, dark=dark) as visited:
         page = visited.page
+        page.wait_for_selector("main > section:last-of-type.laid")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         for each in page.query_selector_all("summary"):
             each.click()

@@ -29,7 +29,7 @@ MOST_WORKS = 6
 
 def sweep_page(sweep: Sweep, command: str | None = None) -> str:
     """One offline HTML file; `command` is the one that goes on with the sweep."""
-    script = asset("tables.js")
+    script = "".join(map(asset, ("later.js", "tables.js", "sections.js")))
     page = (
         environment()
         .get_template("sweep.html.j2")
