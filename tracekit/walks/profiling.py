@@ -119,7 +119,9 @@ def _in_a_name(scope: str) -> str:
 
 
 def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None], error: BaseException) -> None:
-    if store.is_run(draft) and store.load(draft).forms:
+    if store.holds_measurements(draft):
+        if isinstance(error, Exception):
+            store.mark_failed(draft, error)
         on_part(draft)
     else:
         store.clear(draft, but_log=isinstance(error, CompileError))
