@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.workload import OWN_WEIGHTS, Request, WorkloadInfo
+from tracekit.workloads.own_info import is_own
+from tracekit.workloads.own_looking import look_at
 
 GIB = 2**30
 
@@ -27,6 +29,8 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     """Raises TracekitError for an option or a size the workload has not, a size beside weights that bring their own,
     and an image size that it cannot make."""
     _check_options(info, request)
+    if "options" in info.takes and is_own(info.name):
+        look_at(info.name, request.options)
     asked, pretrained = request.size, request.pretrained
     if asked != "auto" and asked not in info.sizes:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
