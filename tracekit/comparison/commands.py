@@ -14,7 +14,7 @@ OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "s
 COMPILING = ("mode", "scope")
 
 #: Scopes that not every workload has, and those that have them (`tracekit workloads`).
-SCOPES = {"all": ("flux",), "regional": ("flux", "causal-lm", "qwen2.5-vl")}
+SCOPES = {"all": ("flux", "flux-schnell"), "regional": ("flux", "flux-schnell", "causal-lm", "qwen2.5-vl")}
 
 
 def has_scope(settings: Settings, scope: str) -> bool:
@@ -37,7 +37,8 @@ def profile_command(
         return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
     for name in _options(settings.own):
-        if name in COMPILING and not compiled:
+        if (name in COMPILING and not compiled) or (name == "size" and settings.pretrained):
+            # Real weights have a size of their own.
             continue
         value = changes.get(name, getattr(settings, name))
         words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []

@@ -20,7 +20,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.part import Part
 from tracekit.model.progress import Progress, Silent
 from tracekit.model.run import Component
-from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, WorkloadInfo
+from tracekit.model.workload import THEIR_SIZE, BuiltWorkload, CompileTarget, Request, WorkloadInfo
 from tracekit.numbers import parameter_count, percent
 from tracekit.workloads.parts import (
     Modules,
@@ -48,8 +48,12 @@ def build_scoped(
 ) -> BuiltWorkload:
     """The workload with `request.scope` as what is compiled, and components that say so.
 
-    Raises TracekitError for what the model has not: before its weights are made, where that can be known.
+    Real weights of a size that the list has not (`THEIR_SIZE`) are called as the largest is. Raises TracekitError for
+    what the model has not: before its weights are made, where that can be known.
     """
+    if size == THEIR_SIZE:
+        workload = build_scoped(builder, info, request, next(iter(info.sizes)), device, progress)
+        return replace(workload, settings=replace(workload.settings, size=size))
     if request.scope is None or request.scope in info.scopes:
         return with_shares(builder(request, size, device, progress))
     if info in all_workloads() and not request.pretrained:
