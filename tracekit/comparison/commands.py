@@ -53,7 +53,8 @@ def profile_command(
         return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
     for name in _options(settings.own):
-        if name in COMPILING and not compiled:
+        if (name in COMPILING and not compiled) or (name == "size" and settings.pretrained):
+            # Real weights have a size of their own.
             continue
         value = changes.get(name, getattr(settings, name))
         said = value is not None and value != UNSAID.get(name)
