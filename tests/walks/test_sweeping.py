@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -51,10 +52,15 @@ class Children:
     def __init__(self, *ends: Ended) -> None:
         self.jobs: list[CellJob] = []
         self.environments: list[dict[str, str]] = []
+        self.more: list[dict[str, Any]] = []
+        self.leaves: str | None = None
         self._ends = list(ends)
 
-    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **_: Any) -> Ended:
+    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
         assert module == "tracekit.walks.cell_child"
+        self.more.append(more)
+        if self.leaves:
+            (draft / self.leaves).mkdir()
         self.jobs.append(msgspec.json.decode(job, type=CellJob))
         self.environments.append(environment)
         return self._ends.pop(0) if self._ends else Ended(0, msgspec.json.encode(answer_of(self.jobs[-1])), ())
@@ -95,9 +101,10 @@ def test_each_has_an_empty_cache_its_own_order_and_the_call_rule(children: Child
     assert len({job.order_seed for job in children.jobs}) == 4
     assert {(job.target_percent, job.budget_seconds) for job in children.jobs} == {(2.0, 9.0)}
     assert {(job.request.seed, job.request.iterations) for job in children.jobs} == {(5, None)}
-    caches = [each["TORCHINDUCTOR_CACHE_DIR"] for each in children.environments]
-    assert len(set(caches)) == 4
-    assert not any(Path(each).exists() for each in caches)
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        caches = [each[name] for each in children.environments]
+        assert len(set(caches)) == 4
+        assert not any(Path(each).exists() for each in caches)
     assert sorted(job.forms for job in children.jobs) == [("eager",), *[("eager", "compiled")] * 3]
 
 
@@ -157,6 +164,45 @@ def test_cells_copied_from_another_folder_count(children: Children, folder: Swee
         (folder.path / "cells" / path.name).write_bytes(path.read_bytes())
     assert {each.cell for each in find_left(make_plan(), folder)} == set(CELLS[1:])
     assert [result.cell.key for result in folder.load_all()] == [CELLS[0].key]
+
+
+def test_a_cell_is_kept_and_the_sweep_goes_on_where_its_place_cannot_be_cleared(
+    children: Children, folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.rmdir
+
+    def busy(path: Any, **more: Any) -> None:
+        if str(path).endswith("inductor"):
+            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+        real(path, **more)
+
+    monkeypatch.setattr(os, "rmdir", busy)
+    children.leaves = "inductor"
+    assert len([result for _, result in run(make_plan(), folder) if result]) == 4
+    assert len(folder.load_all()) == 4
+
+
+def test_a_cell_is_saved_before_anything_is_cleared_away(
+    children: Children, folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[bool] = []
+    real = sweeping.cell_place
+
+    @contextmanager
+    def noted() -> Iterator[Path]:
+        with real() as place:
+            yield place
+            there.append(folder.load(CELLS[0].key) is not None)
+
+    monkeypatch.setattr(sweeping, "cell_place", noted)
+    run(make_plan(CELLS[0]), folder)
+    assert there == [True]
+
+
+def test_the_time_a_cell_may_take_is_passed_on(children: Children, folder: SweepFolder) -> None:
+    run(make_plan(CELLS[0], cell_timeout_seconds=90.0), folder)
+    run(make_plan(CELLS[1]), folder)
+    assert [each["limit_seconds"] for each in children.more] == [90.0, None]
 
 
 def test_a_cell_that_another_process_works_on_is_left_to_it(children: Children, folder: SweepFolder) -> None:

@@ -137,6 +137,8 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None) -> None:
     folder.check()
     folder.ask(planned.suite, planned.every, _call(plan))
     console = console_of_its_own()
+    if why := folder.unlocked():
+        say(console, f"nothing can be locked in {folder.path} ({why}): run one sweep at a time there")
     left = find_left(plan, folder)
     for line in _announced(planned, left):
         say(console, line)

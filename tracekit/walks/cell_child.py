@@ -5,7 +5,6 @@ Whatever happens in it is an answer, for a cell that fails is a result too.
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 import traceback
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from tracekit.capture.timing import Timings
     from tracekit.walks.surroundings import Surroundings
 
-#: As Linux has it in sys/prctl.h.
-PR_SET_PDEATHSIG = 1
 #: Of a traceback so many lines are kept.
 LAST_LINES = 30
 
@@ -154,16 +151,8 @@ def _is_out_of_memory(error: Exception) -> bool:
     return is_out_of_memory(error)
 
 
-def _end_with_parent() -> None:
-    """The kernel ends this process when the one that started it ends, however that does: nobody times on for it."""
-    from ctypes import CDLL
-
-    CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def main(job_path: Path, answer_path: Path) -> None:
     """Does the job and writes the answer."""
-    _end_with_parent()
     job = msgspec.json.decode(job_path.read_bytes(), type=CellJob)
     answer = attempt(job, Words(job_path.with_name(WORD)))
     answer_path.write_bytes(msgspec.json.encode(answer))

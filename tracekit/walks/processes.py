@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def _starts(
     if "compiled" not in names:
         return
     compiled = replace(job, forms=("compiled",))
-    with tempfile.TemporaryDirectory(prefix="tracekit-cache-") as cache:
+    with tempfile.TemporaryDirectory(prefix="tracekit-cache-", ignore_cleanup_errors=True) as cache:
         caches = {"TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor", "TRITON_CACHE_DIR": f"{cache}/triton"}
         for kind, what in COMPILED_STARTS.items():
             yield "compiled", _start(kind, compiled, draft, progress, f"starting up compiled, {what}", caches)
@@ -138,14 +138,16 @@ def run_module(
     limit_seconds: float | None = None,
     on_word: Callable[[str], None] = lambda _: None,
 ) -> Ended:
-    """Runs `python -m MODULE JOB ANSWER` until it ends, or its time is up. It does not outlive this call.
+    """Runs `python -m MODULE JOB ANSWER` until it ends, or its time is up. Neither it nor what it started outlives this
+    call, and it does not outlive this process.
 
     `on_word` is told what the process has written into the file `word` beside its job, whenever that changes.
     """
-    with tempfile.TemporaryDirectory(prefix=".child-", dir=draft) as place:
+    with tempfile.TemporaryDirectory(prefix=".child-", dir=draft, ignore_cleanup_errors=True) as place:
         asked, answer, printed, word = (Path(place) / name for name in ("job.json", "result.json", "output.log", WORD))
         asked.write_bytes(job)
-        command = [sys.executable, "-P", "-m", module, str(asked), str(answer)]
+        tied = ["-m", "tracekit.walks.tied", str(os.getpid()), module]
+        command = [sys.executable, "-P", *tied, str(asked), str(answer)]
         began, said, late = time.monotonic(), "", False
         with printed.open("wb") as log, _started(command, environment, log.fileno()) as process:
             while process.poll() is None:
@@ -173,17 +175,23 @@ def _started(command: list[str], environment: dict[str, str], output: int) -> It
     try:
         yield process
     finally:
-        if process.poll() is None:
-            _end(process)
+        _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """Ends the process and all of its group: what it started may live on after it, and may not hear a polite word."""
+    if process.poll() is None:
+        _signal_group(process, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_SECONDS)
+    _signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """As long as anybody is in a group no other process is given its number; an empty one is gone."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def describe_ending(code: int) -> str:

@@ -6,25 +6,24 @@ shown is made of whatever cells are there.
 
 from __future__ import annotations
 
-import getpass
-import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, AskedCall, Cell, CellResult
+from tracekit.walks.locks import NoLocksError, locked
 
 ASKED = "sweep.json"
 CELLS = "cells"
+#: Locks lie with what they lock: whoever sees the cells sees them, whatever its folder for temporary files.
+LOCKS = ".locks"
 Noun = TypeVar("Noun", Asked, CellResult)
 
 
@@ -86,6 +85,15 @@ class SweepFolder:
     def _cell_path(self, key: str) -> Path:
         return self.path / CELLS / f"{key}.json"
 
+    def unlocked(self) -> str | None:
+        """Why nothing can be locked here, in the file system's words; None where it can."""
+        (self.path / LOCKS).mkdir(exist_ok=True)
+        try:
+            with locked(self.path / LOCKS / "probe.lock", blocking=False):
+                return None
+        except NoLocksError as error:
+            return str(error)
+
     @contextmanager
     def claimed(self, key: str) -> Iterator[bool]:
         """Whether the cell is this process's as long as the block lasts; False while another one works on it."""
@@ -94,22 +102,17 @@ class SweepFolder:
 
     @contextmanager
     def _lock(self, what: str, *, blocking: bool) -> Iterator[bool]:
-        """Locks lie outside of the folder, which may be copied while they are held."""
-        name = hashlib.sha256(str(self.path.resolve() / what).encode()).hexdigest()[:32]
-        place = Path(tempfile.gettempdir()) / f"tracekit-locks-{getpass.getuser()}"
-        lock = FileLock(place / f"{name}.lock")
-        try:
-            place.mkdir(mode=0o700, exist_ok=True)
-            lock.acquire(blocking=blocking)
-        except Timeout:
-            yield False
-            return
-        except OSError as error:
-            raise TracekitError(f"cannot lock {self.path} in {place}: {error.strerror}") from None
-        try:
-            yield True
-        finally:
-            lock.release()
+        """Where there are no locks everything is everybody's (`unlocked`)."""
+        place = self.path / LOCKS
+        with ExitStack() as held:
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                ours = held.enter_context(locked(place / f"{what}.lock", blocking=blocking))
+            except NoLocksError:
+                ours = True
+            except OSError as error:
+                raise TracekitError(f"cannot lock {self.path}: {error.strerror}") from None
+            yield ours
 
 
 def is_sweep(path: Path) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import random
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,6 +16,7 @@ import msgspec
 from tracekit import __version__
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult
+from tracekit.walks.cell_place import caches_in, cell_place, clear_dead_places
 from tracekit.walks.matrix import with_seed
 from tracekit.walks.processes import Ended, describe_ending, run_module
 from tracekit.walks.sweep_folder import SweepFolder
@@ -71,6 +71,7 @@ def run_cells(
     plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown
 ) -> Iterator[tuple[ToDo, CellResult | None]]:
     """Runs each cell and saves it; gives it back with its result, None where another process has it."""
+    clear_dead_places()
     for each in left:
         with folder.claimed(each.cell.key) as ours:
             there = folder.load(each.cell.key)
@@ -79,30 +80,31 @@ def run_cells(
                 # Another process works on it, or has since this one looked.
                 yield each, None
                 continue
-            with shown() as progress:
-                result = run_cell(plan, each, len(left), progress)
-            folder.save(result)
+            with cell_place() as place:
+                with shown() as progress:
+                    result = run_cell(plan, each, len(left), place, progress)
+                # Before anything is cleared away: what was measured is safe first.
+                folder.save(result)
         yield each, result
 
 
-def run_cell(plan: SweepPlan, each: ToDo, of: int, progress: Progress) -> CellResult:
-    """What came of the cell, in a process with an empty Inductor cache; what goes wrong there is no exception here."""
+def run_cell(plan: SweepPlan, each: ToDo, of: int, place: Path, progress: Progress) -> CellResult:
+    """What came of the cell, in a process whose caches are in an empty place; what goes wrong there is no exception
+    here."""
     progress.phase(f"{each.number}/{of} {describe_cell(each.cell)}", still=True)
     cell = with_seed(each.cell, plan.seed, plan.iterations)
     order = random.Random(f"{plan.seed} {cell.key}").randrange(2**31)
     job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
     load, _, _ = os.getloadavg()
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tracekit-cell-") as place:
-        caches = {"TORCHINDUCTOR_CACHE_DIR": f"{place}/inductor", "TRITON_CACHE_DIR": f"{place}/triton"}
-        ended = run_module(
-            CHILD,
-            msgspec.json.encode(job),
-            Path(place),
-            caches,
-            limit_seconds=plan.cell_timeout_seconds,
-            on_word=progress.detail,
-        )
+    ended = run_module(
+        CHILD,
+        msgspec.json.encode(job),
+        place,
+        caches_in(place),
+        limit_seconds=plan.cell_timeout_seconds,
+        on_word=progress.detail,
+    )
     answer = _answer(ended, plan)
     return CellResult(
         schema="tracekit.sweep-cell/1",
