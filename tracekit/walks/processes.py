@@ -32,6 +32,8 @@ LOOK_SECONDS = 0.2
 PATIENCE_SECONDS = 5.0
 #: Beside its job, where a process may say what it is doing.
 WORD = "word"
+#: Beside its job, where a process may leave what it has found out, should it not live to answer.
+PART = "part.json"
 #: Of what a process that failed has printed, so much is told.
 LAST_LINES = 3
 
@@ -120,13 +122,15 @@ def run_child(
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a process ended: its code (negative: the signal), what it printed, and its answer, None if it has none.
-    `late` is whether it was ended here, because its time was up; `word` the last it said of what it was doing."""
+    `late` is whether it was ended here, because its time was up; `word` the last it said of what it was doing; `part`
+    what it had found out by then, None where it left nothing."""
 
     code: int
     answer: bytes | None
     lines: tuple[str, ...]
     late: bool = False
     word: str = ""
+    part: bytes | None = None
 
 
 def run_module(
@@ -144,7 +148,8 @@ def run_module(
     `on_word` is told what the process has written into the file `word` beside its job, whenever that changes.
     """
     with tempfile.TemporaryDirectory(prefix=".child-", dir=draft, ignore_cleanup_errors=True) as place:
-        asked, answer, printed, word = (Path(place) / name for name in ("job.json", "result.json", "output.log", WORD))
+        names = ("job.json", "result.json", "output.log", WORD, PART)
+        asked, answer, printed, word, part = (Path(place) / name for name in names)
         asked.write_bytes(job)
         tied = ["-m", "tracekit.walks.tied", str(os.getpid()), module]
         command = [sys.executable, "-P", *tied, str(asked), str(answer)]
@@ -160,7 +165,8 @@ def run_module(
                     _end(process)
         lines = tuple(printed.read_text(errors="replace").splitlines())
         whole = process.returncode == 0 and answer.is_file()
-        return Ended(process.returncode, answer.read_bytes() if whole else None, lines, late, said)
+        left = part.read_bytes() if part.is_file() else None
+        return Ended(process.returncode, answer.read_bytes() if whole else None, lines, late, said, left)
 
 
 @contextmanager

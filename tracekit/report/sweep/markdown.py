@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tracekit.model.sweep_figures import Sweep
 from tracekit.report.markdown import bounded, escaped, markdown_ending, markdown_list, markdown_table
+from tracekit.report.sweep.failing import last_words_markdown
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
 from tracekit.report.sweep.tables import (
@@ -38,6 +39,7 @@ def _sections(sweep: Sweep, command: str | None) -> Iterator[str]:
     yield from markdown_ending(METHOD, command)
     notes = (f"{name}: {' '.join(sentences)}" for name, sentences in note_rows(sweep))
     yield markdown_list("Notes on single cells", notes)
+    yield from last_words_markdown(sweep)
 
 
 def _tables(sweep: Sweep) -> Iterator[Table | None]:
