@@ -154,6 +154,6 @@ def _code(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """A command as a block of code that nothing in it ends."""
-    harmless = printable(text).replace("```", "'''")
+    """Commands, a line each, as a block of code that nothing in it ends."""
+    harmless = "\n".join(map(printable, text.split("\n"))).replace("```", "'''")
     return f"```sh\n{harmless}\n```\n"

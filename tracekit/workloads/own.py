@@ -32,27 +32,38 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     Raises TracekitError for whatever does not fit together, TheirCodeError for what their code raises.
     """
     name = request.workload
-    function = load_function(name)
-    takes = taken(function)
-    if request.batch_size != 1 and "batch_size" not in takes:
-        raise TracekitError(f"{name} takes no batch_size: leave --batch-size out, or let it take one")
+    function, arguments = _prepared(request, device)
     place = f"{name}()"
+    progress.detail(place)
+    torch.manual_seed(request.seed)
+    parts = take_apart(_called(function, arguments, place), place, device)
+    built = assembled(own_info(name), request, parts, device, Own(request.options, taken(function)))
+    if request.dtype and request.dtype != built.settings.dtype:
+        raise TracekitError(
+            f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
+        )
+    return replace(built, trial=lambda: _try(built.call, place, parts.inputs))
+
+
+def check(request: Request) -> None:
+    """Raises TracekitError for a file that cannot be run and for options that `build()` does not take; it is not
+    called."""
+    _prepared(request, "cpu")
+
+
+def _prepared(request: Request, device: str) -> tuple[Callable[..., object], dict[str, Any]]:
+    """The user's function, and what it is to be called with."""
+    name = request.workload
+    function = load_function(name)
+    if request.batch_size != 1 and "batch_size" not in taken(function):
+        raise TracekitError(f"{name} takes no batch_size: leave --batch-size out, or let it take one")
     common = {
         "batch_size": request.batch_size,
         "dtype": getattr(torch, request.dtype or ("float32" if device == "cpu" else "bfloat16")),
         "device": device,
         "seed": request.seed,
     }
-    arguments = arguments_of(function, name, request.options, common)
-    progress.detail(place)
-    torch.manual_seed(request.seed)
-    parts = take_apart(_called(function, arguments, place), place, device)
-    built = assembled(own_info(name), request, parts, device, Own(request.options, takes))
-    if request.dtype and request.dtype != built.settings.dtype:
-        raise TracekitError(
-            f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
-        )
-    return replace(built, trial=lambda: _try(built.call, place, parts.inputs))
+    return function, arguments_of(function, name, request.options, common)
 
 
 def _called(function: Callable[..., object], arguments: Mapping[str, Any], place: str) -> object:

@@ -313,4 +313,4 @@ def _advice(workload: BuiltWorkload, modules: Modules, inside: str | None) -> tu
     rows += [f"  and {len(heavy) - TOLD} more"] if len(heavy) > TOLD else []
     listed = ", ".join(dict.fromkeys((*workload.info.scopes, ALL, REGIONAL)))
     more = f"more parts: tracekit workloads {workload.info.name} --parts" if workload.info in all_workloads() else ""
-    return tuple(filter(None, (*rows, f"also: {listed}; NAME.* for each inside, commas between several", more)))
+    return tuple(filter(None, (*rows, f"also: {listed}; NAME.* for each inside; A,B for both (in a sweep A+B)", more)))

@@ -8,6 +8,7 @@ from tracekit.model.sweep_figures import Sweep
 from tracekit.report.comment import Detail, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.markdown import details, markdown_ending, markdown_list, markdown_tables
+from tracekit.report.sweep.failing import last_words_markdown
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
 from tracekit.report.sweep.tables import (
@@ -45,6 +46,7 @@ def _sections(sweep: Sweep, command: str | None) -> Iterator[str | Detail]:
     if notes:
         yield Detail("Notes on single cells", "".join(notes))
     yield from markdown_ending(METHOD, command)
+    yield from last_words_markdown(sweep)
 
 
 def _tables(sweep: Sweep) -> Iterator[Table | None]:

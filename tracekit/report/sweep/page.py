@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from tracekit.model.sweep_figures import Sweep
+from tracekit.report.sweep.failing import last_words
 from tracekit.report.sweep.heat import heat_map
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
@@ -28,7 +29,7 @@ MOST_WORKS = 6
 
 
 def sweep_page(sweep: Sweep, command: str | None = None) -> str:
-    """One offline HTML file; `command` is the one that goes on with the sweep."""
+    """One offline HTML file; `command` is what measures it and what goes on with it, a line each."""
     script = "".join(map(asset, ("later.js", "tables.js", "sections.js")))
     page = (
         environment()
@@ -56,6 +57,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
                 "conditions": conditions_table(sweep),
             },
             notes=note_rows(sweep),
+            last_words=last_words(sweep),
             method=METHOD,
         )
     )
