@@ -137,6 +137,13 @@ def test_a_scope_that_dynamo_passes_over_is_no_traceback() -> None:
     assert str(found) == "torch.compile passes over all of block: pass a larger --scope, or --no-fullgraph"
 
 
+def test_cuda_graphs_that_lost_a_tensor_are_told_with_what_runs_without_them() -> None:
+    said = "These storage data ptrs are not allocated in pool (0, 1) but should be: {2036523648}. This could be a bug"
+    found = told(RuntimeError(said), mode="reduce-overhead")
+    assert str(found).startswith("torch's CUDA graphs of block gave back a tensor that is not in their memory")
+    assert "TORCHINDUCTOR_GRAPH_PARTITION=0" in str(found)
+
+
 def test_other_errors_keep_their_traceback() -> None:
     with pytest.raises(RuntimeError, match="mat1 and mat2"), failures.explained(make_settings()):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")

@@ -26,6 +26,10 @@ OUT_OF_MEMORY = re.compile(
 TAKES_NOTHING = ("No space left on device", "Read-only file system", "Disk quota exceeded", "Permission denied")
 #: What torch says, since 2.13, where a whole scope is of functions that it never compiles.
 NOTHING_COMPILED = "found no compiled frames"
+#: What torch's CUDA graphs say where a tensor that they gave back is not in their memory. On an H200 (torch 2.11) this
+#: ended Qwen2.5-VL's `generate` with a static cache, whose vision tower indexes with a tensor of the CPU; it ran
+#: without partitions of graphs, which leaves that code without a CUDA graph, and with `--scope language`.
+NOT_IN_POOL = "storage data ptrs are not allocated in pool"
 #: What torch says where code asks a tensor for a number that only a real call knows, and what that number decides.
 WANTS_A_VALUE = re.compile(r"Could not [\w ]+ data-dependent expression [^\n(]*[^\n( ]")
 SIZE_WANTED = "Could not extract specialized integer"
@@ -94,12 +98,23 @@ def explained(settings: Settings) -> Iterator[None]:
         said = _broken_by_a_value if settings.fullgraph and _wants_a_value(error) else _failed
         raise _told(error, said(settings, error)) from error
     except RuntimeError as error:
-        if NOTHING_COMPILED not in str(error):
+        message = _known_by_its_words(settings, str(error))
+        if message is None:
             raise
-        message = (
-            f"torch.compile passes over all of {settings.scope}: pass a larger --scope, or {_no_fullgraph(settings)}"
-        )
         raise _told(error, CompileError(message)) from error
+
+
+def _known_by_its_words(settings: Settings, text: str) -> str | None:
+    """What to do about an error without a type of its own; None of one that is not known."""
+    if NOTHING_COMPILED in text:
+        return f"torch.compile passes over all of {settings.scope}: pass a larger --scope, or {_no_fullgraph(settings)}"
+    if NOT_IN_POOL in text:
+        return (
+            f"torch's CUDA graphs of {settings.scope} gave back a tensor that is not in their memory, as happens where"
+            " compiled code handles tensors of the CPU: set TORCHINDUCTOR_GRAPH_PARTITION=0, or pass a --scope without"
+            " that code, or a --mode without CUDA graphs (default, max-autotune-no-cudagraphs)"
+        )
+    return None
 
 
 def _told(error: Exception, said: TracekitError) -> TracekitError:
