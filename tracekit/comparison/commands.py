@@ -37,7 +37,8 @@ def profile_command(
         return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
     for name in _options(settings.own):
-        if name in COMPILING and not compiled:
+        # Real weights have a size of their own, and --size beside them is refused.
+        if (name in COMPILING and not compiled) or (name == "size" and settings.pretrained):
             continue
         value = changes.get(name, getattr(settings, name))
         words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []

@@ -10,6 +10,7 @@ from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
 from tracekit.report.sweep.tables import (
     best_table,
+    building_table,
     cell_table,
     command_table,
     conditions_table,
@@ -50,3 +51,4 @@ def _tables(sweep: Sweep) -> Iterator[Table | None]:
     yield eager_table(sweep)
     yield cell_table(sweep)
     yield conditions_table(sweep)
+    yield building_table(sweep)
