@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions, PublishedBeside, Sweep, Work
+from tracekit.model.sweep_figures import Best, CallFigures, CellFigures, Conditions, PublishedBeside, Sweep, Work
 from tracekit.numbers import MISSING, count, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label, ways
 from tracekit.report.sweep.words import (
@@ -184,27 +184,31 @@ def eager_table(sweep: Sweep) -> Table | None:
 
 
 def best_table(sweep: Sweep) -> Table | None:
-    """What is best for what, work by work."""
+    """What is best for what: a row for each work, a column for each goal."""
     labels = label(sweep)
-    rows = tuple(
-        (
-            labels.of(work),
-            goal_words(best.goal, best.calls),
-            best_words(best, labels, sweep),
-            next_words(best, labels, sweep),
-        )
-        for work in sweep.works
-        for best in work.best
-    )
-    columns = tuple(Column(name, numeric=False) for name in ("Work", "Goal", "Best", "Next behind it"))
+    goals = dict.fromkeys((best.goal, best.calls) for work in sweep.works for best in work.best)
+    rows = []
+    for work in sweep.works:
+        found = {(best.goal, best.calls): _best_and_next(best, labels, sweep) for best in work.best}
+        if found:
+            rows.append((labels.of(work), *(found.get(each, MISSING) for each in goals)))
+    columns = tuple(Column(name, numeric=False) for name in ("Work", *(goal_words(*each) for each in goals)))
     note = (
         "Eager is beaten in latency by what its cell's verdict calls faster, and by nothing else; in cold starts by"
         " what has paid by then. Among compiled forms one is best alone only where the intervals part it from the next,"
         " and by more than the noise of their processes and than eager differs between processes: 2 % at least, of"
         " starts, which are measured once, 10 %. Memory by 1 %. Otherwise it is a tie. A cold start of a compiled form"
-        " is between two numbers: it came after the eager one, which paid what a process does once."
+        " is between two numbers: it came after the eager one, which paid what a process does once. A dash where fewer"
+        " than two ways were measured alike."
     )
-    return Table("What is best for what", columns, rows, note) if rows else None
+    return Table("What is best for what", columns, tuple(rows), note) if rows else None
+
+
+def _best_and_next(best: Best, labels: Labels, sweep: Sweep) -> str:
+    """`default, 2.00x; then eager, 1.000x`."""
+    behind = next_words(best, labels, sweep)
+    told = best_words(best, labels, sweep)
+    return told if behind == MISSING else f"{told}; then {behind}"
 
 
 def command_table(sweep: Sweep) -> Table | None:
