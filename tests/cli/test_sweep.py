@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from tests.sweeps import eager_cell, make_result
 
 from tracekit.cli.main import main
-from tracekit.model.sweep import CellAnswer, CellFailure, CellJob
-from tracekit.walks import sweeping
+from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CheckAnswer, CheckJob
+from tracekit.walks import sweep_check, sweeping
 from tracekit.walks.matrix import make_cell
 from tracekit.walks.processes import Ended
 from tracekit.workloads.suites import SUITES
@@ -26,9 +26,14 @@ class Children:
 
     def __init__(self) -> None:
         self.jobs: list[CellJob] = []
+        self.checked: list[CheckJob] = []
+        self.found = CheckAnswer()
         self.interrupt_at: int | None = None
 
     def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **_: Any) -> Ended:
+        if module == sweep_check.CHECK:
+            self.checked.append(msgspec.json.decode(job, type=CheckJob))
+            return Ended(0, msgspec.json.encode(self.found), ())
         asked = msgspec.json.decode(job, type=CellJob)
         if len(self.jobs) == self.interrupt_at:
             raise KeyboardInterrupt
@@ -43,6 +48,7 @@ class Children:
 def children(monkeypatch: pytest.MonkeyPatch) -> Children:
     fake = Children()
     monkeypatch.setattr(sweeping, "run_module", fake)
+    monkeypatch.setattr(sweep_check, "run_module", fake)
     return fake
 
 
@@ -211,7 +217,7 @@ def test_cells_without_what_was_asked_are_shown(children: Children) -> None:
     folder.save(make_result(eager_cell()))
     result = sweep("--show", "merged")
     assert result.exit_code == 0, result.output
-    assert Path("reports/sweep-merged.html").is_file()
+    assert Path("merged/sweep-merged.html").is_file()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -18,7 +19,7 @@ from tracekit.model.run import CompileFacts
 from tracekit.model.timing import FormTiming, ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
 from tracekit.walks import processes
-from tracekit.walks.processes import measure_in_processes, run_child
+from tracekit.walks.processes import measure_in_processes, run_child, run_module
 from tracekit.walks.timing import TimingPlan, plan_timing, stopping_rule
 
 JOB = ChildJob(Request("mlp"), "tiny", "cpu", ("eager",), StoppingRule(3, 0.01, 30.0, 3), 1)
@@ -136,6 +137,38 @@ def test_an_interrupt_ends_the_process_and_what_it_started(monkeypatch: pytest.M
     with pytest.raises(KeyboardInterrupt):
         run_child(JOB, tmp_path, Silent(), "repeat 1")
     monkeypatch.undo()
+    assert gone(int(note.read_text()))
+
+
+#: Starts a process that hears no polite word, notes its number, and then does something else.
+STUBBORN = """
+import pathlib, signal, subprocess, sys, time
+deaf = "import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+deaf += " pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
+child = subprocess.Popen([sys.executable, "-c", deaf, {ready!r}])
+while not pathlib.Path({ready!r}).exists():
+    time.sleep(0.01)
+pathlib.Path({note!r}).write_text(str(child.pid))
+"""
+
+
+@pytest.mark.parametrize("then", ["sys.exit('error: broken')", "import os; os.kill(os.getpid(), 9)", "sys.exit(0)"])
+def test_what_a_process_started_ends_with_it_however_it_ends(
+    then: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    note = tmp_path / "note"
+    python(monkeypatch, STUBBORN.format(ready=str(tmp_path / "ready"), note=str(note)) + then)
+    run_module("any", b"{}", tmp_path, {})
+    assert gone(int(note.read_text()))
+
+
+def test_what_shrugs_off_a_polite_word_is_ended_with_its_leader(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    note = tmp_path / "note"
+    python(monkeypatch, STUBBORN.format(ready=str(tmp_path / "ready"), note=str(note)) + "time.sleep(60)")
+    ended = run_module("any", b"{}", tmp_path, {}, limit_seconds=2.0)
+    assert (ended.late, ended.code) == (True, -signal.SIGTERM)
     assert gone(int(note.read_text()))
 
 

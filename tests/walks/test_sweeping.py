@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import signal
 import subprocess
@@ -19,14 +21,17 @@ from tests.sweeps import compiled_cell, eager_cell, make_failure, make_result
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress, Silent
-from tracekit.model.sweep import AskedCall, Cell, CellAnswer, CellFailure, CellJob, CellResult
+from tracekit.model.sweep import AskedCall, Cell, CellAnswer, CellFailure, CellJob, CellResult, Source
+from tracekit.model.workload import Request
 from tracekit.walks import sweeping
+from tracekit.walks.matrix import make_cell
 from tracekit.walks.processes import Ended, run_module
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing import TimingPlan
 
 CELLS = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(batch_size=4))
+CALL = AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
 ROOT = Path(__file__).parents[2]
 
 
@@ -51,10 +56,15 @@ class Children:
     def __init__(self, *ends: Ended) -> None:
         self.jobs: list[CellJob] = []
         self.environments: list[dict[str, str]] = []
+        self.more: list[dict[str, Any]] = []
+        self.leaves: str | None = None
         self._ends = list(ends)
 
-    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **_: Any) -> Ended:
+    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
         assert module == "tracekit.walks.cell_child"
+        self.more.append(more)
+        if self.leaves:
+            (draft / self.leaves).mkdir()
         self.jobs.append(msgspec.json.decode(job, type=CellJob))
         self.environments.append(environment)
         return self._ends.pop(0) if self._ends else Ended(0, msgspec.json.encode(answer_of(self.jobs[-1])), ())
@@ -95,9 +105,10 @@ def test_each_has_an_empty_cache_its_own_order_and_the_call_rule(children: Child
     assert len({job.order_seed for job in children.jobs}) == 4
     assert {(job.target_percent, job.budget_seconds) for job in children.jobs} == {(2.0, 9.0)}
     assert {(job.request.seed, job.request.iterations) for job in children.jobs} == {(5, None)}
-    caches = [each["TORCHINDUCTOR_CACHE_DIR"] for each in children.environments]
-    assert len(set(caches)) == 4
-    assert not any(Path(each).exists() for each in caches)
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        caches = [each[name] for each in children.environments]
+        assert len(set(caches)) == 4
+        assert not any(Path(each).exists() for each in caches)
     assert sorted(job.forms for job in children.jobs) == [("eager",), *[("eager", "compiled")] * 3]
 
 
@@ -132,14 +143,58 @@ def test_failed_cells_stay_unless_they_are_to_be_tried_again(children: Children,
     folder.save(make_failure(CELLS[1], "failed"))
     folder.save(make_result(CELLS[0]))
     assert {each.cell for each in find_left(make_plan(), folder)} == set(CELLS[2:])
-    assert {each.cell for each in find_left(make_plan(retry_failed=True), folder)} == set(CELLS[1:])
-    assert {each.cell for each in find_left(make_plan(again=True), folder)} == set(CELLS)
+    again = {each.cell: each.why for each in find_left(make_plan(retry_failed=True), folder)}
+    assert again == {CELLS[1]: "failed", CELLS[2]: "missing", CELLS[3]: "missing"}
     run(make_plan(retry_failed=True), folder)
     assert {result.outcome for result in folder.load_all()} == {"done"}
 
 
+def ask_anew(folder: SweepFolder, *cells: Cell) -> None:
+    folder.ask(None, CELLS, CALL, {cell.key for cell in cells or CELLS})
+
+
+def test_all_anew_goes_on_where_it_was_interrupted_whoever_goes_on(children: Children, folder: SweepFolder) -> None:
+    run(make_plan(), folder)
+    ask_anew(folder)
+    left = find_left(make_plan(), folder)
+    assert [each.why for each in left] == ["anew"] * 4
+    done = [next(run_cells(make_plan(), left, folder, silent))[0].cell]
+    assert {each.cell for each in find_left(make_plan(), folder)} == {*CELLS} - {*done}
+    ask_anew(folder)
+    assert {each.cell for each in find_left(make_plan(), folder)} == {*CELLS} - {*done}, "asked again: it goes on"
+    run(make_plan(), folder)
+    assert find_left(make_plan(), folder) == ()
+    ask_anew(folder)
+    assert len(find_left(make_plan(), folder)) == 4, "done: it begins again"
+
+
+def test_what_is_asked_anew_later_does_not_count_as_begun(children: Children, folder: SweepFolder) -> None:
+    run(make_plan(), folder)
+    ask_anew(folder, CELLS[0])
+    assert [each.cell for each in find_left(make_plan(), folder)] == [CELLS[0]]
+    ask_anew(folder)
+    assert len(find_left(make_plan(), folder)) == 4
+
+
+def test_a_cell_of_another_version_is_run_anew(
+    children: Children, folder: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = make_cell("eager", Request("my_model.py:build"))
+    found = make_result(own)
+    assert found.run is not None
+    (tmp_path / "my_model.py").write_text("one")
+    digest = hashlib.sha256(b"one").hexdigest()
+    folder.save(replace(found, run=replace(found.run, sources=(Source("my_model.py", digest),))))
+    assert find_left(make_plan(own), folder) == ()
+    (tmp_path / "my_model.py").write_text("two")
+    assert [each.why for each in find_left(make_plan(own), folder)] == ["changed"]
+    folder.save(found)
+    assert find_left(make_plan(own), folder) == (), "of what nobody noted nothing is known"
+
+
 def test_another_matrix_extends_the_folder_and_the_order_is_as_asked(children: Children, folder: SweepFolder) -> None:
-    call = AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
+    call = CALL
     folder.ask(None, CELLS[:2], call)
     run(make_plan(*CELLS[:2]), folder)
     asked = folder.ask("vision", CELLS, call)
@@ -159,6 +214,45 @@ def test_cells_copied_from_another_folder_count(children: Children, folder: Swee
     assert [result.cell.key for result in folder.load_all()] == [CELLS[0].key]
 
 
+def test_a_cell_is_kept_and_the_sweep_goes_on_where_its_place_cannot_be_cleared(
+    children: Children, folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.rmdir
+
+    def busy(path: Any, **more: Any) -> None:
+        if str(path).endswith("inductor"):
+            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+        real(path, **more)
+
+    monkeypatch.setattr(os, "rmdir", busy)
+    children.leaves = "inductor"
+    assert len([result for _, result in run(make_plan(), folder) if result]) == 4
+    assert len(folder.load_all()) == 4
+
+
+def test_a_cell_is_saved_before_anything_is_cleared_away(
+    children: Children, folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[bool] = []
+    real = sweeping.cell_place
+
+    @contextmanager
+    def noted() -> Iterator[Path]:
+        with real() as place:
+            yield place
+            there.append(folder.load(CELLS[0].key) is not None)
+
+    monkeypatch.setattr(sweeping, "cell_place", noted)
+    run(make_plan(CELLS[0]), folder)
+    assert there == [True]
+
+
+def test_the_time_a_cell_may_take_is_passed_on(children: Children, folder: SweepFolder) -> None:
+    run(make_plan(CELLS[0], cell_timeout_seconds=90.0), folder)
+    run(make_plan(CELLS[1]), folder)
+    assert [each["limit_seconds"] for each in children.more] == [90.0, None]
+
+
 def test_a_cell_that_another_process_works_on_is_left_to_it(children: Children, folder: SweepFolder) -> None:
     with SweepFolder(folder.path).claimed(CELLS[0].key) as ours:
         assert ours
@@ -169,16 +263,44 @@ def test_a_cell_that_another_process_works_on_is_left_to_it(children: Children, 
 
 
 def test_a_cell_that_another_process_has_done_since_is_left_as_it_is(children: Children, folder: SweepFolder) -> None:
-    left = find_left(make_plan(again=True), folder)
+    left = find_left(make_plan(), folder)
     folder.save(make_result(CELLS[0]))
-    found = list(run_cells(make_plan(again=True), left, folder, silent))
+    found = list(run_cells(make_plan(), left, folder, silent))
     assert [each.cell for each, result in found if result is None] == [CELLS[0]]
 
 
-def test_a_file_that_cannot_be_read_is_named_with_what_to_do(folder: SweepFolder) -> None:
-    (folder.path / "cells" / f"{CELLS[0].key}.json").write_text("{")
-    with pytest.raises(TracekitError, match=r"vit-.*\.json cannot be read .* remove it"):
-        find_left(make_plan(), folder)
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"", b'{"schema": "another"}'])
+def test_a_file_that_cannot_be_read_is_as_good_as_none(content: bytes, children: Children, folder: SweepFolder) -> None:
+    run(make_plan(*CELLS[:2]), folder)
+    path = folder.path / "cells" / f"{CELLS[0].key}.json"
+    path.write_bytes(content)
+    assert [result.cell.key for result in folder.load_all()] == [CELLS[1].key]
+    assert list(folder.unreadable) == [path.name]
+    assert [each.cell for each in find_left(make_plan(*CELLS[:2]), folder)] == [CELLS[0]]
+    run(make_plan(*CELLS[:2]), folder)
+    assert len(folder.load_all()) == 2
+    assert folder.unreadable == {}
+
+
+def test_a_killed_cell_keeps_what_it_had_found_out(monkeypatch: pytest.MonkeyPatch, folder: SweepFolder) -> None:
+    found = make_result(CELLS[0]).run
+    part = msgspec.json.encode(found)
+    ends = (Ended(-9, None, (), part=part), Ended(-15, None, (), late=True, part=part), Ended(1, None, (), part=part))
+    monkeypatch.setattr(sweeping, "run_module", Children(*ends))
+    results = [result for _, result in run(make_plan(*CELLS[:3]), folder) if result]
+    assert [result.outcome for result in results] == ["killed", "timed_out", "failed"]
+    assert [result.run for result in results] == [found] * 3
+
+
+def test_an_error_that_says_no_more_comes_with_what_was_printed(
+    monkeypatch: pytest.MonkeyPatch, folder: SweepFolder
+) -> None:
+    short, long = CellFailure("failed", "it failed"), CellFailure("failed", "it failed", "building", ("of its own",))
+    ends = [Ended(0, msgspec.json.encode(CellAnswer(None, each)), ("chatter", "the end")) for each in (short, long)]
+    monkeypatch.setattr(sweeping, "run_module", Children(*ends))
+    results = [result for _, result in run(make_plan(*CELLS[:2]), folder) if result]
+    lines = [result.failure.last_lines for result in results if result.failure]
+    assert lines == [("chatter", "the end"), ("of its own",)]
 
 
 def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path) -> None:
@@ -234,6 +356,7 @@ import sys, time, pathlib
 sys.path.insert(0, {root!r})
 from tests.walks import test_sweeping as here
 from tracekit.walks import sweeping
+from tracekit.walks.matrix import make_cell
 class Slow(here.Children):
     def __call__(self, *arguments, **more):
         with open({note!r}, "a") as file:

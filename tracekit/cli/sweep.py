@@ -9,16 +9,47 @@ import click
 
 from tracekit.cli.lists import several
 from tracekit.cli.profile import CACHES, DTYPES, PERCENT, PHASES, SECONDS
-from tracekit.model.workload import MODES
+from tracekit.errors import TracekitError
+from tracekit.model.workload import MODES, OWN_WEIGHTS
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.
-AXES = ("mode", "scope", "batch_size", "height", "width", "steps", "dtype", "size", "cache", "phase", "max_new_tokens")
+AXES = (
+    "mode",
+    "scope",
+    "batch_size",
+    "height",
+    "width",
+    "seq_length",
+    "steps",
+    "dtype",
+    "size",
+    "cache",
+    "phase",
+    "max_new_tokens",
+)
 #: Settings that all cells share.
-FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast")
+FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast", "download")
+#: What `--show` hears of.
+SHOWING = ("show", "suite", "calls", "out", "json_path")
+#: Where the words after -- are, beside the parameters.
+OWN_OPTIONS = "tracekit.own_options"
+
+
+class WithOwnOptions(click.Command):
+    """A command whose words after -- are options of the user's own model, and no more workloads."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[OWN_OPTIONS] = tuple(args[at + 1 :])
+        return super().parse_args(ctx, args[:at])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- NAME=VALUE...]"]
 
 
 @click.command(
+    cls=WithOwnOptions,
     epilog="Example: tracekit sweep flux --mode eager,default,reduce-overhead --batch-size 1,5",
     context_settings={"max_content_width": 110},
 )
@@ -28,10 +59,11 @@ FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast")
 @click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER", help="Go on with what was asked there.")
 @click.option("--show", type=click.Path(path_type=Path), metavar="FOLDER", help="Run nothing: show what is there.")
 @several("--mode", click.Choice(("eager", *MODES)), "MODE,...", "eager and torch.compile's (default eager,default).")
-@several("--scope", click.STRING, "PART,...", "What is compiled; `tracekit workloads` lists it.")
+@several("--scope", click.STRING, "PART,...", "What is compiled: each by itself; A+B both together.")
 @several("--batch-size", WHOLE, "N,...", "Inputs in one call (default 1).")
 @several("--height", WHOLE, "N,...", "Of the image, pixels.")
 @several("--width", WHOLE, "N,...", "Of the image, pixels (default: as the height).")
+@several("--seq-length", WHOLE, "N,...", "Tokens of a text that is read.")
 @several("--steps", WHOLE, "N,...", "Denoising steps in one call.")
 @several("--dtype", click.Choice(DTYPES), "DTYPE,...", ", ".join(DTYPES) + ".")
 @several("--size", click.STRING, "SIZE,...", "full, small, tiny or auto: what fits (default auto).")
@@ -41,7 +73,14 @@ FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast")
 @click.option("--fullgraph/--no-fullgraph", default=None, help="One graph or an error; or allow breaks.")
 @click.option("--dynamic/--no-dynamic", default=None, help="Dynamic shapes; left to torch if not given.")
 @click.option("--prompt", metavar="TEXT", help="What to draw, or to answer.")
-@click.option("--pretrained", metavar="ID|PATH", help="Real weights instead of random ones.")
+@click.option(
+    "--pretrained",
+    is_flag=False,
+    flag_value=OWN_WEIGHTS,
+    metavar="[ID|PATH]",
+    help="Real weights instead of random ones; hf: and diffusers: know whose.",
+)
+@click.option("--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB).")
 @click.option("--use-fast/--no-use-fast", default=None, help="The image processor: torchvision's or PIL's.")
 @click.option("--seed", type=int, metavar="N", help="Of weights and of the order of cells and calls (default 0).")
 @click.option("--iterations", type=WHOLE, metavar="N", help="Timed calls of each form, a fixed number.")
@@ -51,9 +90,14 @@ FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast")
 @click.option("--again", is_flag=True, help="Run cells that are there already anew.")
 @click.option("--retry-failed", is_flag=True, help="Run cells anew that failed.")
 @click.option("--calls", type=WHOLE, default=1000, metavar="N", help="Cold start: soonest done with N calls (1000).")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder (default sweeps/WORKLOAD or SUITE).")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder (default sweeps/WORKLOAD or SUITE); of --show its report's."
+)
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
+@click.pass_context
 def sweep(
+    context: click.Context,
+    /,
     workloads: tuple[str, ...],
     suite: str | None,
     only: tuple[str, ...] | None,
@@ -67,16 +111,34 @@ def sweep(
     """Measure every combination of settings, each in a fresh process, and say which is best for what.
 
     Options that take lists span the matrix. Cells are kept as they end: the same command goes on after an interrupt,
-    and several processes may fill one folder at once.
+    and several processes may fill one folder at once. What stands after -- goes to the build() of a model of your own.
     """
     from tracekit.cli.output import check_output_path
-    from tracekit.cli.sweeping import Ask, plan_sweep, show_sweep, sweep_and_show
+    from tracekit.cli.sweep_asking import Ask, plan_sweep
+    from tracekit.cli.sweep_showing import show_sweep
+    from tracekit.cli.sweeping import sweep_and_show
 
     check_output_path("--json", json_path)
+    options: tuple[str, ...] = context.meta[OWN_OPTIONS]
     if show is not None:
-        show_sweep(show, calls, json_path)
+        _refuse_beside_show(context, options)
+        show_sweep(show, calls, json_path, out, suite)
         return
     axes = {name: value for name in AXES if (value := asked.pop(name)) is not None}
     fixed = {name: value for name in FIXED if (value := asked.pop(name)) is not None}
-    ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, **asked)
+    ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, options, **asked)
     sweep_and_show(plan_sweep(ask), calls, json_path)
+
+
+def _refuse_beside_show(context: click.Context, options: tuple[str, ...]) -> None:
+    """Raises TracekitError for whatever is asked of a command that runs nothing."""
+    typed = click.core.ParameterSource.COMMANDLINE
+    given = [each for each in context.command.params if context.get_parameter_source(each.name or "") is typed]
+    idle = [
+        each.human_readable_name if isinstance(each, click.Argument) else each.opts[0]
+        for each in given
+        if each.name not in SHOWING
+    ]
+    if idle or options:
+        words = ", ".join([*idle, *(["-- " + " ".join(options)] if options else [])])
+        raise TracekitError(f"--show runs nothing: leave {words} out, or pass --resume FOLDER in its place")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tracekit.model.child import ChildForm
@@ -45,6 +45,25 @@ class CellJob:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckJob:
+    """What a process is asked to look at before any cell is run: a request of each eager work, with a scope of it.
+    `compiled` is whether anything will be compiled."""
+
+    requests: tuple[Request, ...]
+    compiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAnswer:
+    """What keeps a cell from being measured, as an error says it; None where nothing does. `traceback` is that of the
+    user's own code."""
+
+    error: str | None = None
+    below: tuple[str, ...] = ()
+    traceback: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CellFailure:
     """Why there are no times. `message` is one line; `during` what was being done, `last_lines` the end of what the
     process printed or of its traceback: empty where there is nothing to tell."""
@@ -56,8 +75,18 @@ class CellFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """A file that a model is made of and that its owner may change. `name` is its place from where the command was
+    typed, or in its repository."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class CellRun:
-    """What a cell's process did. After a failure `forms` are those that were warm until then, without times."""
+    """What a cell's process did. After a failure `forms` are those that were warm until then, without times. `sources`
+    is what a user's own model, or one of a configuration, was made of; None where nobody noted it."""
 
     settings: Settings
     size_reason: str
@@ -65,6 +94,7 @@ class CellRun:
     load_seconds: float
     rule: StoppingRule
     forms: tuple[ChildForm, ...]
+    sources: tuple[Source, ...] | None = None
 
     def form(self, name: FormName) -> ChildForm | None:
         return next((form for form in self.forms if form.name == name), None)
@@ -110,10 +140,12 @@ class AskedCall:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """`sweep.json`: all cells that were ever asked for in this folder, in the order of the table, and by which calls.
-    `suite` is the suite they are of, None for a matrix of the user's own."""
+    `suite` is the suite they are of, None for a matrix of the user's own. `anew_since` says of cells that `--again`
+    asked for anew since when: what is older does not count, whoever goes on with it."""
 
     schema: Literal["tracekit.sweep-asked/1"]
     name: str
     suite: str | None
     cells: tuple[Cell, ...]
     calls: tuple[AskedCall, ...]
+    anew_since: dict[str, str] = field(default_factory=dict)

@@ -5,31 +5,31 @@ Whatever happens in it is an answer, for a cell that fails is a result too.
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tracekit.errors import DoesNotFitError, TracekitError
+from tracekit import store
+from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
-from tracekit.walks.processes import WORD
+from tracekit.walks.processes import PART, WORD
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
+from tracekit.workloads.sources import read_sources
 
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
     from tracekit.capture.timing import Timings
     from tracekit.walks.surroundings import Surroundings
 
-#: As Linux has it in sys/prctl.h.
-PR_SET_PDEATHSIG = 1
 #: Of a traceback so many lines are kept.
 LAST_LINES = 30
 
@@ -57,10 +57,11 @@ class Words:
 
 
 class Attempt:
-    """One cell, step by step. `run` grows, so that what was found out before a failure is kept."""
+    """One cell, step by step. `run` grows, and `keep` is told each time: what was found out before a failure, or before
+    the process was killed, is not lost."""
 
-    def __init__(self, job: CellJob, words: Words) -> None:
-        self._job, self._words = job, words
+    def __init__(self, job: CellJob, words: Words, keep: Callable[[CellRun], None]) -> None:
+        self._job, self._words, self._keep = job, words, keep
         self.run: CellRun | None = None
 
     def make(self) -> None:
@@ -88,7 +89,8 @@ class Attempt:
             plan = TimingPlan(self._job.target_percent, self._job.budget_seconds)
             rule = stopping_rule(plan, request, workload.settings)
             loaded = time.monotonic() - began
-            self.run = CellRun(workload.settings, reason, read_environment(device), loaded, rule, ())
+            sources = read_sources(request.workload)
+            self._grow(CellRun(workload.settings, reason, read_environment(device), loaded, rule, (), sources))
             self._measure(workload)
 
     def _measure(self, workload: BuiltWorkload) -> None:
@@ -111,11 +113,15 @@ class Attempt:
         with around.timing(tuple(made)) as timed:
             timing.time_forms(timed, self.run.rule, self._job.order_seed, timings, self._words)
         told = tuple(_timed(form, around, timings) for form in self.run.forms)
-        self.run = replace(self.run, forms=told)
+        self._grow(replace(self.run, forms=told))
 
     def _add(self, form: ChildForm) -> None:
         assert self.run is not None
-        self.run = replace(self.run, forms=(*self.run.forms, form))
+        self._grow(replace(self.run, forms=(*self.run.forms, form)))
+
+    def _grow(self, run: CellRun) -> None:
+        self.run = run
+        self._keep(run)
 
 
 def _timed(form: ChildForm, around: Surroundings, timings: Timings) -> ChildForm:
@@ -123,9 +129,9 @@ def _timed(form: ChildForm, around: Surroundings, timings: Timings) -> ChildForm
     return replace(form, times=times, memory=around.memory_of(form.name), gpu_state=state)
 
 
-def attempt(job: CellJob, words: Words) -> CellAnswer:
+def attempt(job: CellJob, words: Words, keep: Callable[[CellRun], None] = lambda _: None) -> CellAnswer:
     """What came of the cell. Only an interrupt is no answer."""
-    cell = Attempt(job, words)
+    cell = Attempt(job, words, keep)
     try:
         cell.make()
     except Exception as error:  # noqa: BLE001 - whatever a model or a compiler raises is what came of the cell.
@@ -134,14 +140,26 @@ def attempt(job: CellJob, words: Words) -> CellAnswer:
 
 
 def describe_failure(error: Exception, during: str) -> CellFailure:
-    """The error in one line, and its traceback's end unless the line was written for users."""
+    """The error in one line, and what else it says: for an error written for users its lines below and what torch said,
+    or the user's own traceback; else its traceback's end."""
     kind: CellOutcome = "out_of_memory" if _is_out_of_memory(error) else "failed"
     if isinstance(error, TracekitError):
-        return CellFailure(kind, str(error), during)
+        return CellFailure(kind, " ".join(str(error).split()), during, _more_lines(error))
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     message = f"{type(error).__name__}: {first}" if first else type(error).__name__
-    lines = "".join(traceback.format_exception(error)).splitlines()
-    return CellFailure(kind, message, during, tuple(lines[-LAST_LINES:]))
+    return CellFailure(kind, message, during, _traceback_lines(error))
+
+
+def _more_lines(error: TracekitError) -> tuple[str, ...]:
+    if isinstance(error, TheirCodeError):
+        return (*error.below, *error.traceback.splitlines()[-LAST_LINES:])
+    # What an error of the compiler stands for is nowhere else: there is no log of a cell.
+    cause = error.__cause__ if isinstance(error, CompileError) else None
+    return (*error.below, *(_traceback_lines(cause) if cause else ()))
+
+
+def _traceback_lines(error: BaseException) -> tuple[str, ...]:
+    return tuple("".join(traceback.format_exception(error)).splitlines()[-LAST_LINES:])
 
 
 def _is_out_of_memory(error: Exception) -> bool:
@@ -154,18 +172,15 @@ def _is_out_of_memory(error: Exception) -> bool:
     return is_out_of_memory(error)
 
 
-def _end_with_parent() -> None:
-    """The kernel ends this process when the one that started it ends, however that does: nobody times on for it."""
-    from ctypes import CDLL
-
-    CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def main(job_path: Path, answer_path: Path) -> None:
     """Does the job and writes the answer."""
-    _end_with_parent()
     job = msgspec.json.decode(job_path.read_bytes(), type=CellJob)
-    answer = attempt(job, Words(job_path.with_name(WORD)))
+    part = job_path.with_name(PART)
+
+    def keep(run: CellRun) -> None:
+        store.write_bytes(part, msgspec.json.encode(run))
+
+    answer = attempt(job, Words(job_path.with_name(WORD)), keep)
     answer_path.write_bytes(msgspec.json.encode(answer))
 
 

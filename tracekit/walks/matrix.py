@@ -13,7 +13,7 @@ import msgspec
 from tracekit.model.run import FormName
 from tracekit.model.sweep import Cell
 from tracekit.model.workload import Request, WorkloadInfo
-from tracekit.workloads.registry import check_scope, find
+from tracekit.workloads.registry import check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
 
 #: The order of a table's rows: what is named last changes from row to row.
@@ -25,6 +25,7 @@ ORDER = (
     "cache",
     "max_new_tokens",
     "steps",
+    "seq_length",
     "height",
     "width",
     "batch_size",
@@ -33,8 +34,8 @@ ORDER = (
 )
 #: What an eager call does not hear of.
 COMPILING = ("mode", "scope", "fullgraph", "dynamic")
-#: Of a request, what makes no other cell: how the timing was ordered and how long it went on.
-NOT_SETTINGS = ("workload", "seed", "iterations")
+#: Of a request, what makes no other cell: how the timing was ordered and how long it went on, what may be fetched.
+NOT_SETTINGS = ("workload", "seed", "iterations", "download")
 EAGER = "eager"
 #: Characters of a digest: enough that no two cells of a folder share it.
 DIGEST = 8
@@ -49,6 +50,7 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
     Raises TracekitError for a combination that its workload cannot make.
     """
     cells: dict[str, Cell] = {}
+    checked: set[Request] = set()
     names = sorted(axes, key=ORDER.index)
     for workload in workloads:
         info = find(workload)
@@ -57,22 +59,27 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
             if asked.get("height") is not None and asked.get("width") is None and "width" in info.takes:
                 asked["width"] = asked["height"]
             form: FormName = "eager" if asked.get("mode") == EAGER else "compiled"
+            # Also where nothing is compiled: a wrong name is told.
+            scope = check_scope(info, asked.get("scope"))
             if form == "eager":
                 asked = {name: value for name, value in asked.items() if name not in COMPILING}
             request = Request(workload=workload, **asked)
-            if form == "compiled":
-                request = replace(request, scope=check_scope(info, request.scope))
             check_request(info, request)
-            _check_parts(info, request)
-            cell = make_cell(form, request)
+            whose = Request(workload, size=request.size, pretrained=request.pretrained, scope=scope)
+            if whose not in checked:
+                _check_parts(info, whose)
+                checked.add(whose)
+            cell = make_cell(form, replace(request, scope=scope) if form == "compiled" else request)
             cells.setdefault(cell.key, cell)
     return tuple(cells.values())
 
 
 def _check_parts(info: WorkloadInfo, request: Request) -> None:
     """Raises TracekitError for a scope that the workload has not; only names that are not on its list need torch."""
-    if request.scope is None or request.scope in info.scopes:
+    if request.scope in info.scopes:
         return
+    # Its packages may be missing, which it says itself.
+    load_builder(info)
     from tracekit.workloads.scopes import check_parts
 
     check_parts(info, request)

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +32,8 @@ LOOK_SECONDS = 0.2
 PATIENCE_SECONDS = 5.0
 #: Beside its job, where a process may say what it is doing.
 WORD = "word"
+#: Beside its job, where a process may leave what it has found out, should it not live to answer.
+PART = "part.json"
 #: Of what a process that failed has printed, so much is told.
 LAST_LINES = 3
 
@@ -67,7 +69,7 @@ def _starts(
     if "compiled" not in names:
         return
     compiled = replace(job, forms=("compiled",))
-    with tempfile.TemporaryDirectory(prefix="tracekit-cache-") as cache:
+    with tempfile.TemporaryDirectory(prefix="tracekit-cache-", ignore_cleanup_errors=True) as cache:
         caches = {"TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor", "TRITON_CACHE_DIR": f"{cache}/triton"}
         for kind, what in COMPILED_STARTS.items():
             yield "compiled", _start(kind, compiled, draft, progress, f"starting up compiled, {what}", caches)
@@ -120,13 +122,15 @@ def run_child(
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a process ended: its code (negative: the signal), what it printed, and its answer, None if it has none.
-    `late` is whether it was ended here, because its time was up; `word` the last it said of what it was doing."""
+    `late` is whether it was ended here, because its time was up; `word` the last it said of what it was doing; `part`
+    what it had found out by then, None where it left nothing."""
 
     code: int
     answer: bytes | None
     lines: tuple[str, ...]
     late: bool = False
     word: str = ""
+    part: bytes | None = None
 
 
 def run_module(
@@ -138,14 +142,17 @@ def run_module(
     limit_seconds: float | None = None,
     on_word: Callable[[str], None] = lambda _: None,
 ) -> Ended:
-    """Runs `python -m MODULE JOB ANSWER` until it ends, or its time is up. It does not outlive this call.
+    """Runs `python -m MODULE JOB ANSWER` until it ends, or its time is up. Neither it nor what it started outlives this
+    call, and it does not outlive this process.
 
     `on_word` is told what the process has written into the file `word` beside its job, whenever that changes.
     """
-    with tempfile.TemporaryDirectory(prefix=".child-", dir=draft) as place:
-        asked, answer, printed, word = (Path(place) / name for name in ("job.json", "result.json", "output.log", WORD))
+    with tempfile.TemporaryDirectory(prefix=".child-", dir=draft, ignore_cleanup_errors=True) as place:
+        names = ("job.json", "result.json", "output.log", WORD, PART)
+        asked, answer, printed, word, part = (Path(place) / name for name in names)
         asked.write_bytes(job)
-        command = [sys.executable, "-P", "-m", module, str(asked), str(answer)]
+        tied = ["-m", "tracekit.walks.tied", str(os.getpid()), module]
+        command = [sys.executable, "-P", *tied, str(asked), str(answer)]
         began, said, late = time.monotonic(), "", False
         with printed.open("wb") as log, _started(command, environment, log.fileno()) as process:
             while process.poll() is None:
@@ -158,7 +165,8 @@ def run_module(
                     _end(process)
         lines = tuple(printed.read_text(errors="replace").splitlines())
         whole = process.returncode == 0 and answer.is_file()
-        return Ended(process.returncode, answer.read_bytes() if whole else None, lines, late, said)
+        left = part.read_bytes() if part.is_file() else None
+        return Ended(process.returncode, answer.read_bytes() if whole else None, lines, late, said, left)
 
 
 @contextmanager
@@ -173,17 +181,23 @@ def _started(command: list[str], environment: dict[str, str], output: int) -> It
     try:
         yield process
     finally:
-        if process.poll() is None:
-            _end(process)
+        _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """Ends the process and all of its group: what it started may live on after it, and may not hear a polite word."""
+    if process.poll() is None:
+        _signal_group(process, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_SECONDS)
+    _signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """As long as anybody is in a group no other process is given its number; an empty one is gone."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def describe_ending(code: int) -> str:

@@ -6,26 +6,27 @@ shown is made of whatever cells are there.
 
 from __future__ import annotations
 
-import getpass
-import hashlib
+import datetime
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, AskedCall, Cell, CellResult
+from tracekit.walks.locks import NoLocksError, locked
 
 ASKED = "sweep.json"
 CELLS = "cells"
-Noun = TypeVar("Noun", Asked, CellResult)
+#: Locks lie with what they lock: whoever sees the cells sees them, whatever its folder for temporary files.
+LOCKS = ".locks"
+#: What reading a file says that is not whole, not ours, or not to be read.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, OSError)
+Keys = Collection[str]
 
 
 class SweepFolder:
@@ -33,6 +34,8 @@ class SweepFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        #: Files of cells that could not be read, by name, and why: as good as not there.
+        self.unreadable: dict[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -55,36 +58,74 @@ class SweepFolder:
     def asked(self) -> Asked | None:
         """What was asked for until now; None where nobody did (cells that were copied together)."""
         path = self.path / ASKED
-        return _decoded(path, Asked) if path.is_file() else None
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Asked) if path.is_file() else None
+        except UNREADABLE as error:
+            raise TracekitError(
+                f"{path} cannot be read ({error}); remove it: the sweep's command writes it anew, and cells stay"
+            ) from None
 
-    def ask(self, name_of_suite: str | None, cells: tuple[Cell, ...], call: AskedCall) -> Asked:
-        """Adds these cells and this call to what was asked for: the cells' order is that of the table."""
+    def ask(self, name_of_suite: str | None, cells: tuple[Cell, ...], call: AskedCall, anew: Keys = ()) -> Asked:
+        """Adds these cells and this call to what was asked for: the cells' order is that of the table. The cells of the
+        keys `anew` are to be measured anew from now on."""
         with self._lock(ASKED, blocking=True):
             before = self.asked() or Asked("tracekit.sweep-asked/1", self.name, name_of_suite, (), ())
             known = {cell.key for cell in before.cells}
             more = tuple(cell for cell in cells if cell.key not in known)
-            suite = before.suite or name_of_suite
-            now = replace(before, suite=suite, cells=(*before.cells, *more), calls=(*before.calls, call))
+            now = replace(
+                before,
+                suite=before.suite or name_of_suite,
+                cells=(*before.cells, *more),
+                calls=(*before.calls, call),
+                anew_since=self._anew_since(before.anew_since, anew),
+            )
             store.write_bytes(self.path / ASKED, _encoded(now))
         return now
 
+    def _anew_since(self, before: dict[str, str], keys: Keys) -> dict[str, str]:
+        """What was asked for anew and is not done yet goes on from when that began: the same command again, or on
+        another GPU, does not begin once more."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+        unfinished = {before[key] for key in keys if key in before and is_outdated(self.load(key), before[key])}
+        return {**before, **{key: now for key in keys if before.get(key) not in unfinished}}
+
     def load(self, key: str) -> CellResult | None:
-        """What came of the cell; None where nothing did yet."""
-        path = self._cell_path(key)
-        return _decoded(path, CellResult) if path.is_file() else None
+        """What came of the cell; None where nothing did yet, or nothing that can be read."""
+        return self._load(self._cell_path(key))
+
+    def _load(self, path: Path) -> CellResult | None:
+        try:
+            found = msgspec.json.decode(path.read_bytes(), type=CellResult)
+        except FileNotFoundError:
+            found = None
+        except UNREADABLE as error:
+            self.unreadable[path.name] = str(error)
+            return None
+        self.unreadable.pop(path.name, None)
+        return found
 
     def load_all(self) -> tuple[CellResult, ...]:
         """Every cell that is there: in the order asked for, then those nobody asked for here, by name."""
         asked = self.asked()
         order = {cell.key: number for number, cell in enumerate(asked.cells if asked else ())}
-        found = [_decoded(path, CellResult) for path in sorted((self.path / CELLS).glob("[!.]*.json"))]
-        return tuple(sorted(found, key=lambda result: order.get(result.cell.key, len(order))))
+        found = [self._load(path) for path in sorted((self.path / CELLS).glob("[!.]*.json"))]
+        there = [result for result in found if result is not None]
+        return tuple(sorted(there, key=lambda result: order.get(result.cell.key, len(order))))
 
     def save(self, result: CellResult) -> None:
         store.write_bytes(self._cell_path(result.cell.key), _encoded(result))
 
     def _cell_path(self, key: str) -> Path:
         return self.path / CELLS / f"{key}.json"
+
+    def unlocked(self) -> str | None:
+        """Why nothing can be locked here, in the file system's words; None where it can."""
+        (self.path / LOCKS).mkdir(exist_ok=True)
+        try:
+            with locked(self.path / LOCKS / "probe.lock", blocking=False):
+                return None
+        except NoLocksError as error:
+            return str(error)
 
     @contextmanager
     def claimed(self, key: str) -> Iterator[bool]:
@@ -94,22 +135,17 @@ class SweepFolder:
 
     @contextmanager
     def _lock(self, what: str, *, blocking: bool) -> Iterator[bool]:
-        """Locks lie outside of the folder, which may be copied while they are held."""
-        name = hashlib.sha256(str(self.path.resolve() / what).encode()).hexdigest()[:32]
-        place = Path(tempfile.gettempdir()) / f"tracekit-locks-{getpass.getuser()}"
-        lock = FileLock(place / f"{name}.lock")
-        try:
-            place.mkdir(mode=0o700, exist_ok=True)
-            lock.acquire(blocking=blocking)
-        except Timeout:
-            yield False
-            return
-        except OSError as error:
-            raise TracekitError(f"cannot lock {self.path} in {place}: {error.strerror}") from None
-        try:
-            yield True
-        finally:
-            lock.release()
+        """Where there are no locks everything is everybody's (`unlocked`)."""
+        place = self.path / LOCKS
+        with ExitStack() as held:
+            try:
+                place.mkdir(parents=True, exist_ok=True)
+                ours = held.enter_context(locked(place / f"{what}.lock", blocking=blocking))
+            except NoLocksError:
+                ours = True
+            except OSError as error:
+                raise TracekitError(f"cannot lock {self.path}: {error.strerror}") from None
+            yield ours
 
 
 def is_sweep(path: Path) -> bool:
@@ -117,12 +153,12 @@ def is_sweep(path: Path) -> bool:
     return (path / CELLS).is_dir()
 
 
+def is_outdated(found: CellResult | None, since: str | None) -> bool:
+    """Whether the cell is to be measured since then, and was not: it is missing, or older."""
+    if found is None or since is None:
+        return since is not None
+    return datetime.datetime.fromisoformat(found.started) < datetime.datetime.fromisoformat(since)
+
+
 def _encoded(noun: Asked | CellResult) -> bytes:
     return msgspec.json.format(msgspec.json.encode(noun), indent=0) + b"\n"
-
-
-def _decoded(path: Path, kind: type[Noun]) -> Noun:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise TracekitError(f"{path} cannot be read ({error}); remove it, and its cell is run again") from None

@@ -15,7 +15,7 @@ from tracekit.model.own import Own, Workload
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.workloads.own_errors import their_error
+from tracekit.workloads.own_errors import kind_of, their_error
 from tracekit.workloads.own_info import SIZE, described, own_info
 from tracekit.workloads.own_loading import load_function
 from tracekit.workloads.own_options import arguments_of, taken
@@ -32,27 +32,38 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     Raises TracekitError for whatever does not fit together, TheirCodeError for what their code raises.
     """
     name = request.workload
-    function = load_function(name)
-    takes = taken(function)
-    if request.batch_size != 1 and "batch_size" not in takes:
-        raise TracekitError(f"{name} takes no batch_size: leave --batch-size out, or let it take one")
+    function, arguments = _prepared(request, device)
     place = f"{name}()"
+    progress.detail(place)
+    torch.manual_seed(request.seed)
+    parts = take_apart(_called(function, arguments, place), place, device)
+    built = assembled(own_info(name), request, parts, device, Own(request.options, taken(function)))
+    if request.dtype and request.dtype != built.settings.dtype:
+        raise TracekitError(
+            f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
+        )
+    return replace(built, trial=lambda: _try(built.call, place, parts.inputs))
+
+
+def check(request: Request) -> None:
+    """Raises TracekitError for a file that cannot be run and for options that `build()` does not take; it is not
+    called."""
+    _prepared(request, "cpu")
+
+
+def _prepared(request: Request, device: str) -> tuple[Callable[..., object], dict[str, Any]]:
+    """The user's function, and what it is to be called with."""
+    name = request.workload
+    function = load_function(name)
+    if request.batch_size != 1 and "batch_size" not in taken(function):
+        raise TracekitError(f"{name} takes no batch_size: leave --batch-size out, or let it take one")
     common = {
         "batch_size": request.batch_size,
         "dtype": getattr(torch, request.dtype or ("float32" if device == "cpu" else "bfloat16")),
         "device": device,
         "seed": request.seed,
     }
-    arguments = arguments_of(function, name, request.options, common)
-    progress.detail(place)
-    torch.manual_seed(request.seed)
-    parts = take_apart(_called(function, arguments, place), place, device)
-    built = assembled(own_info(name), request, parts, device, Own(request.options, takes))
-    if request.dtype and request.dtype != built.settings.dtype:
-        raise TracekitError(
-            f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
-        )
-    return replace(built, trial=lambda: _try(built.call, place))
+    return function, arguments_of(function, name, request.options, common)
 
 
 def _called(function: Callable[..., object], arguments: Mapping[str, Any], place: str) -> object:
@@ -64,13 +75,19 @@ def _called(function: Callable[..., object], arguments: Mapping[str, Any], place
         raise their_error(place, error) from None
 
 
-def _try(call: Callable[[], object], place: str) -> None:
+def _try(call: Callable[[], object], place: str, inputs: tuple[torch.Tensor, ...]) -> None:
     try:
         call()
     except (torch.OutOfMemoryError, TracekitError):
         raise
     except Exception as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
-        raise their_error(f"a call of what {place} returned", error) from None
+        given = f"its inputs are {', '.join(map(_shape, inputs))}" if inputs else ""
+        raise their_error(f"a call of what {place} returned", error, given) from None
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    """`2x5 float32`."""
+    return f"{'x'.join(map(str, tensor.shape)) or 'scalar'} {str(tensor.dtype).removeprefix('torch.')}"
 
 
 def hand_over(
@@ -82,9 +99,9 @@ def hand_over(
             raise TracekitError("a Workload brings its inputs along: pass it alone")
         parts = parts_of_workload(model, "tracekit.profile")
     elif callable(model):
-        parts = parts_of_call(model, args, kwargs)
+        parts = parts_of_call(model, args, kwargs, "tracekit.profile was given")
     else:
-        raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not a {type(model).__name__}")
+        raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not {kind_of(model)}")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return assembled(described(request.workload, "as it was handed over"), request, parts, device, Own(in_program=True))
 

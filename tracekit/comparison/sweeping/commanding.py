@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import fields
 
-from tracekit.comparison.commands import OPTIONS, profile_command
+from tracekit.comparison.commands import profile_command
 from tracekit.model.run import FormName
 from tracekit.model.sweep import CellResult
 from tracekit.model.workload import Request
@@ -25,8 +25,6 @@ def command_of(result: CellResult, form: FormName) -> str:
     more = []
     if asked.fullgraph is not None and form == "compiled":
         more.append("--fullgraph" if asked.fullgraph else "--no-fullgraph")
-    if asked.prompt and "prompt" not in OPTIONS:
-        more += ["--prompt", asked.prompt]
     return profile_command(result.run.settings, more=tuple(more), compiled=form == "compiled")
 
 

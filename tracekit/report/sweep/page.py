@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from tracekit.model.sweep_figures import Sweep
+from tracekit.report.sweep.failing import last_words
 from tracekit.report.sweep.heat import heat_key, heat_map
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
@@ -32,8 +33,8 @@ MOST_WORKS = 6
 
 
 def sweep_page(sweep: Sweep, command: str | None = None) -> str:
-    """One offline HTML file; `command` is the one that goes on with the sweep."""
-    script, heat = asset("tables.js"), heat_map(sweep)
+    """One offline HTML file; `command` is what measures it and what goes on with it, a line each."""
+    script, heat = "".join(map(asset, ("later.js", "tables.js", "sections.js"))), heat_map(sweep)
     figures = matrices(sweep)
     costs = [figures[name] for name in COSTS if name in figures]
     page = (
@@ -66,6 +67,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
                 "building": building_table(sweep),
             },
             notes=note_rows(sweep),
+            last_words=last_words(sweep),
             method=METHOD,
         )
     )

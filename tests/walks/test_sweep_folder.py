@@ -1,0 +1,133 @@
+"""A sweep's folder: who owns a cell, what is kept of what was asked, what cannot be read."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sweeps import compiled_cell, eager_cell, make_result
+
+from tracekit.errors import TracekitError
+from tracekit.model.sweep import AskedCall
+from tracekit.walks.sweep_folder import SweepFolder
+
+ROOT = Path(__file__).parents[2]
+CELL = eager_cell()
+
+#: Holds a lock of the folder until it is told to let go.
+HOLDER = """
+import sys
+from pathlib import Path
+from tracekit.walks.sweep_folder import SweepFolder
+folder = SweepFolder(Path(sys.argv[1]))
+with folder._lock(sys.argv[2], blocking=False) as ours:
+    print(ours, flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SweepFolder:
+    made = SweepFolder(tmp_path / "sweeps" / "vit")
+    made.check()
+    return made
+
+
+def make_call(command: str = "tracekit sweep vit") -> AskedCall:
+    return AskedCall(command, "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
+
+
+def start_holder(folder: SweepFolder, what: str, tmp: Path) -> subprocess.Popen[str]:
+    """A process with another folder for temporary files and no user's name."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("LOGNAME", "USER", "USERNAME")}
+    environment |= {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp)}
+    command = [sys.executable, "-c", HOLDER, str(folder.path), what]
+    holder = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline().strip() == "True"
+    return holder
+
+
+def let_go(holder: subprocess.Popen[str]) -> None:
+    holder.communicate("\n", timeout=60)
+
+
+def test_a_cell_has_one_owner_whatever_their_folders_for_temporary_files(folder: SweepFolder, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    holder = start_holder(folder, CELL.key, tmp_path / "elsewhere")
+    with folder.claimed(CELL.key) as ours:
+        assert not ours
+    let_go(holder)
+    with folder.claimed(CELL.key) as ours:
+        assert ours
+
+
+def test_a_killed_owner_has_nothing(folder: SweepFolder, tmp_path: Path) -> None:
+    holder = start_holder(folder, CELL.key, tmp_path)
+    holder.kill()
+    holder.communicate()
+    with folder.claimed(CELL.key) as ours:
+        assert ours
+
+
+def test_locks_are_none_of_the_cells_that_people_copy(folder: SweepFolder) -> None:
+    with folder.claimed(CELL.key):
+        folder.save(make_result(CELL))
+    assert [path.name for path in (folder.path / "cells").iterdir()] == [f"{CELL.key}.json"]
+    assert folder.unlocked() is None
+
+
+def test_what_is_asked_for_waits_for_whoever_else_asks(folder: SweepFolder, tmp_path: Path) -> None:
+    holder = start_holder(folder, "sweep.json", tmp_path)
+    script = (
+        "import sys; from pathlib import Path; from tests.walks.test_sweep_folder import *\n"
+        "SweepFolder(Path(sys.argv[1])).ask(None, (CELL,), make_call())"
+    )
+    command = [sys.executable, "-c", script, str(folder.path)]
+    asking = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT)
+    time.sleep(1.5)
+    assert asking.poll() is None, "it waits"
+    assert folder.asked() is None
+    let_go(holder)
+    assert asking.wait(60) == 0
+    asked = folder.asked()
+    assert asked is not None and asked.cells == (CELL,)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_where_nothing_can_be_locked_it_is_said_and_one_sweep_works(
+    number: int, folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(number, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert folder.unlocked() == "no locks here"
+    with folder.claimed(CELL.key) as ours:
+        assert ours
+    assert folder.ask(None, (CELL,), make_call()).cells == (CELL,)
+
+
+def test_another_trouble_with_a_lock_is_told(folder: SweepFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(TracekitError, match=r"cannot lock .*vit: Input/output error"), folder.claimed(CELL.key):
+        pass
+
+
+def test_cells_come_in_the_order_they_were_asked_for_then_by_name(folder: SweepFolder) -> None:
+    asked = (compiled_cell(batch_size=4), eager_cell())
+    folder.ask(None, asked, make_call())
+    strays = (compiled_cell("beit"), compiled_cell("bert"))
+    for cell in (*strays, *asked[::-1]):
+        folder.save(make_result(cell))
+    assert [result.cell for result in folder.load_all()] == [*asked, *strays]

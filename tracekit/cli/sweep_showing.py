@@ -1,0 +1,84 @@
+"""What `tracekit sweep` shows and writes of a folder's cells."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from tracekit.cli.output import console_beside, say, write_json
+from tracekit.comparison.sweeping import read_sweep
+from tracekit.errors import TracekitError
+from tracekit.model.sweep import Asked
+from tracekit.model.sweep_figures import Sweep
+from tracekit.walks.reports import place_of_report, write_pages
+from tracekit.walks.sweep_doubts import find_doubts
+from tracekit.walks.sweep_folder import SweepFolder, is_sweep
+from tracekit.workloads.suites import find_suite
+
+
+def show_sweep(
+    path: Path, calls: int, json_path: str | None, out: Path | None = None, suite: str | None = None
+) -> None:
+    """Shows and writes what the folder holds; `suite` is the one it is of where it does not say itself. Raises
+    TracekitError for a folder that is no sweep's, or is empty."""
+    from tracekit.report.sweep.contract import sweep_json
+    from tracekit.report.sweep.markdown import sweep_markdown
+    from tracekit.report.sweep.page import sweep_page
+    from tracekit.report.sweep.terminal import sweep_summary
+
+    console = console_beside(json_path)
+    found = load_sweep(path, calls, suite)
+    command = "\n".join(_commands(SweepFolder(path)))
+    place, name = place_of_report(out or reports_of_sweep(path), f"sweep-{found.name}")
+    written = write_pages(sweep_page(found, command), sweep_markdown(found, command), place, name)
+    console.print(sweep_summary(found))
+    for page in written:
+        say(console, f"written: {page}")
+    write_json(sweep_json(found), json_path)
+
+
+def reports_of_sweep(path: Path) -> Path:
+    """`reports` beside the folder `sweeps` that holds the sweep, or the sweep's own folder: sweeps of one name in
+    different places do not replace each other's."""
+    return path.parent.parent / "reports" if path.parent.name == "sweeps" else path
+
+
+def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
+    """What the folder's cells say, and with which doubts; `suite` and errors as of `show_sweep`."""
+    if not is_sweep(path):
+        raise TracekitError(f"{path} is no sweep's folder: name one that `tracekit sweep` made")
+    folder = SweepFolder(path)
+    results, asked = folder.load_all(), folder.asked()
+    if not results:
+        what = "cells that can be read" if folder.unreadable else "cells yet"
+        raise TracekitError(f"{path} holds no {what}: {_how_to_go_on(asked, folder)}")
+    name = (asked.suite if asked else None) or suite
+    found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)
+    return replace(found, warnings=(*find_doubts(folder, asked, results), *found.warnings))
+
+
+def _how_to_go_on(asked: Asked | None, folder: SweepFolder) -> str:
+    if asked is None:
+        return "copy some from where they were measured, or run the sweep's command"
+    return f"{resume_command(folder)} runs them"
+
+
+def resume_command(folder: SweepFolder, *more: str) -> str:
+    """What goes on with a sweep."""
+    return shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more])
+
+
+def _commands(folder: SweepFolder) -> Iterator[str]:
+    """What the sweep was asked by, the commands that only went on with it left out, and what goes on or shows it."""
+    asked = folder.asked()
+    commands = dict.fromkeys(call.command for call in asked.calls) if asked else {}
+    if first := [command for command in commands if "--resume" not in shlex.split(command)]:
+        yield "# measures it" if len(first) == 1 else "# measure it"
+        yield from first
+    if asked:
+        yield "# goes on with what is missing"
+        yield resume_command(folder)
+    yield "# shows what is there"
+    yield shlex.join(["tracekit", "sweep", "--show", str(folder.path)])

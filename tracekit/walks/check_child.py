@@ -1,0 +1,45 @@
+"""The look before a sweep: `python -m tracekit.walks.check_child JOB ANSWER`, started by `walks/sweep_check.py` alone.
+
+In a process of its own: what it loads is large, and a user's own code is run in it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.model.sweep import CheckAnswer, CheckJob
+from tracekit.walks.processes import WORD
+from tracekit.workloads.checking import check_buildable
+
+
+def check(job: CheckJob, word: Path) -> CheckAnswer:
+    """The first thing that keeps a cell from being measured."""
+    from tracekit.walks.profiling import hush_libraries
+
+    hush_libraries()
+    try:
+        for request in job.requests:
+            word.write_text(request.workload)
+            check_buildable(request)
+        if job.compiled:
+            from tracekit.capture.compilers import check_compilers
+            from tracekit.capture.device import pick_device
+
+            check_compilers(pick_device())
+    except TracekitError as error:
+        return CheckAnswer(str(error), error.below, error.traceback if isinstance(error, TheirCodeError) else None)
+    return CheckAnswer()
+
+
+def main(job_path: Path, answer_path: Path) -> None:
+    """Does the job and writes the answer."""
+    job = msgspec.json.decode(job_path.read_bytes(), type=CheckJob)
+    answer_path.write_bytes(msgspec.json.encode(check(job, job_path.with_name(WORD))))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:3]))

@@ -1,0 +1,53 @@
+"""Locks that go with the process that holds them, in files that stay.
+
+Not filelock's: where a file system has no locks that takes a file's existence for one, and what a killed process
+leaves would hold a cell for ever.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+#: What a file system says that has no locks, as some that are mounted over a network.
+UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL})
+#: What it says of a lock that somebody else holds.
+TAKEN = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES})
+
+
+class NoLocksError(Exception):
+    """The file system has no locks; the message is its own."""
+
+
+@contextmanager
+def locked(path: Path, *, blocking: bool) -> Iterator[bool]:
+    """Whether the file is this block's alone; False where somebody else has it. With `blocking` it is waited for.
+
+    Raises NoLocksError where there are no locks, OSError where the file cannot be made.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        yield take(handle, blocking=blocking)
+    finally:
+        # Closing gives the lock back.
+        os.close(handle)
+
+
+def take(handle: int, *, blocking: bool) -> bool:
+    """Takes the lock of an open file, which has it until it is closed; False where somebody else holds it.
+
+    Raises NoLocksError as `locked`.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
+    except OSError as error:
+        if error.errno in UNSUPPORTED:
+            raise NoLocksError(error.strerror) from error
+        if error.errno in TAKEN and not blocking:
+            return False
+        raise
+    return True

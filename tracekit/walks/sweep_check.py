@@ -1,0 +1,47 @@
+"""Before a sweep: what would keep its cells from being measured, each for the same reason, is said once."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.sweep import Cell, CheckAnswer, CheckJob
+from tracekit.model.workload import Request
+from tracekit.walks.processes import describe_ending, run_module
+
+CHECK = "tracekit.walks.check_child"
+
+
+def check_first(cells: Sequence[Cell], progress: Progress) -> str | None:
+    """Asks a fresh process whether the cells can be built and compiled here, as far as that is known before. Returns a
+    sentence where it did not live to answer.
+
+    Raises TracekitError for missing packages and compilers, configurations that are not here, wrong options and parts.
+    """
+    if not cells:
+        return None
+    progress.phase("looking whether all that the cells need is here", still=True)
+    job = CheckJob(_requests(cells), any(cell.form == "compiled" for cell in cells))
+    with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
+        ended = run_module(CHECK, msgspec.json.encode(job), Path(place), {}, on_word=progress.detail)
+    if ended.answer is None:
+        last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
+        return f"whether all is here could not be seen ({describe_ending(ended.code)}: {last}): the cells will tell"
+    answer = msgspec.json.decode(ended.answer, type=CheckAnswer)
+    if answer.traceback is not None:
+        raise TheirCodeError(answer.error or "", answer.traceback)
+    if answer.error is not None:
+        raise TracekitError(answer.error, answer.below)
+    return None
+
+
+def _requests(cells: Sequence[Cell]) -> tuple[Request, ...]:
+    """Each once of those that differ in more than how they are compiled."""
+    every = (replace(cell.request, mode="default", fullgraph=None, dynamic=None) for cell in cells)
+    return tuple(dict.fromkeys(every))

@@ -1,0 +1,102 @@
+"""What is a model made of that its owner may change: their own files, a configuration. And is that still so?
+
+Workloads of the list are tracekit's own, and have none. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tracekit.errors import TracekitError
+from tracekit.model.sweep import Source
+from tracekit.workloads.hub_info import ANY
+from tracekit.workloads.own_errors import OURS
+from tracekit.workloads.own_info import is_own, split_name
+
+#: Where a model's repository says what it is made of.
+CONFIGURATIONS = (
+    "config.json",
+    "model_index.json",
+    "preprocessor_config.json",
+    "transformer/config.json",
+    "unet/config.json",
+    "vae/config.json",
+)
+#: Code that its user has installed and not written.
+INSTALLED = ("site-packages", "dist-packages")
+
+
+def has_sources(workload: str) -> bool:
+    """Whether the workload is made of somebody's files."""
+    return workload.startswith(tuple(ANY)) or is_own(workload)
+
+
+def read_sources(workload: str) -> tuple[Source, ...]:
+    """What the workload that was built in this process is made of: the user's files that were loaded for it, or the
+    configuration; empty for workloads of the list."""
+    if workload.startswith(tuple(ANY)):
+        return tuple(Source(name, _digest(path)) for name, path in _configurations(workload))
+    if is_own(workload):
+        return tuple(Source(_name(path), _digest(path)) for path in _loaded(workload))
+    return ()
+
+
+def find_changed(workload: str, sources: Sequence[Source]) -> tuple[str, ...]:
+    """The names of files that are otherwise now, in order; none of what is not on this machine."""
+    if not workload.startswith(tuple(ANY)):
+        return tuple(each.name for each in sources if _is_changed(each))
+    now = {name: _digest(path) for name, path in _configurations(workload)}
+    then = {each.name: each.sha256 for each in sources}
+    # In the cache of another machine there may be nothing at all.
+    return tuple(name for name in dict.fromkeys((*then, *now)) if now and now.get(name) != then.get(name))
+
+
+def _is_changed(source: Source) -> bool:
+    path = Path(source.name)
+    if path.is_file():
+        return _digest(path) != source.sha256
+    # A file beside the model is gone; a place elsewhere may be another machine's.
+    return not path.is_absolute()
+
+
+def _configurations(workload: str) -> Iterator[tuple[str, Path]]:
+    """Those that are on this machine, by their names in the repository."""
+    source = workload.partition(":")[2]
+    here = Path(source).expanduser()
+    if here.is_file():
+        yield here.name, here
+        return
+    with suppress(ImportError, TracekitError, ValueError):
+        from tracekit.workloads.hub_files import find_optional
+
+        for name in CONFIGURATIONS:
+            if found := find_optional(source, name, download=False):
+                yield name, found
+
+
+def _loaded(workload: str) -> list[Path]:
+    """The Python files that were loaded from the model's folder or from here, but for what is installed there."""
+    where, _ = split_name(workload)
+    roots = [Path.cwd(), *([Path(where).resolve().parent] if where.endswith(".py") else [])]
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    paths = {Path(file).resolve() for file in files if file}
+    return sorted(path for path in paths if any(path.is_relative_to(root) for root in roots) and _is_theirs(path))
+
+
+def _is_theirs(path: Path) -> bool:
+    installed = any(part in INSTALLED for part in path.parts)
+    return path.is_file() and not installed and not str(path).startswith((OURS, sysconfig.get_path("stdlib")))
+
+
+def _name(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
