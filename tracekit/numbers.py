@@ -5,6 +5,8 @@ No room's own: a finding's sentence and the table beside it write a figure alike
 
 from __future__ import annotations
 
+import math
+
 MISSING = "—"
 MINUS = "\N{MINUS SIGN}"
 
@@ -39,6 +41,12 @@ def count(value: float | None) -> str:
     if value is None:
         return MISSING
     return f"{round(value):,}" if is_whole(value) else f"{value:,.1f}"
+
+
+def calls_span(fewest: float, most: float | None = None) -> str:
+    """So many calls, begun ones counted whole: `1,200`, or `1,200 to 1,260` where they are between two numbers."""
+    low, high = (count(math.ceil(each)) for each in (fewest, fewest if most is None else most))
+    return low if low == high else f"{low} to {high}"
 
 
 def is_whole(value: float) -> bool:

@@ -69,7 +69,7 @@ def test_a_matrix_is_run_told_and_written(children: Children) -> None:
     assert "6 cells in sweeps/vit: 2 eager, 4 compiled with eager beside it; 6 to run" in result.stderr
     assert "vit batch 4, reduce-overhead of model: out of memory after" in result.stderr
     assert "2.00×" in result.stderr
-    assert "compiling made 2 of 2 cells faster" in result.stdout
+    assert "compiling made 2 of 2 compiled cells faster" in result.stdout
     page, twin = Path("reports/sweep-vit.html"), Path("reports/sweep-vit.md")
     assert "out of memory" in page.read_text() and "2.00" in twin.read_text()
     asked = json.loads(Path("sweeps/vit/sweep.json").read_text())
@@ -129,7 +129,7 @@ def test_a_suite_is_run_in_parts_into_one_folder(children: Children) -> None:
     assert "81 to run" in second.stdout
     page = Path("reports/sweep-vision.md").read_text()
     assert "Beside the figures of 2023" in page
-    assert "| beit | 11.282 | 8.448 |" in page
+    assert "| beit | bfloat16, NVIDIA H200 | 11.282 | 8.448 |" in page
 
 
 def test_every_workload_of_a_suite_exists_and_vision_has_the_users_table() -> None:

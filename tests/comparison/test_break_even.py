@@ -50,6 +50,16 @@ def test_the_cost_is_made_up_for_after_as_many_calls_as_save_it():
     assert each.calls_ci95[0] <= each.calls <= each.calls_ci95[1]
 
 
+def test_a_warm_up_has_a_second_end_that_takes_nothing_of_eagers_start_off():
+    (each,) = found(0.5)
+    assert each.calls == pytest.approx((10e6 - 100_000) / 500, rel=1e-3)
+    assert each.calls_at_most == pytest.approx(10e6 / 500, rel=1e-3)
+    assert each.calls_ci95 is not None
+    assert each.calls_ci95[0] <= each.calls < each.calls_at_most <= each.calls_ci95[1] * (1 + 1e-6)
+    assert all(fresh.calls_at_most is None for fresh in found(0.5, fresh=True))
+    assert found(1.0)[0].calls_at_most is None
+
+
 def test_a_slower_form_never_pays():
     (each,) = found(1.5)
     assert each.calls == math.inf
@@ -91,6 +101,7 @@ def test_a_start_that_costs_less_than_eagers_pays_at_once():
     a = replace(a, form=replace(a.form, warmup_us=(20e6,)))
     (each,) = find_break_even(a, b, judge(a, b, ORDER)[0])
     assert each.calls == 0
+    assert each.calls_at_most == pytest.approx(10e6 / 500, rel=1e-3), "but perhaps not, if eager paid for both"
 
 
 def test_two_eager_forms_or_bare_traces_have_no_break_even():
@@ -126,5 +137,6 @@ def test_the_range_holds_how_fast_eager_was_in_every_process():
     assert each.calls_ci95 is not None
     assert alone.calls is not None
     assert each.calls_ci95[0] == pytest.approx(alone.calls, rel=0.01)
-    assert each.calls_ci95[1] == pytest.approx(alone.calls / 0.8, rel=0.01)
+    assert alone.calls_at_most is not None
+    assert each.calls_ci95[1] == pytest.approx(alone.calls_at_most / 0.8, rel=0.01)
     assert each.calls_ci95[0] < each.calls < each.calls_ci95[1]

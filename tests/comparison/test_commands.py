@@ -32,6 +32,13 @@ def test_code_that_may_break_may_break_in_the_next_run_too():
     assert "fullgraph" not in profile_command(make_settings(fullgraph=True))
 
 
+def test_real_weights_have_a_size_of_their_own():
+    real = profile_command(make_settings(size="full", pretrained="org/name"), {"mode": "default"})
+    assert "--pretrained org/name" in real
+    assert "--size" not in real
+    assert "--size full" in profile_command(make_settings(size="full"))
+
+
 def test_a_command_names_each_option_once():
     fixed = make_settings(dynamic=False)
     command = profile_command(fixed, {"dynamic": "True"})

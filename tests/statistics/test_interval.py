@@ -9,7 +9,9 @@ from tracekit.statistics.interval import (
     Interval,
     interval_of_difference,
     interval_of_processes,
+    mean_time,
     median_interval,
+    median_time,
     resampled_medians,
 )
 from tracekit.statistics.student import t_quantile
@@ -105,3 +107,24 @@ def test_the_interval_between_runs_holds_the_truth_as_often_as_it_says(base: int
         found = interval_of_difference(a, b)
         held += found.low <= 0 <= found.high
     assert 0.93 <= held / 1000 <= 0.995
+
+
+@pytest.mark.parametrize("interval", [median_time, mean_time])
+def test_no_end_of_the_interval_of_times_is_below_nothing(interval):
+    few = np.array([10.0, 11.0, 200.0, 900.0, 500.0])
+    assert median_interval(few).low < 0
+    found = interval(few)
+    assert 0 < found.low < found.middle < found.high
+
+
+@pytest.mark.parametrize("interval", [median_time, mean_time])
+def test_the_interval_of_many_times_is_that_of_any_values(interval):
+    times_us = np.random.default_rng(5).normal(1000, 5, 300)
+    found, plain = interval(times_us), median_interval(times_us)
+    assert found.low == pytest.approx(plain.low, rel=1e-3)
+    assert found.high == pytest.approx(plain.high, rel=1e-3)
+
+
+def test_the_middle_of_an_interval_of_times_is_what_it_is_named_after():
+    times_us = np.array([1.0, 2.0, 3.0, 4.0, 90.0])
+    assert (median_time(times_us).middle, mean_time(times_us).middle) == (3.0, 20.0)

@@ -15,6 +15,10 @@ from tracekit.model.startup import BreakEven, StartKind, StartSource, Startup
 def find_break_even(a: Timed, b: Timed, verdict: Verdict) -> tuple[BreakEven, ...]:
     """One answer for each start of the compiled form: those in fresh processes, or else the run's own warm-up.
 
+    In the warm-up the eager form came first: its start-up holds what a process does once for both (CUDA's context,
+    handles of libraries, code loaded at its first use), and taking it off the compiled one's takes off what that
+    never paid. How much of it that is, nobody measured, so such an answer has two ends.
+
     Empty unless A is the eager form and B the compiled one, both timed. A warm-up at other sizes than the timed ones
     tells nothing of a start.
     """
@@ -75,8 +79,13 @@ def _break_even(
     kind, graphs, hits = found
     startup_us = extra_us(calls_us, steady_us)
     cost_us = startup_us - eager_us
+    # A form that was quicker at its first call than later has no start-up to take off.
+    most_us = max(cost_us, startup_us) if source == "warm_up" else cost_us
     faster = verdict.result == "faster"
-    calls = _calls(cost_us, verdict.a_wall_us, verdict.speedup) if faster or verdict.result == "slower" else None
+    calls, at_most = (
+        _calls(us, verdict.a_wall_us, verdict.speedup) if faster or verdict.result == "slower" else None
+        for us in (cost_us, most_us)
+    )
     return BreakEven(
         kind=kind,
         source=source,
@@ -84,10 +93,11 @@ def _break_even(
         startup_us=startup_us,
         eager_startup_us=eager_us,
         calls=calls,
-        calls_ci95=_range(cost_us, verdict, of_a) if faster else None,
+        calls_ci95=_range((cost_us, most_us), verdict, of_a) if faster else None,
         graphs=graphs,
         cache_hits=hits,
         never=calls == math.inf,
+        calls_at_most=at_most if source == "warm_up" else None,
     )
 
 
@@ -99,11 +109,12 @@ def _calls(cost_us: float, eager_us: float | None, speedup: float | None) -> flo
     return max(0.0, cost_us / saving_us) if saving_us > 0 else math.inf
 
 
-def _range(cost_us: float, verdict: Verdict, of_a: tuple[float, ...]) -> tuple[float, float] | None:
-    """From the quickest eager call of any process at the least speed-up to the slowest at the greatest."""
+def _range(costs_us: tuple[float, float], verdict: Verdict, of_a: tuple[float, ...]) -> tuple[float, float] | None:
+    """From the least cost and the slowest eager call of any process at the greatest speed-up to the most cost and the
+    quickest one at the least."""
     if verdict.ci95 is None or verdict.a_wall_us is None:
         return None
     low, high = verdict.ci95
     eager_us = (*of_a, verdict.a_wall_us)
-    fewest, most = _calls(cost_us, max(eager_us), high), _calls(cost_us, min(eager_us), low)
+    fewest, most = _calls(costs_us[0], max(eager_us), high), _calls(costs_us[1], min(eager_us), low)
     return (fewest, most) if fewest is not None and most is not None else None

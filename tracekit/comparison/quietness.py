@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import BUSY_MOVES
 from tracekit.model.gpu_state import GpuState
+from tracekit.numbers import percent
 
 #: A limit that held for less of the time than this changes no median by as much as timing scatters.
 SLOWED_SHARE = 0.01
@@ -44,7 +45,7 @@ def held_back(state: GpuState | None) -> Iterator[str]:
     timed_us = state.timed_us
     for limit, us in (state.slowed_us or {}).items():
         if timed_us and us > SLOWED_SHARE * timed_us:
-            yield f"by its {limit} limit for {min(us / timed_us, 1):.0%} of the time".replace("%", " %")
+            yield f"by its {limit} limit for {percent(min(us / timed_us, 1), 0)} of the time"
     # What a counter tells exactly, samples need not tell again.
     counted = {word for limit, us in (state.slowed_us or {}).items() if us for word in (limit, f"{limit} limit")}
     during = state.during()

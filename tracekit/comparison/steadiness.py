@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.comparison.timed import Timed
+from tracekit.numbers import percent
 from tracekit.statistics.shape import find_drift, find_two_speeds
 
 Times = NDArray[np.float64]
@@ -53,13 +54,13 @@ def _of(side: Timed) -> Iterator[str]:
     drift, speeds = find_drift(wall_us), find_two_speeds(wall_us)
     if drift is not None:
         yield (
-            f"{side.label} became {abs(drift):.1%} {'slower' if drift > 0 else 'faster'} while it was timed (last "
+            f"{side.label} became {percent(abs(drift))} {'slower' if drift > 0 else 'faster'} while it was timed (last "
             "third of the calls to first): the machine's speed drifted. Rounds hold both forms, so their ratio is "
             "spared most of it."
         )
     if speeds is not None:
         yield (
-            f"{side.label} ran at two speeds: {1 - speeds.slow_share:.0%} of the calls took about "
+            f"{side.label} ran at two speeds: {percent(1 - speeds.slow_share, 0)} of the calls took about "
             f"{speeds.fast_us / 1e3:.3f} ms, the others {speeds.slow_us / 1e3:.3f} ms"
             f"{'' if speeds.lasting else ', changing from call to call'}. Clocks that switch or other work on this "
             "machine do that."

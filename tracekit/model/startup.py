@@ -35,6 +35,9 @@ class BreakEven:
     `first_call_us` is the compiled form's, `startup_us` what its calls until quiet took longer than steady ones,
     `eager_startup_us` the same of the eager form. `calls` is None where no saving was established, inf where there is
     none and never will be; `calls_ci95` goes with the speed-up's interval and the eager form's speed in every process.
+    `calls_at_most` is the same with nothing of the eager form's start-up taken off: in one warm-up that form came first
+    and alone paid what a process does once, so the truth lies between the two, and `calls_ci95` reaches over both. None
+    for starts in fresh processes, where each form paid its own.
     `kind` is None where the warm-up found a part of its graphs in a cache, or none of them in one that was not empty.
     """
 
@@ -48,3 +51,4 @@ class BreakEven:
     graphs: int | None = None
     cache_hits: int | None = None
     never: bool = False
+    calls_at_most: float | None = None

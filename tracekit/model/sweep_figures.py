@@ -14,13 +14,17 @@ from tracekit.model.sweep import Cell, CellFailure, CellOutcome
 #: `cold_start`: soonest done with a number of calls, the first included, from a process that has the model.
 Goal = Literal["latency", "cold_start", "memory"]
 
+#: What was established of a way to run a work beside its eager form, for one goal.
+Standing = Literal["better", "undecided", "worse"]
+
 
 @dataclass(frozen=True, slots=True)
 class CallFigures:
     """The timed calls of one form in one process, each with its 95 % interval; None of fewer than five calls.
 
     `device_median_us` is between two device events, None without a GPU. `memory_bytes` is what torch had reserved of
-    the GPU at the height of a steady call, of the eager form beside a compiled one that of its warm-up; None on a CPU.
+    the GPU at the height of a steady call; None on a CPU, and of an eager form beside a compiled one, whose CUDA graphs
+    would count too. `warmup_memory_bytes` is the same of its warm-up calls, compiling and autotuning included.
     """
 
     calls: int
@@ -30,6 +34,7 @@ class CallFigures:
     median_ci95: tuple[float, float] | None
     device_median_us: float | None
     memory_bytes: int | None
+    warmup_memory_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ class EagerPool:
     Geometric means over the processes of their means and medians, with Student's t interval over processes; of one
     process its own interval, of two none. `lowest_us` and `highest_us` are the processes' medians at their extremes.
     `first_call_us` and `soon_us` are as a cell's, in processes that had the eager form alone where there are any.
+    `memory_bytes` is of such processes alone, None where there are none; `warmup_memory_bytes` of all, for the eager
+    form comes first in each.
     """
 
     processes: int
@@ -64,6 +71,7 @@ class EagerPool:
     highest_us: float
     device_median_us: float | None
     memory_bytes: int | None
+    warmup_memory_bytes: int | None
     first_call_us: float
     soon_us: float
 
@@ -79,8 +87,11 @@ class CellFigures:
 
     `verdict` is of the cell's own process, where both forms were timed in alternation. `compile_seconds` is wall time
     of the calls that compiled, with an empty cache. `soon_us` is how long the first N calls take that a cold start is
-    judged by, `first_call_us` the first; loading and building the model are in neither. `during_timing` is how many
-    compilations ran inside timed calls.
+    judged by, `first_call_us` the first; loading and building the model (`load_seconds`) are in neither. A compiled
+    form's came after the eager one's in the same process, and were spared what that did once for both: `spared_us` at
+    most, the eager form's start-up. `during_timing` is how many compilations ran inside timed calls, `cache_hits` how
+    many graphs came from a cache of compiled code, and `cache_was_empty` as in a run. `size_reason` says why the model
+    has the size it has.
     """
 
     cell: Cell
@@ -96,8 +107,13 @@ class CellFigures:
     graphs: int | None
     graph_breaks: int | None
     during_timing: int | None
+    cache_hits: int | None
+    cache_was_empty: bool | None
     first_call_us: float | None
     soon_us: float | None
+    spared_us: float | None
+    load_seconds: float | None
+    size_reason: str | None
     break_even: BreakEven | None
     conditions: Conditions
     warnings: tuple[str, ...]
@@ -107,7 +123,12 @@ class CellFigures:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One way to run a work, and its figure for a goal, the smaller the better, with its interval where there is one.
-    `key` is the cell's; None for the eager form."""
+
+    `key` is the cell's; None for the eager form. `lowest` is the least that the figure may be, where it is known no
+    better than between the two: of a compiled form's cold start, which was spared what the eager form did before it.
+    `against_eager` is what was established of it beside the eager form; None for that form itself, and where that has
+    no such figure.
+    """
 
     key: str | None
     mode: str
@@ -115,13 +136,18 @@ class Candidate:
     value: float
     ci95: tuple[float, float] | None
     command: str
+    lowest: float | None
+    against_eager: Standing | None
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
     """What is best for a goal: the first of `candidates`. `tied` are the positions of those that nothing separates from
     it, itself (0) among them. `least` is how far another must be behind to count as separated (0.02 is 2 %), besides
-    its interval.
+    its interval; in latency, besides the noise of either cell.
+
+    Those that are better than eager come first, then eager, then what is undecided beside it, then what is worse. So
+    what is undecided is never best where something is better, and ties with eager where nothing is.
 
     Figures: `latency` is time relative to the eager form's, `cold_start` microseconds until `calls` calls are done,
     `memory` bytes.
@@ -142,7 +168,8 @@ class Best:
 @dataclass(frozen=True, slots=True)
 class Work:
     """Cells that do the same work on the same machine and differ in how they compile it. `settings` are those of a cell
-    that ran, None where none did; `machine` and `torch` likewise."""
+    that ran, None where none did; `machine` and `torch` likewise. `differs` is what else is not the same on all
+    machines that its cells were measured on (`driver: 580.1, 590.2`)."""
 
     key: str
     workload: str
@@ -152,15 +179,28 @@ class Work:
     eager: EagerPool | None
     cells: tuple[CellFigures, ...]
     best: tuple[Best, ...]
+    differs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedBeside:
-    """Other people's figures beside one work's: mean milliseconds, None where that was not measured here."""
+    """Other people's figures beside one work's: mean milliseconds, None where that was not measured here.
+
+    Both means and medians are of the compiled cell's own process, of which `speedup` is the verdict's; of the eager
+    cell's where there is no compiled one. `speedup` is None unless the model has its full size.
+    """
 
     published: Published
     eager_ms: float | None
     compiled_ms: float | None
+    eager_median_ms: float | None
+    compiled_median_ms: float | None
+    speedup: float | None
+    ci95: tuple[float, float] | None
+    result: str | None
+    size: str | None
+    dtype: str | None
+    machine: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,11 +43,25 @@ def median_interval(values: Values, resamples: int = RESAMPLES) -> Interval:
     return _percentiles(float(np.median(values)), resampled_medians(values, block, resamples), len(values), block)
 
 
-def mean_interval(values: Values, resamples: int = RESAMPLES) -> Interval:
-    """The same of the values' mean, which hears of outliers what a median does not."""
-    block = block_length(values)
-    means = np.concatenate([picked.mean(axis=1) for picked in _resampled(values, block, resamples)])
-    return _percentiles(float(values.mean()), means, len(values), block)
+def median_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
+    """The same of times, which are above 0, and so are both ends: the stretching is on logarithms. Percentiles may be
+    taken on any scale that keeps the order (Efron and Tibshirani, 1993, chapter 13)."""
+    block = block_length(times_us)
+    return _above_zero(float(np.median(times_us)), resampled_medians(times_us, block, resamples), len(times_us), block)
+
+
+def mean_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
+    """The same of the times' mean, which hears of outliers what a median does not."""
+    block = block_length(times_us)
+    means = np.concatenate([picked.mean(axis=1) for picked in _resampled(times_us, block, resamples)])
+    return _above_zero(float(times_us.mean()), means, len(times_us), block)
+
+
+def _above_zero(middle: float, resampled: Values, n: int, block: int) -> Interval:
+    found = _percentiles(math.log(middle), np.log(resampled), n, block)
+    # Of as many values as one block holds there is no t, and no end.
+    with np.errstate(over="ignore"):
+        return Interval(middle, float(np.exp(found.low)), float(np.exp(found.high)), block)
 
 
 def _percentiles(middle: float, resampled: Values, n: int, block: int) -> Interval:

@@ -18,10 +18,11 @@ from tests.sweeps import (
 )
 
 from tracekit.comparison.sweeping import read_sweep
-from tracekit.comparison.sweeping.cells import read_cell, until_done_us
+from tracekit.comparison.sweeping.cells import ends, read_cell, until_done_us
 from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep
+from tracekit.statistics.interval import Interval
 from tracekit.workloads.suites import VISION
 
 
@@ -45,10 +46,10 @@ def test_mean_and_median_come_with_their_intervals() -> None:
     found = read_cell(result, 1000).compiled
     assert found is not None
     assert (found.calls, found.mean_us, found.median_us) == (40, pytest.approx(fmean(wall_us)), median(wall_us))
-    for middle, ends in ((found.mean_us, found.mean_ci95), (found.median_us, found.median_ci95)):
-        assert ends is not None
-        assert ends[0] < middle < ends[1]
-        assert ends[1] - ends[0] < 0.01 * middle
+    for middle, interval in ((found.mean_us, found.mean_ci95), (found.median_us, found.median_ci95)):
+        assert interval is not None
+        assert interval[0] < middle < interval[1]
+        assert interval[1] - interval[0] < 0.01 * middle
     assert found.device_median_us == pytest.approx(0.9 * found.median_us)
 
 
@@ -102,7 +103,8 @@ def test_eager_memory_and_start_are_those_of_a_process_without_a_compiled_form()
     assert (pool.memory_bytes, pool.first_call_us) == (3 * GIB, 77.0)
     without = pool_eager([beside], 1000)
     assert without is not None
-    assert (without.memory_bytes, without.first_call_us) == (2 * GIB, 5_000.0)
+    assert (without.memory_bytes, without.first_call_us) == (None, 5_000.0)
+    assert (pool.warmup_memory_bytes, without.warmup_memory_bytes) == (2 * GIB, 2 * GIB)
 
 
 def test_a_cold_start_is_the_calls_that_were_made_and_then_steady_ones() -> None:
@@ -169,6 +171,9 @@ def test_published_figures_stand_beside_the_batch_size_they_are_of() -> None:
     sweep = read_sweep("vision", make_asked([each.cell for each in results], "vision"), results, VISION, 1000)
     (row,) = sweep.published
     assert (row.published.eager_ms, row.published.compiled_ms) == (9.325, 7.584)
+    assert (row.speedup, row.result) == (pytest.approx(2.0, rel=0.01), "faster")
+    assert row.ci95 is not None and row.ci95[0] < 2.0 < row.ci95[1]
+    assert (row.dtype, row.machine, row.size) == ("bfloat16", "NVIDIA H200", "full")
     assert row.eager_ms == pytest.approx(8.0, rel=0.01)
     assert row.compiled_ms == pytest.approx(4.0, rel=0.01), "the default mode's, not the fastest's"
     told = " ".join(sweep.differs)
@@ -176,3 +181,195 @@ def test_published_figures_stand_beside_the_batch_size_they_are_of() -> None:
     assert "2.11.0 here, 2.0.1 there" in told
     assert "Weights: random here" in told
     assert "40 of each form" in told
+
+
+def changed(result: CellResult, **settings: object) -> CellResult:
+    """The cell as if it had been measured with other settings."""
+    assert result.run is not None
+    return replace(result, run=replace(result.run, settings=replace(result.run.settings, **settings)))  # type: ignore[arg-type]
+
+
+def on(result: CellResult, packages: dict[str, str] | None = None, **environment: object) -> CellResult:
+    """The cell as if it had been measured elsewhere."""
+    assert result.run is not None
+    there = replace(result.run.environment, **environment)  # type: ignore[arg-type]
+    there = replace(there, packages={**there.packages, **(packages or {})})
+    return replace(result, run=replace(result.run, environment=there))
+
+
+def test_published_figures_get_a_row_for_each_type_size_and_machine_and_a_gain_at_full_size_alone() -> None:
+    results = (
+        changed(make_result(compiled_cell("vit", dtype="float16"), 8_000.0, 2_000.0), dtype="float16"),
+        make_result(compiled_cell("vit"), 8_000.0, 4_000.0),
+        changed(make_result(compiled_cell("vit", size="tiny"), 800.0, 400.0), size="tiny"),
+    )
+    rows = read_sweep("vision", None, results, VISION, 1000).published
+    assert [(row.dtype, row.size) for row in rows] == [("float16", "full"), ("bfloat16", "full"), ("bfloat16", "tiny")]
+    assert [row.speedup for row in rows] == [pytest.approx(4.0, rel=0.01), pytest.approx(2.0, rel=0.01), None]
+    assert rows[2].ci95 is None and rows[2].result is None
+    assert rows[2].eager_ms == pytest.approx(0.8, rel=0.01)
+
+
+def test_eager_beside_published_figures_is_that_of_the_compiled_cells_process() -> None:
+    results = (make_result(eager_cell(), 16_000.0), make_result(compiled_cell(), 8_000.0, 4_000.0))
+    (row,) = read_sweep("vision", None, results, VISION, 1000).published
+    assert (row.eager_ms, row.eager_median_ms) == (pytest.approx(8.0, rel=0.01), pytest.approx(8.0, rel=0.01))
+    (alone,) = read_sweep("vision", None, results[:1], VISION, 1000).published
+    assert (alone.eager_ms, alone.compiled_ms, alone.speedup) == (pytest.approx(16.0, rel=0.01), None, None)
+
+
+@pytest.mark.parametrize("settings", [{"dtype": "float16"}, {"size": "tiny"}])
+def test_cells_of_other_size_or_type_are_another_work(settings: dict[str, str]) -> None:
+    results = (make_result(eager_cell()), changed(make_result(compiled_cell()), **settings))
+    sweep = _read(*results)
+    assert [len(work.cells) for work in sweep.works] == [1, 1]
+    assert [work.eager.processes for work in sweep.works if work.eager] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        ({"cpu": "another CPU"}, "CPU: a CPU, another CPU"),
+        ({"packages": {"transformers": "5.2"}}, "transformers: 5.1, 5.2"),
+        ({"packages": {"triton": "3.7"}}, "triton: 3.6, 3.7"),
+        ({"packages": {"diffusers": "0.43"}}, "diffusers: 0.42, 0.43"),
+        ({"driver": "590.1"}, "driver: 580.1, 590.1"),
+    ],
+)
+def test_machines_that_differ_in_what_matters_are_said_where_their_cells_share_a_row(
+    there: dict[str, object], told: str
+) -> None:
+    here = {"transformers": "5.1", "triton": "3.6", "diffusers": "0.42", "numpy": "2.0"}
+    one = on(make_result(eager_cell()), here, driver="580.1")
+    alike = on(make_result(compiled_cell()), {**here, "numpy": "2.1"}, driver="580.1")
+    assert _read(one, alike).warnings == ()
+    sweep = _read(one, on(alike, **there))  # type: ignore[arg-type]
+    (work,) = sweep.works
+    assert work.differs == (told,)
+    (warning,) = sweep.warnings
+    assert told in warning and "eager times are taken together all the same" in warning
+
+
+def test_other_rules_and_other_versions_of_tracekit_are_said() -> None:
+    one, two = make_result(eager_cell()), make_result(compiled_cell())
+    assert two.run is not None
+    longer = replace(two, run=replace(two.run, rule=replace(two.run.rule, rounds=300)))
+    assert any("timed by different rules" in each for each in _read(one, longer).warnings)
+    wider = replace(two, run=replace(two.run, rule=replace(two.run.rule, target=0.02)))
+    assert any("timed by different rules" in each for each in _read(one, wider).warnings)
+    later = replace(two, tracekit="0.2.0")
+    assert any("versions of tracekit (0.1.0, 0.2.0)" in each for each in _read(one, later).warnings)
+
+
+def test_two_files_of_one_cell_are_told_and_the_later_one_counts() -> None:
+    late = replace(make_result(compiled_cell(), 10_000.0, 2_000.0), started="2026-11-22T00:00:00+00:00")
+    early = make_result(compiled_cell(), 10_000.0, 5_000.0)
+    for pair in ((late, early), (early, late)):
+        sweep = _read(make_result(eager_cell()), *pair)
+        (work,) = sweep.works
+        assert [cell.cell.form for cell in work.cells] == ["eager", "compiled"]
+        assert work.cells[1].started == late.started
+        assert work.eager is not None and work.eager.processes == 2
+        (warning,) = sweep.warnings
+        assert early.cell.key in warning and "2 files" in warning
+    elsewhere = replace(late, run=make_result(compiled_cell(), environment=make_environment("NVIDIA A100")).run)
+    assert not any("files" in each for each in _read(early, elsewhere).warnings), "rows of their own"
+
+
+def test_eager_of_a_cell_that_did_not_end_is_not_pooled() -> None:
+    half = replace(make_result(compiled_cell(), 99_000.0), outcome="killed")
+    pool = pool_eager([make_result(eager_cell()), half], 1000)
+    assert pool is not None and pool.processes == 1
+    assert pool_eager([half], 1000) is None
+
+
+def _started(us: float, *, cell: object = None) -> CellResult:
+    """An eager cell, or another, whose first call took so long."""
+    result = make_result(cell or eager_cell(), share=0.0)  # type: ignore[arg-type]
+    assert result.run is not None
+    first, *rest = result.run.forms
+    return replace(result, run=replace(result.run, forms=(replace(first, warmup_us=(us, 10_000.0)), *rest)))
+
+
+def test_a_pooled_start_is_the_middle_one_of_processes_that_had_eager_alone() -> None:
+    results = [_started(us) for us in (30_000.0, 90_000.0, 20_000.0)] + [_started(500_000.0, cell=compiled_cell())]
+    pool = pool_eager(results, 3)
+    assert pool is not None
+    assert (pool.first_call_us, pool.soon_us) == (30_000.0, pytest.approx(50_000.0))
+
+
+def test_a_pooled_device_time_is_the_mean_of_processes() -> None:
+    results = [make_result(eager_cell(), us, share=0.0) for us in (10_000.0, 10_000.0, 40_000.0)]
+    pool = pool_eager(results, 1000)
+    assert pool is not None and pool.device_median_us == pytest.approx(0.9 * 20_000.0)
+
+
+def test_eager_memory_beside_a_compiled_form_is_known_of_its_warm_up_alone() -> None:
+    beside, alone = (read_cell(make_result(cell), 1000).eager for cell in (compiled_cell(), eager_cell()))
+    assert beside is not None and alone is not None
+    assert (beside.memory_bytes, beside.warmup_memory_bytes) == (None, 2 * GIB)
+    assert (alone.memory_bytes, alone.warmup_memory_bytes) == (2 * GIB, 2 * GIB)
+
+
+def test_a_warm_up_that_held_more_is_told_besides() -> None:
+    result = make_result(compiled_cell(), reserved=2.0)
+    assert result.run is not None
+    eager, compiled = result.run.forms
+    assert compiled.memory is not None
+    heavy = replace(compiled, memory=replace(compiled.memory, warmup=replace(compiled.memory.warmup, reserved_bytes=9)))
+    found = read_cell(replace(result, run=replace(result.run, forms=(eager, heavy))), 1000).compiled
+    assert found is not None
+    assert (found.memory_bytes, found.warmup_memory_bytes) == (2 * GIB, 9)
+
+
+def test_a_compiled_cell_that_failed_before_it_was_warm_has_no_start_of_its_own() -> None:
+    result = make_result(compiled_cell())
+    assert result.run is not None
+    half = replace(result, outcome="failed", run=replace(result.run, forms=result.run.forms[:1]))
+    found = read_cell(half, 1000)
+    assert (found.first_call_us, found.soon_us, found.conditions.sm_clock_mhz) == (None, None, None)
+
+
+def test_an_interval_without_an_end_is_none() -> None:
+    assert ends(Interval(5.0, 0.0, math.inf, 5)) is None
+    assert ends(Interval(5.0, 4.0, 6.0, 1)) == (4.0, 6.0)
+
+
+def test_five_calls_far_apart_have_intervals_above_nothing_and_are_pooled() -> None:
+    def scattered_cell(cell: object, factor: float) -> CellResult:
+        result = make_result(cell, share=0.0)  # type: ignore[arg-type]
+        assert result.run is not None
+        first, *rest = result.run.forms
+        assert first.times is not None
+        wall_us = tuple(factor * us for us in (10.0, 11.0, 200.0, 900.0, 500.0))
+        times = replace(first.times, wall_us=wall_us, device_us=None)
+        return replace(result, run=replace(result.run, forms=(replace(first, times=times), *rest)))
+
+    results = [scattered_cell(eager_cell(), factor) for factor in (1.0, 1.1, 1.2)]
+    found = read_cell(results[0], 1000).eager
+    assert found is not None and found.mean_ci95 is not None and found.median_ci95 is not None
+    assert min(found.mean_ci95[0], found.median_ci95[0]) > 0
+    pool = pool_eager(results, 1000)
+    assert pool is not None and pool.mean_ci95 is not None and pool.median_ci95 is not None
+
+
+def test_what_came_from_a_cache_is_told() -> None:
+    def cached(hits: int, *, empty: bool | None) -> tuple[str, ...]:
+        result = make_result(compiled_cell())
+        assert result.run is not None
+        eager, compiled = result.run.forms
+        assert compiled.compilation is not None
+        facts = replace(compiled.compilation, graphs=3, cache_hits=hits, cache_was_empty=empty)
+        told = replace(result, run=replace(result.run, forms=(eager, replace(compiled, compilation=facts))))
+        found = read_cell(told, 1000)
+        assert (found.cache_hits, found.cache_was_empty, found.load_seconds) == (hits, empty, 3.0)
+        assert found.size_reason == "as asked"
+        return found.warnings
+
+    assert cached(0, empty=True) == ()
+    (some,) = cached(1, empty=True)
+    assert "1 of 3 graphs" in some and "or a remote cache" in some
+    (every,) = cached(3, empty=True)
+    assert "3 of 3 graphs" in every and "less than it does the first time" in every
+    (full,) = cached(0, empty=False)
+    assert "not empty" in full

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -20,14 +21,24 @@ from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, ma
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep
+from tracekit.numbers import MISSING
 from tracekit.report.schemas import schema
 from tracekit.report.sweep.contract import sweep_json
-from tracekit.report.sweep.heat import heat_map
+from tracekit.report.sweep.heat import heat_key, heat_map
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.markdown import sweep_markdown
 from tracekit.report.sweep.page import sweep_page
-from tracekit.report.sweep.tables import best_table, command_table, speedup_table
+from tracekit.report.sweep.tables import (
+    best_table,
+    building_table,
+    command_table,
+    conditions_table,
+    eager_table,
+    matrices,
+    speedup_table,
+)
 from tracekit.report.sweep.terminal import sweep_summary
+from tracekit.report.table import Name
 from tracekit.workloads.suites import VISION
 
 from ..test_schemas import closed
@@ -131,6 +142,155 @@ def test_hostile_names_and_messages_do_nothing(name):
     assert "<script" not in html
     assert "<img" not in html
     assert "\x1b" not in rendered(sweep)
+
+
+def section(page: str, name: str) -> str:
+    """The text of one part of the page."""
+    found = re.search(rf'<section id="{name}">(.*?)</section>', page, re.DOTALL)
+    return re.sub(r"<[^>]+>|\s+", " ", found.group(1)) if found else ""
+
+
+def test_beside_a_speed_up_stand_the_medians_of_its_own_process():
+    # Eager took three times as long in the process of its own: no figure beside the speed-up may be of that.
+    found = (make_result(eager_cell(), 24_000.0, share=0.0), make_result(compiled_cell(), 8_000.0, 4_000.0, share=0.0))
+    sweep = read_sweep("vit", None, found, None, 1000)
+    assert "| vit, batch 1 | 2.00× (2.000 to 2.000); 8.000 to 4.000 |" in sweep_markdown(sweep)
+    (line,) = [each for each in rendered(sweep).splitlines() if "2.00× (" in each]
+    assert line.split()[:4] == ["default", "8.000", "4.000", "2.00×"]
+    assert "8.000 to 4.000 ms" in section(sweep_page(sweep), "speed-up")
+    for name in ("mean", "median"):
+        ((_, eager, compiled),) = matrices(sweep)[name].rows
+        assert eager == "24.000 (24.000 to 24.000)"
+        assert compiled == "4.000 (4.000 to 4.000), eager 8.000"
+
+
+def test_what_is_inconclusive_is_called_so_where_it_ties_with_eager():
+    doubtful = make_result(compiled_cell(), 10_000.0, 3_600.0, seed=7, share=1.5)
+    sweep = read_sweep("bert", None, (make_result(eager_cell(), seed=1), doubtful), None, 1000)
+    told = " ".join(rendered(sweep).split())
+    assert "compiling made none of 1 compiled cell clearly faster" in told
+    assert re.search(r"lowest latency: a tie: eager, 1\.000×; default, \S+× \(inconclusive\)", told)
+    assert "even" not in matrices(sweep), "no break-even without a verdict"
+
+
+def test_break_even_is_told_with_both_ends_and_reckoned_with_the_larger():
+    result = make_result(compiled_cell(), 10_000.0, 5_000.0, compile_us=20e6, share=0.0)
+    assert result.run is not None
+    eager, compiled = result.run.forms
+    heavy = replace(eager, warmup_us=(5_000_000.0, 10_000.0))
+    sweep = read_sweep("vit", None, (replace(result, run=replace(result.run, forms=(heavy, compiled))),), None, 1000)
+    ((_, even),) = matrices(sweep)["even"].rows
+    assert even == "3,001 to 3,999"
+    (line,) = [each for each in rendered(sweep).splitlines() if "2.00× (" in each]
+    assert line.split()[-1] == "3,999"
+
+
+def test_without_compiled_times_there_is_nothing_of_compiling():
+    page = sweep_page(read_sweep("vit", None, (make_result(eager_cell()),), None, 1000))
+    assert "Compiling and memory" not in page
+    assert '<a href="#cost">Memory</a>' in page
+    failed = sweep_page(read_sweep("vit", None, (make_failure(eager_cell()),), None, 1000))
+    assert 'href="#cost"' not in failed and 'id="cost"' not in failed
+    assert 'href="#times"' not in failed and 'id="times"' not in failed
+
+
+def test_one_process_alone_is_not_apart_from_itself():
+    one = read_sweep("vit", None, (make_result(eager_cell()),), None, 1000)
+    table = eager_table(one)
+    assert table is not None and table.rows[0][-1] == MISSING
+    assert "of one its own" in table.note
+
+
+def test_a_cpu_has_no_columns_of_a_gpu():
+    def on_cpu(result: CellResult) -> CellResult:
+        assert result.run is not None
+        forms = tuple(replace(form, gpu_state=None) for form in result.run.forms)
+        settings = replace(result.run.settings, device="cpu")
+        return replace(result, host_load=1.5, run=replace(result.run, settings=settings, forms=forms))
+
+    cells = tuple(on_cpu(make_result(each)) for each in (eager_cell(), compiled_cell()))
+    table = conditions_table(read_sweep("vit", None, cells, None, 1000))
+    assert table is not None
+    assert [column.label for column in table.columns] == ["Work", "Way", "Host load"]
+    assert table.caption == "The host while cells were timed"
+    silent = tuple(replace(each, host_load=None) for each in cells)
+    assert conditions_table(read_sweep("vit", None, silent, None, 1000)) is None
+    full = conditions_table(vision())
+    assert full is not None and "Clock, MHz" in [column.label for column in full.columns]
+
+
+def test_small_gains_are_seen_and_the_colours_have_a_key():
+    small = read_sweep("x", None, (make_result(compiled_cell(), 11_500.0, 10_000.0, share=0.001),), None, 1000)
+    drawn = heat_map(small)
+    assert drawn is not None
+    assert drawn.rows[0][1][0].tone == "gain" and drawn.rows[0][1][0].percent >= 18
+    assert [words for _, words, _ in heat_key(drawn)] == ["faster, a little", "faster, 3 times or more"]
+    both = heat_map(vision())
+    assert both is not None
+    assert "no times" in [words for _, words, _ in heat_key(both)]
+    assert "faster, a little" in section(sweep_page(small), "speed-up")
+
+
+def test_the_report_tells_why_a_size_was_taken_how_long_loading_took_and_what_was_cached():
+    result = make_result(compiled_cell())
+    assert result.run is not None
+    eager, compiled = result.run.forms
+    assert compiled.compilation is not None
+    warm = replace(compiled, compilation=replace(compiled.compilation, graphs=3, cache_hits=3))
+    result = replace(result, run=replace(result.run, forms=(eager, warm), size_reason="full needs about 1 GiB"))
+    sweep = read_sweep("vit", None, (result,), None, 1000)
+    table = building_table(sweep)
+    assert table is not None and table.rows == (("vit, batch 1", "full", "full needs about 1 GiB", "3.0"),)
+    assert matrices(sweep)["compile"].rows == (("vit, batch 1", "20.0, 3 of 3 cached"),)
+    page = sweep_page(sweep)
+    assert "full needs about 1 GiB" in page and "came from a cache of compiled code" in page
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        ({"prompt": "a dog"}, {"prompt": "a cat"}, ("'a dog'", "'a cat'")),
+        ({"prompt": "a dog"}, {}, ("'a dog'", "")),
+        ({"use_fast": True}, {"use_fast": False}, ("fast processor", "slow processor")),
+        ({"options": ("layers=3",)}, {"options": ("layers=9",)}, ("layers=3", "layers=9")),
+        ({"size": "full"}, {}, ("[", "[")),
+    ],
+)
+def test_works_that_differ_are_not_called_the_same(one, other, words):
+    sweep = read_sweep("x", None, [make_result(eager_cell("flux", **each)) for each in (one, other)], None, 1000)
+    first, second = (label(sweep).of(work) for work in sweep.works)
+    assert first != second
+    assert words[0] in first and words[1] in second
+
+
+def test_what_only_some_works_have_is_no_part_of_the_heading():
+    cells = (make_result(eager_cell("mlp")), make_result(eager_cell("flux", height=512, width=512)))
+    labels = label(read_sweep("x", None, cells, None, 1000))
+    assert not any("512" in part for part in labels.common)
+
+
+def test_long_names_of_own_models_are_whole_on_a_narrow_terminal():
+    names = [f"/home/somebody/a/rather/long/path/to/experiments/my_model.py:build_{each}" for each in ("big", "small")]
+    shown = "".join(
+        rendered(read_sweep("own", None, [make_result(eager_cell(each)) for each in names], None, 1), 80).split()
+    )
+    for name in names:
+        assert f"{name},batch1" in shown
+
+
+def test_a_narrow_terminal_parts_no_figure():
+    shown = rendered(vision(), 60)
+    assert "…" not in shown
+    for work in vision().works:
+        assert work.cells[0].eager is not None
+        assert f" {work.cells[0].eager.median_us / 1e3:.3f} " in shown
+
+
+def test_each_way_has_its_own_command_even_where_two_commands_are_the_same():
+    cells = (make_result(eager_cell()), make_failure(compiled_cell()), make_result(compiled_cell(fullgraph=False)))
+    table = command_table(read_sweep("x", None, cells, None, 1000))
+    assert table is not None
+    assert any("--no-fullgraph" in row[3].full for row in table.rows if isinstance(row[3], Name))
 
 
 def test_commands_to_copy_are_whole_however_long_they_are():

@@ -7,7 +7,7 @@ import math
 from tracekit.comparison.commands import can_be_regional, profile_command
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.startup import BreakEven
-from tracekit.numbers import count, duration
+from tracekit.numbers import calls_span, duration
 
 #: From so many calls on, and so long a start-up, it is worth a line: nobody waits ten seconds unawares, and a hundred
 #: calls are more than a trial or a test makes.
@@ -31,7 +31,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     return Finding(
         code="cold_start",
         severity="info",
-        title=f"Compiling pays after {count(math.ceil(cold.calls))} calls",
+        title=f"Compiling pays after {calls_span(cold.calls, cold.calls_at_most)} calls",
         evidence=(
             f"Starting up compiled takes {duration(cold.startup_us)} more than steady calls, and each call saves "
             f"{_saved(comparison)}.{_warm(warm)} For fewer calls in one process keep Inductor's cache between "
@@ -68,4 +68,5 @@ def _warm(warm: BreakEven | None) -> str:
     """What a warm cache makes of it, where that was measured."""
     if warm is None or warm.calls is None or math.isinf(warm.calls):
         return ""
-    return f" With a warm cache it takes {duration(warm.startup_us)} and pays after {count(math.ceil(warm.calls))}."
+    pays = calls_span(warm.calls, warm.calls_at_most)
+    return f" With a warm cache it takes {duration(warm.startup_us)} and pays after {pays}."

@@ -10,32 +10,44 @@ from tracekit.model.sweep_figures import CellFigures, PublishedBeside, Work
 
 #: What torch.compile does when it is told nothing, and what was published.
 MODE = "default"
+#: The size that published figures are of.
+FULL = "full"
 
 
 def set_beside(works: Sequence[Work], suite: Suite) -> tuple[PublishedBeside, ...]:
-    """A row for each published figure of a workload that was measured here."""
-    return tuple(
-        _beside(published, work) for published in suite.published if (work := _same(works, published)) is not None
-    )
+    """For each published figure a row for every work of that workload and batch size that was measured here: of several
+    types, sizes or machines none is taken for the others."""
+    return tuple(_beside(published, work) for published in suite.published for work in works if _is_of(work, published))
 
 
-def _same(works: Sequence[Work], published: Published) -> Work | None:
-    """The work at the published batch size that most is known of."""
-    alike = [
-        work
-        for work in works
-        if work.workload == published.workload and work.cells[0].cell.request.batch_size == published.batch_size
-    ]
-    return max(alike, key=lambda work: (work.eager is not None, len(work.cells)), default=None)
+def _is_of(work: Work, published: Published) -> bool:
+    batch_size = work.cells[0].cell.request.batch_size
+    return (work.workload, batch_size) == (published.workload, published.batch_size) and work.settings is not None
 
 
 def _beside(published: Published, work: Work) -> PublishedBeside:
     compiled = next((cell for cell in work.cells if _is_default(cell)), None)
+    timed = compiled or next((cell for cell in work.cells if cell.eager is not None), None)
+    verdict = compiled.verdict if compiled else None
+    size = work.settings.size if work.settings else None
+    comparable = verdict if size == FULL else None
     return PublishedBeside(
         published,
-        eager_ms=work.eager.mean_us / 1e3 if work.eager else None,
-        compiled_ms=compiled.compiled.mean_us / 1e3 if compiled and compiled.compiled else None,
+        eager_ms=_ms(timed.eager.mean_us) if timed and timed.eager else None,
+        compiled_ms=_ms(compiled.compiled.mean_us) if compiled and compiled.compiled else None,
+        eager_median_ms=_ms(timed.eager.median_us) if timed and timed.eager else None,
+        compiled_median_ms=_ms(compiled.compiled.median_us) if compiled and compiled.compiled else None,
+        speedup=comparable.speedup if comparable else None,
+        ci95=comparable.ci95 if comparable else None,
+        result=comparable.result if comparable else None,
+        size=size,
+        dtype=work.settings.dtype if work.settings else None,
+        machine=work.machine,
     )
+
+
+def _ms(us: float) -> float:
+    return us / 1e3
 
 
 def _is_default(cell: CellFigures) -> bool:
@@ -58,7 +70,7 @@ def _differences(works: Sequence[Work], results: Sequence[CellResult]) -> Iterat
         yield f"Type: {types} here; of the published figures it is not recorded with them."
     if any(each.pretrained is None for each in settings):
         yield "Weights: random here, at the architecture of the published checkpoint; the same kernels run."
-    if sizes := _distinct(each.size for each in settings if each.size != "full"):
+    if sizes := _distinct(each.size for each in settings if each.size != FULL):
         yield f"Size: {sizes} here, which is not the published architecture: the figures cannot be compared."
     calls = sorted(
         {len(form.times.wall_us) for result in results if result.run for form in result.run.forms if form.times}

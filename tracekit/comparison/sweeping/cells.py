@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-import shlex
 from dataclasses import replace
 
 import numpy as np
 
-from tracekit.comparison.break_even import find_break_even
-from tracekit.comparison.commands import profile_command
+from tracekit.comparison.break_even import extra_us, find_break_even
 from tracekit.comparison.quietness import find_disturbance, held_back, other_processes
+from tracekit.comparison.sweeping.commanding import command_of
 from tracekit.comparison.timed import TimedForm
 from tracekit.comparison.verdict import judge
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
 from tracekit.model.gpu_state import GpuState
-from tracekit.model.run import FormName, FormResult
+from tracekit.model.run import CompileFacts, FormName, FormResult
 from tracekit.model.startup import BreakEven
 from tracekit.model.sweep import CellResult, CellRun
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions
 from tracekit.model.timing import FormTiming, ProcessTimes
-from tracekit.statistics.interval import FEWEST, Interval, mean_interval, median_interval
+from tracekit.numbers import counted
+from tracekit.statistics.interval import FEWEST, Interval, mean_time, median_time
 
 #: That the forms were timed in alternation; which form came when is no part of the verdict.
 ORDER: tuple[FormName, ...] = ("eager", "compiled")
@@ -32,6 +32,7 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
     run = result.run
     eager, compiled = (run.form(name) if run else None for name in ORDER)
     verdict, break_even, warnings = _judged(eager, compiled)
+    # Of a cell that failed before its compiled form was warm there is nothing that is its own.
     last = compiled if result.cell.form == "compiled" else eager
     facts = compiled.compilation if compiled else None
     return CellFigures(
@@ -48,13 +49,41 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
         graphs=facts.graphs if facts else None,
         graph_breaks=facts.graph_breaks if facts else None,
         during_timing=_during_timing(run),
+        cache_hits=facts.cache_hits if facts else None,
+        cache_was_empty=facts.cache_was_empty if facts else None,
         first_call_us=last.warmup_us[0] if last else None,
         soon_us=until_done_us(last, calls) if last and last.times else None,
+        spared_us=_spared_us(eager) if compiled else None,
+        load_seconds=run.load_seconds if run else None,
+        size_reason=run.size_reason if run else None,
         break_even=break_even,
         conditions=_conditions(last.gpu_state if last else None, result.host_load),
-        warnings=warnings,
-        command=_command(result, run),
+        warnings=(*warnings, *_of_cache(facts)),
+        command=command_of(result, result.cell.form),
     )
+
+
+def _spared_us(eager: ChildForm | None) -> float | None:
+    """What the eager form's calls until quiet took longer than steady ones. A part of it, nobody knows how much, any
+    form that comes first in a process pays."""
+    if eager is None or eager.times is None:
+        return None
+    return max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.wall_us))))
+
+
+def _of_cache(facts: CompileFacts | None) -> tuple[str, ...]:
+    """A cell's own cache is empty, but a remote one, or one that the environment names, may not be."""
+    if facts is None:
+        return ()
+    if facts.cache_hits:
+        told = f"{facts.cache_hits} of {counted(facts.graphs, 'graph')} came from a cache of compiled code"
+        if facts.cache_was_empty is not False and facts.cache_hits < facts.graphs:
+            # A graph may be like an earlier one of the same process.
+            return (f"{told}: what this process compiled before, or a remote cache, where a first time takes longer.",)
+        return (f"{told}: compiling took less than it does the first time.",)
+    if facts.cache_was_empty is False:
+        return ("Inductor's cache was not empty: compiling may have taken less than it does the first time.",)
+    return ()
 
 
 def _conditions(state: GpuState | None, host_load: float | None) -> Conditions:
@@ -75,12 +104,12 @@ def _during_timing(run: CellRun | None) -> int | None:
 
 
 def read_calls(form: ChildForm | None, *, alone: bool) -> CallFigures | None:
-    """The figures of a form's timed calls; None where there are none. `alone`: no other form had memory of its own when
-    this one's was measured."""
+    """The figures of a form's timed calls; None where there are none. `alone`: no other form's CUDA graphs were there
+    when its memory in steady calls was measured."""
     if form is None or form.times is None or not form.times.wall_us:
         return None
     wall_us, device_us = np.asarray(form.times.wall_us), form.times.device_us
-    mean, median = (make(wall_us) if len(wall_us) >= FEWEST else None for make in (mean_interval, median_interval))
+    mean, median = (make(wall_us) if len(wall_us) >= FEWEST else None for make in (mean_time, median_time))
     return CallFigures(
         calls=len(wall_us),
         mean_us=float(wall_us.mean()),
@@ -88,7 +117,8 @@ def read_calls(form: ChildForm | None, *, alone: bool) -> CallFigures | None:
         median_us=float(np.median(wall_us)),
         median_ci95=ends(median),
         device_median_us=float(np.median(device_us)) if device_us else None,
-        memory_bytes=_memory_bytes(form, alone=alone),
+        memory_bytes=form.memory.steady.reserved_bytes if alone and form.memory and form.memory.steady else None,
+        warmup_memory_bytes=form.memory.warmup.reserved_bytes if form.memory else None,
     )
 
 
@@ -97,15 +127,6 @@ def ends(interval: Interval | None) -> tuple[float, float] | None:
     if interval is None or not math.isfinite(interval.high):
         return None
     return float(interval.low), float(interval.high)
-
-
-def _memory_bytes(form: ChildForm, *, alone: bool) -> int | None:
-    """Of an eager form that was measured again beside a compiled one, the compiled form's CUDA graphs would count too:
-    its warm-up came before them."""
-    if form.memory is None:
-        return None
-    use = form.memory.steady if alone and form.memory.steady else form.memory.warmup
-    return use.reserved_bytes
 
 
 def until_done_us(form: ChildForm, calls: int) -> float:
@@ -142,17 +163,3 @@ def _form_result(form: ChildForm, times: ProcessTimes) -> FormResult:
         memory=form.memory,
         gpu_state=form.gpu_state,
     )
-
-
-def _command(result: CellResult, run: CellRun | None) -> str:
-    """What profiles the cell's settings by itself."""
-    asked = result.cell.request
-    more = []
-    if asked.fullgraph is not None and result.cell.form == "compiled":
-        more.append("--fullgraph" if asked.fullgraph else "--no-fullgraph")
-    if run is not None:
-        return profile_command(run.settings, more=tuple(more), compiled=result.cell.form == "compiled")
-    words = ["tracekit", "profile", asked.workload, "--batch-size", str(asked.batch_size)]
-    words += ["--compiled", "--mode", asked.mode] if result.cell.form == "compiled" else []
-    words += ["--prompt", asked.prompt] if asked.prompt else []
-    return shlex.join([*words, *more])

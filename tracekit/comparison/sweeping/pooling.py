@@ -12,16 +12,16 @@ from tracekit.comparison.sweeping.cells import ends, read_calls, until_done_us
 from tracekit.comparison.verdict import ENOUGH_PROCESSES
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellResult
-from tracekit.model.sweep_figures import CallFigures, EagerPool
+from tracekit.model.sweep_figures import EagerPool
 from tracekit.statistics.blocks import Values
-from tracekit.statistics.interval import FEWEST, Interval, interval_of_processes, mean_interval, median_interval
+from tracekit.statistics.interval import FEWEST, Interval, interval_of_processes, mean_time, median_time
 
 
 def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
     """The eager form of cells that do the same work; None where none was timed.
 
-    Memory and the first call are those of a process that had the eager form alone where there is one: beside a compiled
-    form it is measured in its warm-up.
+    The first call is that of processes that had the eager form alone where there are any; memory in steady calls is
+    theirs or nobody's. That of the warm-up is every process's, for the eager form comes first in each.
     """
     timed = [(result, form) for result in results if (form := _eager(result)) is not None]
     if not timed:
@@ -30,19 +30,19 @@ def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
     forms = [form for _, form in timed]
     starting = alone or forms
     figures = [figure for form in forms if (figure := read_calls(form, alone=form in alone)) is not None]
-    first = [figure for form, figure in zip(forms, figures, strict=True) if form in starting]
     medians = [each.median_us for each in figures]
     return EagerPool(
         processes=len(forms),
         calls=sum(each.calls for each in figures),
         mean_us=geometric_mean(each.mean_us for each in figures),
-        mean_ci95=_together(forms, mean_interval),
+        mean_ci95=_together(forms, mean_time),
         median_us=geometric_mean(medians),
-        median_ci95=_together(forms, median_interval),
+        median_ci95=_together(forms, median_time),
         lowest_us=min(medians),
         highest_us=max(medians),
         device_median_us=_mean([each.device_median_us for each in figures]),
-        memory_bytes=_middle(first),
+        memory_bytes=_middle([each.memory_bytes for each in figures]),
+        warmup_memory_bytes=_middle([each.warmup_memory_bytes for each in figures]),
         first_call_us=median(form.warmup_us[0] for form in starting),
         soon_us=median(until_done_us(form, calls) for form in starting),
     )
@@ -62,10 +62,8 @@ def _together(forms: Sequence[ChildForm], interval: Callable[[Values], Interval]
     within = tuple(map(interval, walls))
     if len(within) == 1:
         return ends(within[0])
-    if any(each.low <= 0 for each in within):
-        return None
     together = interval_of_processes(tuple(map(_logarithm, within)))
-    return math.exp(together.low), math.exp(together.high)
+    return (math.exp(together.low), math.exp(together.high)) if math.isfinite(together.high) else None
 
 
 def _logarithm(interval: Interval) -> Interval:
@@ -77,6 +75,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def _middle(figures: Sequence[CallFigures]) -> int | None:
-    known = [each.memory_bytes for each in figures if each.memory_bytes is not None]
+def _middle(figures: Sequence[int | None]) -> int | None:
+    known = [each for each in figures if each is not None]
     return round(median(known)) if known else None

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tracekit import __version__
 from tracekit.comparison.sweeping.beside import differences, set_beside
 from tracekit.comparison.sweeping.best import find_best
 from tracekit.comparison.sweeping.cells import read_cell
+from tracekit.comparison.sweeping.commanding import command_of
+from tracekit.comparison.sweeping.machines import find_differences, machine_of
 from tracekit.comparison.sweeping.pooling import pool_eager
-from tracekit.model.run import Environment
 from tracekit.model.suite import Suite
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep, Work
+from tracekit.numbers import counted
 
 
 def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], suite: Suite | None, calls: int) -> Sweep:
     """All that these cells say. `asked` is None where nobody knows what was; `suite` is the one they are of."""
-    works = tuple(_read_work(results_of_one, calls) for results_of_one in _by_work(results))
+    groups = tuple(_by_work(results))
+    works = tuple(_read_work(_without_doubles(group), calls) for group in groups)
     there = {result.cell.key for result in results}
     beside = set_beside(works, suite) if suite else ()
     return Sweep(
@@ -32,7 +36,7 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
         published=beside,
         published_source=suite.source if suite and beside else "",
         differs=differences(works, results) if beside else (),
-        warnings=tuple(_warnings(results)),
+        warnings=(*_warnings(results), *_of_differences(works), *_of_doubles(groups)),
     )
 
 
@@ -49,13 +53,9 @@ def _read_work(results: Sequence[CellResult], calls: int) -> Work:
         torch=run.environment.packages.get("torch") if run else None,
         eager=eager,
         cells=cells,
-        best=find_best(eager, cells, calls),
+        best=find_best(eager, cells, calls, command_of(first, "eager") if first else ""),
+        differs=find_differences(results),
     )
-
-
-def machine_of(environment: Environment) -> str | None:
-    """The GPU's name, or the CPU's where there is none."""
-    return environment.gpu or environment.cpu
 
 
 def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
@@ -69,6 +69,33 @@ def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
         kept[0].extend(silent)
         order = {id(result): number for number, result in enumerate(results)}
         yield from (tuple(sorted(some, key=lambda each: order[id(each)])) for some in kept)
+
+
+def _without_doubles(results: Sequence[CellResult]) -> tuple[CellResult, ...]:
+    """Of several files of one cell the one that was begun last, where the first of them stands."""
+    latest: dict[str, CellResult] = {}
+    for result in results:
+        known = latest.get(result.cell.key)
+        latest[result.cell.key] = result if known is None or result.started > known.started else known
+    return tuple(latest.values())
+
+
+def _of_doubles(groups: Sequence[Sequence[CellResult]]) -> Iterator[str]:
+    for group in groups:
+        for key, number in Counter(result.cell.key for result in group).items():
+            if number > 1:
+                yield f"{number} files tell of cell {key}: the one that was begun last is shown, and no other counts."
+
+
+def _of_differences(works: Sequence[Work]) -> Iterator[str]:
+    differing = [work for work in works if work.differs]
+    if differing:
+        told = "; ".join(dict.fromkeys(each for work in differing for each in work.differs))
+        yield (
+            f"Cells of the same work were measured on machines that differ ({told}), in {len(differing)} of"
+            f" {counted(len(works), 'work')}: their eager times are taken together all the same, and times of"
+            " different cells are not of one machine. Speed-ups are."
+        )
 
 
 def _where(result: CellResult) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ import math
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.startup import BreakEven
-from tracekit.numbers import MISSING, count, duration
+from tracekit.numbers import MISSING, calls_span, count, duration
 from tracekit.report.table import Column, Table
 
 KINDS = {
@@ -21,8 +21,10 @@ FRESH = (
 )
 
 WARM_UP = (
-    "An estimate from this run's own warm-up: the compiled form came after the eager one in the same process, and what "
-    "the cache held was left to chance. --startup measures each start in a fresh process."
+    "An estimate from this run's own warm-up: the compiled form came after the eager one, which alone paid what a "
+    "process does once (the device's context, handles of libraries). The smaller number takes all of eager's start-up "
+    "off the compiled one's, the larger nothing. What the cache held was left to chance. --startup measures each start "
+    "in a fresh process."
 )
 
 COLUMNS = ("First call", "Start-up", "Graphs from cache", "Pays after")
@@ -69,11 +71,11 @@ def pays_after(each: BreakEven) -> str:
         return MISSING
     if math.isinf(each.calls):
         return "never"
-    if each.calls == 0:
+    if each.calls == 0 and not each.calls_at_most:
         return "the first call"
     low, high = each.calls_ci95 or (each.calls, each.calls)
     spread = f" ({count(math.ceil(low))} to {count(math.ceil(high))})" if each.calls_ci95 else ""
-    return f"{count(math.ceil(each.calls))} calls{spread}"
+    return f"{calls_span(each.calls, each.calls_at_most)} calls{spread}"
 
 
 def _row(each: BreakEven) -> tuple[str, ...]:

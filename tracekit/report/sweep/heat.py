@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.numbers import MISSING, times
 from tracekit.report.sweep.labels import label, ways
-from tracekit.report.sweep.words import OUTCOMES
+from tracekit.report.sweep.words import OUTCOMES, both_medians
 
 #: A speed-up of so much, or a slowdown, has the strongest colour; text stays readable on it.
 FULL = 3.0
 MOST_PERCENT = 55
+#: A change that a verdict calls one is to be seen, however small.
+LEAST_PERCENT = 18
 
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """`tone` is gain, loss, even, failed or missing; `percent` how strong its colour is."""
+    """`tone` is gain, loss, even, failed or missing; `percent` how strong its colour is. `medians` are those of the
+    cell's own process."""
 
     text: str
     interval: str
+    medians: str
     tone: str
     percent: int
 
@@ -33,7 +37,15 @@ class HeatMap:
     rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
 
 
-NOT_THERE = HeatCell(MISSING, "", "missing", 0)
+NOT_THERE = HeatCell(MISSING, "", "", "missing", 0)
+KEY = (
+    ("gain", "faster, a little", LEAST_PERCENT),
+    ("gain", f"faster, {FULL:.0f} times or more", MOST_PERCENT),
+    ("loss", "slower, a little", LEAST_PERCENT),
+    ("loss", f"slower, {FULL:.0f} times or more", MOST_PERCENT),
+    ("even", "inconclusive", 0),
+    ("failed", "no times", 0),
+)
 
 
 def heat_map(sweep: Sweep) -> HeatMap | None:
@@ -53,10 +65,22 @@ def heat(cell: CellFigures) -> HeatCell:
     """A cell's colour: of its verdict, the stronger the larger the change; none where none was established."""
     verdict = cell.verdict
     if cell.failure is not None:
-        return HeatCell(OUTCOMES[cell.outcome], "", "failed", 0)
+        return HeatCell(OUTCOMES[cell.outcome], "", "", "failed", 0)
     if verdict is None or verdict.speedup is None:
         return NOT_THERE
     interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
     tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
-    share = min(abs(math.log(verdict.speedup)) / math.log(FULL), 1.0) if tone != "even" else 0.0
-    return HeatCell(times(verdict.speedup), interval, tone, round(share * MOST_PERCENT))
+    return HeatCell(times(verdict.speedup), interval, both_medians(cell), tone, _strength(verdict.speedup, tone))
+
+
+def _strength(speedup: float, tone: str) -> int:
+    if tone == "even":
+        return 0
+    share = min(abs(math.log(speedup)) / math.log(FULL), 1.0)
+    return round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT))
+
+
+def heat_key(drawn: HeatMap) -> tuple[tuple[str, str, int], ...]:
+    """What the colours mean, as far as they occur: a tone, its words, and how strong its colour is drawn."""
+    occur = {cell.tone for _, cells in drawn.rows for cell in cells}
+    return tuple(each for each in KEY if each[0] in occur)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracekit.model.sweep_figures import CellFigures, Sweep, Work
 from tracekit.model.workload import Request
+from tracekit.report.names import clipped
 
 #: Of a work's settings these are always said, the others where they differ.
 ALWAYS = 2
+#: Characters of a prompt, where prompts differ.
+LONGEST_PROMPT = 40
+
+#: What tells a work from the others of a sweep, its key first.
+Identity = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,7 @@ class Labels:
     """`common` is what all works share, for the heading. `works` are names by key and machine (`of`)."""
 
     common: tuple[str, ...]
-    _works: dict[tuple[str | None, ...], str]
+    _works: dict[Identity, str]
     _scopes: bool
 
     def of(self, work: Work) -> str:
@@ -50,13 +57,13 @@ def label(sweep: Sweep) -> Labels:
         identity: ", ".join(part for at, part in enumerate(each) if part and (at < ALWAYS or not shared[at]))
         for identity, each in parts.items()
     }
-    first = next(iter(parts.values()), ())
-    common = tuple(part for at, part in enumerate(first) if part and at >= ALWAYS and shared[at])
+    told = (next((each[at] for each in parts.values() if each[at]), None) for at in range(len(shared)))
+    common = tuple(part for at, part in enumerate(told) if part and at >= ALWAYS and shared[at])
     scopes: dict[str, set[str | None]] = {}
     for cell in sweep.cells:
         if cell.cell.form == "compiled":
             scopes.setdefault(cell.cell.request.workload, set()).add(cell.cell.request.scope)
-    return Labels(common, named, any(len(each) > 1 for each in scopes.values()))
+    return Labels(common, _distinct(named), any(len(each) > 1 for each in scopes.values()))
 
 
 def ways(sweep: Sweep, labels: Labels) -> tuple[str, ...]:
@@ -64,34 +71,61 @@ def ways(sweep: Sweep, labels: Labels) -> tuple[str, ...]:
     return tuple(dict.fromkeys(labels.way(cell) for cell in sweep.cells if cell.cell.form == "compiled"))
 
 
-def _identity(work: Work) -> tuple[str | None, ...]:
+def _identity(work: Work) -> Identity:
     settings = work.settings
     return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()))
 
 
-def _is_shared(values: Sequence[str]) -> bool:
+def _is_shared(values: Sequence[str | None]) -> bool:
     """Of works that never ran nobody knows what they would have had."""
-    return len({value for value in values if value}) <= 1
+    return len({value for value in values if value is not None}) <= 1
 
 
-def _parts(work: Work) -> tuple[str, ...]:
+def _distinct(names: Mapping[Identity, str]) -> dict[Identity, str]:
+    """What is called the same gets the digest of its cells' files besides: it was asked for otherwise."""
+    number = Counter(names.values())
+    return {
+        identity: name if number[name] == 1 else f"{name} [{str(identity[0]).rpartition('-')[2]}]"
+        for identity, name in names.items()
+    }
+
+
+def _parts(work: Work) -> tuple[str | None, ...]:
+    """Each empty where the work has no such thing, and None where nobody knows."""
     asked, settings = work.cells[0].cell.request, work.settings
+    unknown = "" if settings else None
     height, width = (settings.height, settings.width) if settings else (asked.height, asked.width)
     size, dtype = (settings.size, settings.dtype) if settings else (asked.size, asked.dtype)
-    generation = settings.generation if settings else None
-    phase, cache = (generation.phase, generation.cache) if generation else (asked.phase, asked.cache)
-    tokens = generation.max_new_tokens if generation else asked.max_new_tokens
+    seq_length = settings.seq_length if settings else asked.seq_length
+    pretrained = settings.pretrained if settings else asked.pretrained
     return (
         work.workload,
         f"batch {asked.batch_size}",
-        f"{height}\N{MULTIPLICATION SIGN}{width}" if height and width else "",
+        f"{height}\N{MULTIPLICATION SIGN}{width}" if height and width else unknown,
+        f"{seq_length} tokens" if seq_length else unknown,
         f"{asked.steps} steps" if asked.steps else "",
-        phase or "",
-        f"{tokens} new tokens" if tokens else "",
-        f"{cache} cache" if cache else "",
-        f"{size} size" if size and size != "auto" else "",
-        dtype or "",
-        f"weights of {asked.pretrained}" if asked.pretrained else "random weights",
-        work.machine or "",
-        f"torch {work.torch}" if work.torch else "",
+        *_generating(work),
+        f"prompt {clipped(asked.prompt, LONGEST_PROMPT)!r}" if asked.prompt else "",
+        " ".join(asked.options),
+        f"{size} size" if size and size != "auto" else unknown,
+        dtype or unknown,
+        f"weights of {pretrained}" if pretrained else "random weights",
+        work.machine or unknown,
+        f"torch {work.torch}" if work.torch else unknown,
+    )
+
+
+def _generating(work: Work) -> tuple[str | None, ...]:
+    """How it generates: phase, tokens, cache and processor."""
+    asked, settings = work.cells[0].cell.request, work.settings
+    unknown = "" if settings else None
+    generation = settings.generation if settings else None
+    phase, cache = (generation.phase, generation.cache) if generation else (asked.phase, asked.cache)
+    tokens = generation.max_new_tokens if generation else asked.max_new_tokens
+    fast = generation.fast_processor if generation else asked.use_fast
+    return (
+        phase or unknown,
+        f"{tokens} new tokens" if tokens else unknown,
+        f"{cache} cache" if cache else unknown,
+        unknown if fast is None else f"{'fast' if fast else 'slow'} processor",
     )

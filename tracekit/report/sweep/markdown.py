@@ -13,6 +13,7 @@ from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
 from tracekit.report.sweep.tables import (
     best_table,
+    building_table,
     cell_table,
     command_table,
     conditions_table,
@@ -27,7 +28,7 @@ from tracekit.report.sweep.words import headline, progress_sentence
 from tracekit.report.table import Table
 
 #: The figures that have a table of their own, the more telling first.
-FIGURES = ("mean", "compile", "memory", "even", "median", "device")
+FIGURES = ("mean", "compile", "memory", "warmup_memory", "even", "median", "device")
 
 
 def sweep_markdown(sweep: Sweep, command: str | None = None) -> str:
@@ -64,3 +65,4 @@ def _details(sweep: Sweep) -> Iterator[Table | None]:
     yield eager_table(sweep)
     yield cell_table(sweep)
     yield conditions_table(sweep)
+    yield building_table(sweep)

@@ -6,12 +6,13 @@ from markupsafe import Markup
 
 from tracekit.model.sweep_figures import Sweep
 from tracekit.report.sweep.failing import last_words
-from tracekit.report.sweep.heat import heat_map
+from tracekit.report.sweep.heat import heat_key, heat_map
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
 from tracekit.report.sweep.tables import (
     SPEEDUP_NOTE,
     best_table,
+    building_table,
     cell_table,
     command_table,
     conditions_table,
@@ -24,13 +25,18 @@ from tracekit.report.sweep.tables import (
 from tracekit.report.sweep.words import headline, progress_sentence
 from tracekit.report.templating import asset, environment, policy, script_hash
 
+#: What each section shows, in this order.
+TIMES = ("mean", "median", "device")
+COSTS = ("compile", "even", "memory", "warmup_memory")
 #: Of more works than this, tables with several rows for each are folded.
 MOST_WORKS = 6
 
 
 def sweep_page(sweep: Sweep, command: str | None = None) -> str:
     """One offline HTML file; `command` is what measures it and what goes on with it, a line each."""
-    script = "".join(map(asset, ("later.js", "tables.js", "sections.js")))
+    script, heat = "".join(map(asset, ("later.js", "tables.js", "sections.js"))), heat_map(sweep)
+    figures = matrices(sweep)
+    costs = [figures[name] for name in COSTS if name in figures]
     page = (
         environment()
         .get_template("sweep.html.j2")
@@ -43,10 +49,13 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
             headline=headline(sweep),
             common=label(sweep).common,
             progress=progress_sentence(sweep),
-            heat=heat_map(sweep),
+            heat=heat,
+            heat_key=heat_key(heat) if heat else (),
             heat_note=SPEEDUP_NOTE,
             many=len(sweep.works) > MOST_WORKS,
-            matrices=matrices(sweep),
+            times=[figures[name] for name in TIMES if name in figures],
+            costs=costs,
+            costs_title="Compiling and memory" if "compile" in figures else "Memory",
             tables={
                 "best": best_table(sweep),
                 "commands": command_table(sweep),
@@ -55,6 +64,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
                 "failures": failure_table(sweep),
                 "cells": cell_table(sweep),
                 "conditions": conditions_table(sweep),
+                "building": building_table(sweep),
             },
             notes=note_rows(sweep),
             last_words=last_words(sweep),

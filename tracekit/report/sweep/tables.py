@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions, Sweep, Work
+from tracekit.model.sweep_figures import Best, CallFigures, CellFigures, Conditions, PublishedBeside, Sweep, Work
 from tracekit.numbers import MISSING, count, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label, ways
 from tracekit.report.sweep.words import (
     OUTCOMES,
     best_words,
+    both_medians,
     calls_until_even,
     candidate_name,
+    compiling,
     goal_words,
     milliseconds,
     next_words,
@@ -26,19 +28,35 @@ WORK = Column("Work", numeric=False)
 
 SPEEDUP_NOTE = (
     "Eager time by compiled time, round by round in the cell's own process, with the 95 % interval; above 1 compiled is"
-    " faster. docs/sweep.md says what it holds and what it leaves out."
+    " faster. Beside it eager's and the compiled form's median call in that very process, ms, whose ratio may be a"
+    " little another. docs/sweep.md says what it holds and what it leaves out."
+)
+CALLS_NOTE = (
+    "Each cell's figure and interval are of its own process, with what eager took in that same process; the eager"
+    " column is the eager cell's process. Figures of different processes differ by more than their intervals say: the"
+    " speed-up is of one process. Eager over all processes is a table of its own."
 )
 EAGER_NOTE = (
-    "The eager column is the geometric mean over all processes that timed it, from three on with Student's t interval"
-    " over them; the others are of one process each."
+    "The same eager work in one process after the other: the geometric mean over processes, every one counting alike,"
+    " with Student's t interval over them from three on, of two none, of one its own. Speed-ups are within a process,"
+    " and spared most of how far these are apart."
 )
 MEMORY_NOTE = (
     "What torch had reserved at the height of a steady call, weights and CUDA-graph pools included, in GPU memory; of"
-    " the eager form in a process of its own where there is one, else of its warm-up."
+    " the eager form in a process of its own, and not known where none was run."
 )
-COMPILE_NOTE = "Wall time of the calls that compiled, in a fresh process with an empty Inductor cache."
+WARMUP_MEMORY_NOTE = (
+    "The same at the height of the calls before the form was quiet, compiling and autotuning included: what a GPU must"
+    " have, or memory runs out. Of the eager form the middle of all processes."
+)
+COMPILE_NOTE = (
+    "Wall time of the calls that compiled, in a fresh process with an empty Inductor cache of its own. Where graphs"
+    " came from a cache all the same, it says so: that may be no first compilation."
+)
 EVEN_NOTE = (
-    "Calls after which compiling has taken no longer than staying eager; a dash where no saving was established."
+    "Calls after which compiling has taken no longer than staying eager; a dash where no change was established. The"
+    " eager form came first in the process and alone paid what a process does once: the smaller number takes all of"
+    " eager's start-up off the compiled one's, the larger nothing. The larger is the one to reckon with."
 )
 
 
@@ -52,47 +70,80 @@ def matrix(
     """A row for each work, a column for each way of compiling, before them the eager form where it has a figure."""
     labels = label(sweep)
     columns = ways(sweep, labels)
+    eager = [of_work(work) for work in sweep.works] if of_work else []
+    has_eager = any(each != MISSING for each in eager)
     rows = []
-    for work in sweep.works:
+    for at, work in enumerate(sweep.works):
         found = {labels.way(cell): of_cell(cell) for cell in work.cells if cell.cell.form == "compiled"}
-        eager = [of_work(work)] if of_work else []
-        rows.append((labels.of(work), *eager, *(found.get(each, MISSING) for each in columns)))
-    heads = [*(["eager"] if of_work else []), *columns]
+        first = [eager[at]] if has_eager else []
+        rows.append((labels.of(work), *first, *(found.get(each, MISSING) for each in columns)))
+    heads = [*(["eager"] if has_eager else []), *columns]
     return Table(caption, (WORK, *map(Column, heads)), tuple(rows), note)
 
 
 def matrices(sweep: Sweep) -> dict[str, Table]:
     """Every figure that has a table of its own, by what it is called in the page; empty ones left out."""
+    mean, median = "Mean of calls, ms (95 % interval)", "Median of calls, ms (95 % interval)"
+    warming = "Memory while warming up"
     every = {
-        "mean": matrix(sweep, "Mean of calls, ms (95 % interval)", _mean, _eager_mean, EAGER_NOTE),
-        "median": matrix(sweep, "Median of calls, ms (95 % interval)", _median, _eager_median, EAGER_NOTE),
-        "device": matrix(sweep, "Between two device events, median, ms", _device, _eager_device),
-        "compile": matrix(sweep, "Compiling, s", lambda cell: seconds(cell.compile_seconds), note=COMPILE_NOTE),
+        "mean": matrix(sweep, mean, _of_calls(_mean), _of_eager(_mean), CALLS_NOTE),
+        "median": matrix(sweep, median, _of_calls(_median), _of_eager(_median), CALLS_NOTE),
+        "device": matrix(sweep, "Between two device events, median, ms", _of_calls(_device), _of_eager(_device)),
+        "compile": matrix(sweep, "Compiling, s", compiling, note=COMPILE_NOTE),
         "even": matrix(sweep, "Break-even, calls", lambda cell: calls_until_even(cell.break_even), note=EVEN_NOTE),
         "memory": matrix(sweep, "Memory", _memory, _eager_memory, MEMORY_NOTE),
+        "warmup_memory": matrix(sweep, warming, _warmup_memory, _eager_warmup_memory, WARMUP_MEMORY_NOTE),
     }
     return {name: table for name, table in every.items() if _has_figures(table)}
 
 
 def speedup_table(sweep: Sweep) -> Table:
     """The speed-ups: the heat map's figures."""
-    return matrix(sweep, "Speed-up over eager (95 % interval)", speedup, note=SPEEDUP_NOTE)
+    return matrix(sweep, "Speed-up over eager (95 % interval), and both medians, ms", _speedup, note=SPEEDUP_NOTE)
+
+
+def _speedup(cell: CellFigures) -> str:
+    medians = both_medians(cell)
+    return speedup(cell) if medians == MISSING else f"{speedup(cell)}; {medians}"
 
 
 def _has_figures(table: Table) -> bool:
     return any(cell != MISSING for row in table.rows for cell in row[1:])
 
 
-def _mean(cell: CellFigures) -> str:
-    return milliseconds(cell.compiled.mean_us, cell.compiled.mean_ci95) if cell.compiled else MISSING
+def _of_calls(figure: Callable[[CallFigures, bool], str]) -> Callable[[CellFigures], str]:
+    """`4.003 (3.998 to 4.009), eager 8.011`: of a compiled cell, both of its process."""
+
+    def of_cell(cell: CellFigures) -> str:
+        if cell.compiled is None:
+            return MISSING
+        told = figure(cell.compiled, True)
+        eager = figure(cell.eager, False) if cell.eager else MISSING
+        return f"{told}, eager {eager}" if MISSING not in (told, eager) else told
+
+    return of_cell
 
 
-def _median(cell: CellFigures) -> str:
-    return milliseconds(cell.compiled.median_us, cell.compiled.median_ci95) if cell.compiled else MISSING
+def _of_eager(figure: Callable[[CallFigures, bool], str]) -> Callable[[Work], str]:
+    """Of the eager cell's process, where there is one."""
+
+    def of_work(work: Work) -> str:
+        alone = next((cell.eager for cell in work.cells if cell.cell.form == "eager" and cell.eager), None)
+        return figure(alone, True) if alone else MISSING
+
+    return of_work
 
 
-def _device(cell: CellFigures) -> str:
-    return milliseconds(cell.compiled.device_median_us) if cell.compiled else MISSING
+def _mean(figures: CallFigures, with_interval: bool) -> str:
+    return milliseconds(figures.mean_us, figures.mean_ci95 if with_interval else None)
+
+
+def _median(figures: CallFigures, with_interval: bool) -> str:
+    return milliseconds(figures.median_us, figures.median_ci95 if with_interval else None)
+
+
+def _device(figures: CallFigures, with_interval: bool) -> str:
+    return milliseconds(figures.device_median_us)
 
 
 def _memory(cell: CellFigures) -> str:
@@ -103,57 +154,61 @@ def _eager_memory(work: Work) -> str:
     return size(work.eager.memory_bytes) if work.eager else MISSING
 
 
-def _eager_mean(work: Work) -> str:
-    return milliseconds(work.eager.mean_us, work.eager.mean_ci95) if work.eager else MISSING
+def _warmup_memory(cell: CellFigures) -> str:
+    return size(cell.compiled.warmup_memory_bytes) if cell.compiled else MISSING
 
 
-def _eager_median(work: Work) -> str:
-    return milliseconds(work.eager.median_us, work.eager.median_ci95) if work.eager else MISSING
-
-
-def _eager_device(work: Work) -> str:
-    return milliseconds(work.eager.device_median_us) if work.eager else MISSING
+def _eager_warmup_memory(work: Work) -> str:
+    return size(work.eager.warmup_memory_bytes) if work.eager else MISSING
 
 
 def eager_table(sweep: Sweep) -> Table | None:
-    """How far the eager form differs between processes: what single processes' figures may be off by."""
+    """The eager form over all processes, and how far they differ: what single processes' figures may be off by."""
     labels = label(sweep)
     rows = tuple(
         (
             labels.of(work),
             count(work.eager.processes),
             count(work.eager.calls),
+            milliseconds(work.eager.mean_us, work.eager.mean_ci95),
+            milliseconds(work.eager.median_us, work.eager.median_ci95),
             milliseconds(work.eager.lowest_us),
             milliseconds(work.eager.highest_us),
-            spread(work.eager.spread),
+            spread(work.eager),
         )
         for work in sweep.works
         if work.eager
     )
-    columns = (WORK, *map(Column, ("Processes", "Calls", "Lowest median, ms", "Highest median, ms", "Apart")))
-    note = "The same eager work in one process after the other. Speed-ups are within a process, and spared most of it."
-    return Table("Eager, process by process", columns, rows, note) if rows else None
+    figures = ("Processes", "Calls", "Mean, ms", "Median, ms", "Lowest median, ms", "Highest median, ms", "Apart")
+    return Table("Eager, process by process", (WORK, *map(Column, figures)), rows, EAGER_NOTE) if rows else None
 
 
 def best_table(sweep: Sweep) -> Table | None:
-    """What is best for what, work by work."""
+    """What is best for what: a row for each work, a column for each goal."""
     labels = label(sweep)
-    rows = tuple(
-        (
-            labels.of(work),
-            goal_words(best.goal, best.calls),
-            best_words(best, labels, sweep),
-            next_words(best, labels, sweep),
-        )
-        for work in sweep.works
-        for best in work.best
-    )
-    columns = tuple(Column(name, numeric=False) for name in ("Work", "Goal", "Best", "Next behind it"))
+    goals = dict.fromkeys((best.goal, best.calls) for work in sweep.works for best in work.best)
+    rows = []
+    for work in sweep.works:
+        found = {(best.goal, best.calls): _best_and_next(best, labels, sweep) for best in work.best}
+        if found:
+            rows.append((labels.of(work), *(found.get(each, MISSING) for each in goals)))
+    columns = tuple(Column(name, numeric=False) for name in ("Work", *(goal_words(*each) for each in goals)))
     note = (
-        "Best alone only where the intervals part it from the next, and by more than eager differs between processes:"
-        " 2 % at least, of starts, which are measured once, 10 %. Memory by 1 %. Otherwise it is a tie."
+        "Eager is beaten in latency by what its cell's verdict calls faster, and by nothing else; in cold starts by"
+        " what has paid by then. Among compiled forms one is best alone only where the intervals part it from the next,"
+        " and by more than the noise of their processes and than eager differs between processes: 2 % at least, of"
+        " starts, which are measured once, 10 %. Memory by 1 %. Otherwise it is a tie. A cold start of a compiled form"
+        " is between two numbers: it came after the eager one, which paid what a process does once. A dash where fewer"
+        " than two ways were measured alike."
     )
-    return Table("What is best for what", columns, rows, note) if rows else None
+    return Table("What is best for what", columns, tuple(rows), note) if rows else None
+
+
+def _best_and_next(best: Best, labels: Labels, sweep: Sweep) -> str:
+    """`default, 2.00x; then eager, 1.000x`."""
+    behind = next_words(best, labels, sweep)
+    told = best_words(best, labels, sweep)
+    return told if behind == MISSING else f"{told}; then {behind}"
 
 
 def command_table(sweep: Sweep) -> Table | None:
@@ -161,15 +216,14 @@ def command_table(sweep: Sweep) -> Table | None:
     labels = label(sweep)
     rows = []
     for work in sweep.works:
-        goals: dict[str, tuple[str, list[str]]] = {}
+        goals: dict[str | None, tuple[str, str, list[str]]] = {}
         for best in work.best:
             for at in best.tied:
                 each = best.candidates[at]
                 words = goal_words(best.goal, best.calls) + ("" if best.clear else " (tie)")
-                goals.setdefault(each.command, (candidate_name(each, labels, sweep), []))[1].append(words)
+                goals.setdefault(each.key, (each.command, candidate_name(each, labels, sweep), []))[2].append(words)
         rows += [
-            (labels.of(work), name, ", ".join(words), Name(command, command))
-            for command, (name, words) in goals.items()
+            (labels.of(work), name, ", ".join(words), Name(command, command)) for command, name, words in goals.values()
         ]
     columns = tuple(Column(name, numeric=False) for name in ("Work", "Way", "Best for", "Command"))
     return Table("How to use it", columns, tuple(rows)) if rows else None
@@ -234,8 +288,41 @@ def conditions_table(sweep: Sweep) -> Table | None:
     )
     figures = ("Clock, MHz", "Power at most, W", "Heat at most, °C", "Other processes on it", "Host load")
     columns = (WORK, Column("Way", numeric=False), *map(Column, figures), Column("Held back", numeric=False))
+    told = [at for at in range(len(columns)) if any(row[at] != MISSING for row in rows)]
+    if len(told) <= 2:
+        return None
     note = "Host load is the mean number of processes that wanted to run in the minute before the cell began."
-    return Table("The GPU and its host while cells were timed", columns, rows, note) if rows else None
+    caption = "The GPU and its host while cells were timed" if has_gpu(sweep) else "The host while cells were timed"
+    kept = tuple(tuple(row[at] for at in told) for row in rows)
+    return Table(caption, tuple(columns[at] for at in told), kept, note if figures[-1] in _names(columns, told) else "")
+
+
+def _names(columns: Sequence[Column], told: Sequence[int]) -> list[str]:
+    return [columns[at].label for at in told]
+
+
+def has_gpu(sweep: Sweep) -> bool:
+    """Whether any cell ran on one."""
+    return any(cell.settings is not None and cell.settings.device != "cpu" for cell in sweep.cells)
+
+
+def building_table(sweep: Sweep) -> Table | None:
+    """Which size each work has and why, and how long its processes took to have the model."""
+    labels = label(sweep)
+    rows = []
+    for work in sweep.works:
+        loads = [cell.load_seconds for cell in work.cells if cell.load_seconds is not None]
+        if work.settings is not None and loads:
+            # Free memory is another in each process, and the reason with it.
+            reason = next(cell.size_reason for cell in work.cells if cell.size_reason is not None)
+            ends = dict.fromkeys(map(seconds, (min(loads), max(loads))))
+            rows.append((labels.of(work), work.settings.size, reason, " to ".join(ends)))
+    columns = (*(Column(name, numeric=False) for name in ("Work", "Size", "Why this size")), Column("Loading, s"))
+    note = (
+        "Loading is importing the libraries and building the model, once in each cell's process. It is in no other"
+        " figure: it is the same for every form."
+    )
+    return Table("What was built", columns, tuple(rows), note) if rows else None
 
 
 def _conditions(seen: Conditions) -> tuple[str, ...]:
@@ -253,26 +340,43 @@ def published_table(sweep: Sweep) -> Table | None:
     """Other people's figures beside these."""
     rows = tuple(_published_rows(sweep))
     columns = (
-        Column("Model", numeric=False),
+        *(Column(name, numeric=False) for name in ("Model", "Type and machine, here")),
         *map(Column, ("Off, there", "On, there", "Gain there", "Eager, here", "Compiled, here", "Gain here")),
     )
-    note = f"There: {sweep.published_source}. Mean ms of a call, mode default. {' '.join(sweep.differs)}"
+    note = (
+        f"There: {sweep.published_source}. Mean ms of a call, mode default. Here both forms are of one process, with"
+        " their medians beside the means, and the gain is that process's speed-up with its 95 % interval: the median"
+        f" over rounds, which hears less of outliers than a ratio of means. {' '.join(sweep.differs)}"
+    )
     return Table("Beside the figures of 2023", columns, rows, note) if rows else None
 
 
 def _published_rows(sweep: Sweep) -> Iterator[tuple[str, ...]]:
     for each in sweep.published:
-        there, eager, compiled = each.published, each.eager_ms, each.compiled_ms
-        gain = eager / compiled if eager is not None and compiled else None
+        there = each.published
+        size_word = each.size if each.size not in (None, "full") else None
         yield (
             there.workload,
+            ", ".join(word for word in (each.dtype, each.machine, size_word and f"{size_word} size") if word)
+            or MISSING,
             f"{there.eager_ms:.3f}",
             f"{there.compiled_ms:.3f}",
             times(there.eager_ms / there.compiled_ms),
-            MISSING if eager is None else f"{eager:.3f}",
-            MISSING if compiled is None else f"{compiled:.3f}",
-            times(gain),
+            _mean_and_median(each.eager_ms, each.eager_median_ms),
+            _mean_and_median(each.compiled_ms, each.compiled_median_ms),
+            _gain(each),
         )
+
+
+def _mean_and_median(mean_ms: float | None, median_ms: float | None) -> str:
+    if mean_ms is None or median_ms is None:
+        return MISSING
+    return f"{milliseconds(mean_ms * 1e3)} (median {milliseconds(median_ms * 1e3)})"
+
+
+def _gain(each: PublishedBeside) -> str:
+    told = ratio(each.speedup, each.ci95)
+    return f"{told}, inconclusive" if each.result == "inconclusive" else told
 
 
 def note_rows(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:

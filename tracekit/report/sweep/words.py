@@ -6,8 +6,8 @@ import math
 from collections import Counter
 
 from tracekit.model.startup import BreakEven
-from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep
-from tracekit.numbers import MISSING, count, duration, percent, size, times
+from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Sweep
+from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels
 
 #: What became of a cell that has no times.
@@ -54,13 +54,35 @@ def seconds(value: float | None) -> str:
     return MISSING if value is None else f"{value:,.1f}"
 
 
+def compiling(cell: CellFigures) -> str:
+    """`21.3` seconds of compiling; `3.1, 2 of 3 cached` where a cache of compiled code had a part."""
+    told = seconds(cell.compile_seconds)
+    return f"{told}, {cell.cache_hits} of {cell.graphs} cached" if cell.cache_hits else told
+
+
+def both_medians(cell: CellFigures) -> str:
+    """`8.002 to 4.001`: eager's and the compiled form's, in milliseconds, of the cell's own process, so that they go
+    with its speed-up."""
+    if cell.eager is None or cell.compiled is None:
+        return MISSING
+    return f"{milliseconds(cell.eager.median_us)} to {milliseconds(cell.compiled.median_us)}"
+
+
 def calls_until_even(found: BreakEven | None) -> str:
-    """After how many calls compiling is paid for: a number, `never`, or a dash where no saving was established."""
+    """After how many calls compiling is paid for: a number, or between which two; `never`, or a dash where no saving
+    was established."""
     if found is None:
         return MISSING
     if found.never:
         return "never"
-    return MISSING if found.calls is None or math.isinf(found.calls) else count(math.ceil(found.calls))
+    return MISSING if found.calls is None or math.isinf(found.calls) else calls_span(found.calls, found.calls_at_most)
+
+
+def calls_to_reckon_with(found: BreakEven | None) -> str:
+    """The larger of the two numbers, where there is room for one."""
+    if found is None or found.never or found.calls is None:
+        return calls_until_even(found)
+    return calls_span(found.calls if found.calls_at_most is None else found.calls_at_most)
 
 
 def goal_words(goal: Goal, calls: int | None) -> str:
@@ -71,8 +93,9 @@ def goal_words(goal: Goal, calls: int | None) -> str:
 
 
 def candidate_words(candidate: Candidate, best: Best, labels: Labels, sweep: Sweep) -> str:
-    """A way to run the work, with its figure for the goal."""
-    return f"{candidate_name(candidate, labels, sweep)}, {_figure(candidate, best)}"
+    """A way to run the work, with its figure for the goal, and whether that is established."""
+    told = f"{candidate_name(candidate, labels, sweep)}, {_figure(candidate, best)}"
+    return f"{told} (inconclusive)" if best.goal == "latency" and candidate.against_eager == "undecided" else told
 
 
 def candidate_name(candidate: Candidate, labels: Labels, sweep: Sweep) -> str:
@@ -84,7 +107,9 @@ def candidate_name(candidate: Candidate, labels: Labels, sweep: Sweep) -> str:
 def _figure(candidate: Candidate, best: Best) -> str:
     if best.goal == "latency":
         return times(1 / candidate.value)
-    return duration(candidate.value) if best.goal == "cold_start" else size(candidate.value)
+    shown = duration if best.goal == "cold_start" else size
+    ends = dict.fromkeys(shown(each) for each in (candidate.lowest, candidate.value) if each is not None)
+    return " to ".join(ends)
 
 
 def best_words(best: Best, labels: Labels, sweep: Sweep) -> str:
@@ -108,15 +133,19 @@ def headline(sweep: Sweep) -> str:
     if not compiled:
         return f"{sweep.name}: no compiled cell was timed."
     if not faster:
-        return f"{sweep.name}: compiling made none of {len(compiled)} cells clearly faster."
+        return f"{sweep.name}: compiling made none of {counted(len(compiled), 'compiled cell')} clearly faster."
     most = max(cell.verdict.speedup or 0.0 for cell in compiled if cell.verdict and cell.verdict.result == "faster")
-    return f"{sweep.name}: compiling made {faster} of {len(compiled)} cells faster, the most {times(most)}."
+    return (
+        f"{sweep.name}: compiling made {faster} of {counted(len(compiled), 'compiled cell')} faster, the most"
+        f" {times(most)}."
+    )
 
 
 def progress_sentence(sweep: Sweep) -> str:
     """How much of the sweep is there, and what is not."""
     kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
-    told = [f"{len(sweep.cells)} there"]
+    eager = sum(cell.cell.form == "eager" for cell in sweep.cells)
+    told = [f"{len(sweep.cells)} there ({eager} eager, {len(sweep.cells) - eager} compiled)"]
     told += [f"{sweep.missing} to run"] if sweep.missing else []
     told += (
         [f"{kinds.total()} without times ({', '.join(f'{n} {word}' for word, n in kinds.items())})"] if kinds else []
@@ -124,6 +153,6 @@ def progress_sentence(sweep: Sweep) -> str:
     return f"Cells: {', '.join(told)}."
 
 
-def spread(share: float) -> str:
-    """How far apart processes are."""
-    return percent(share, 1)
+def spread(eager: EagerPool) -> str:
+    """How far apart processes are; a dash for one alone."""
+    return percent(eager.spread) if eager.processes > 1 else MISSING
