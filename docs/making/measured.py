@@ -25,7 +25,7 @@ KEPT = ROOT / "docs" / "measured.json"
 README = ROOT / "README.md"
 MARKS = ("<!-- measured: python -m docs.making.measured -->\n", "<!-- /measured -->")
 HEADER = (
-    "| `tracekit profile` | eager | compiled | speed-up (95 % interval) | compiling | pays after | why |\n"
+    "| `tracekit profile` | eager | compiled | speed-up (95 % interval) | compiling | pays after, at most | why |\n"
     "|---|--:|--:|--:|--:|--:|---|\n"
 )
 #: What every row has, or what says nothing of what was measured.
@@ -83,8 +83,11 @@ def _why(comparison: Comparison) -> str | None:
 
 
 def _pays_after(comparison: Comparison) -> float | None:
-    """With no cache: of the run's own warm-up, or of a fresh process where starts were measured apart."""
-    return next((each.calls for each in comparison.break_even if not each.never), None)
+    """With no cache: of the run's own warm-up, its later end, or of a fresh process where starts were measured apart."""
+    first = next(iter(comparison.break_even), None)
+    if first is None or first.never:
+        return None
+    return first.calls if first.calls_at_most is None else first.calls_at_most
 
 
 def shortened(command: str) -> str:
