@@ -83,7 +83,7 @@ def _why(comparison: Comparison) -> str | None:
 
 
 def _pays_after(comparison: Comparison) -> float | None:
-    """With no cache: of the run's own warm-up, its later end, or of a fresh process where starts were measured apart."""
+    """With no cache: of the run's own warm-up the later end, or of a fresh process where starts were measured apart."""
     first = next(iter(comparison.break_even), None)
     if first is None or first.never:
         return None
