@@ -68,7 +68,6 @@ class Recorder:
         if self._recorded == self._wanted:
             self._stop()
 
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._stop()
         if kind is not None:

@@ -253,9 +253,7 @@ def _vae(architecture: Architecture) -> AutoencoderKL:
     )
 
 
-def _make_call(
-    variant: Variant, pipeline: FluxPipeline, settings: Settings, text_tokens: int
-) -> Callable[[], object]:
+def _make_call(variant: Variant, pipeline: FluxPipeline, settings: Settings, text_tokens: int) -> Callable[[], object]:
     device = torch.device(settings.device)
 
     def call() -> object:
