@@ -214,9 +214,9 @@ def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_
         # What the configuration says; the weights may be another's.
         size = next(iter(info.sizes))
         return size, _listed_weights(info, size, request, device, free_bytes)
-    size = next((size for size, known in info.checkpoints.items() if known == weights), None)
-    if size is not None:
-        return size, _listed_weights(info, size, request, device, free_bytes)
+    for size, known in info.checkpoints.items():
+        if known == weights:
+            return size, _listed_weights(info, size, request, device, free_bytes)
     return THEIR_SIZE, weights_fit(weights, count_saved(weights), device, free_bytes, request.dtype)
 
 
