@@ -97,6 +97,11 @@ def test_the_eager_form_alone_can_be_asked_for() -> None:
     run = tracekit.profile(lambda x: x + 1, torch.ones(3), compile=False, iterations=2, quiet=True)
     assert [form.name for form in run.forms] == ["eager"]
     assert run.folder == Path("traces/function-eager")
+    page = run.report()
+    assert page == Path("reports/function-eager.html")
+    assert "function" in page.read_text() and "eager" in page.with_suffix(".md").read_text()
+    with pytest.raises(TracekitError, match=r"it holds eager; tracekit\.profile without compile=False records"):
+        run.compare()
 
 
 def test_a_run_that_is_there_is_kept_unless_told_otherwise() -> None:

@@ -14,13 +14,14 @@ from tracekit import __version__, store
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
 from tracekit.model.own import Workload
-from tracekit.model.run import Run
+from tracekit.model.run import FormName, Run
 from tracekit.model.workload import MODES, Request
 
 if TYPE_CHECKING:
     from tracekit.capture.loop import Recorder
     from tracekit.model.comparison import Comparison
     from tracekit.model.progress import Progress
+    from tracekit.walks.profiling import Plan
 
 __all__ = ["ProfiledRun", "Workload", "load", "profile", "record", "region"]
 
@@ -44,10 +45,17 @@ class ProfiledRun(Run):
         return compare_forms(self.folder, self)
 
     def report(self, folder: Path | str = "reports") -> Path:
-        """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path."""
-        from tracekit.walks.sides import write_report
+        """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
+        run of one form it is that form's own page."""
+        from tracekit.walks.reading import Reading
+        from tracekit.walks.sides import load_side, write_alone, write_report
 
-        page, _twin = write_report(self.compare(), self, self.command, Path(folder), self.folder.name)
+        place, name = Path(folder), self.folder.name
+        if len(self.forms) > 1:
+            page, _twin = write_report(self.compare(), self, self.command, place, name)
+        else:
+            side = load_side(self.folder, reading=Reading(shapes=True))
+            page, _twin = write_alone(side, self, self.command, place, name)
         return page
 
 
@@ -86,30 +94,39 @@ def profile(
     progress. Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
     """
     _check_torch()
-    from tracekit.walks.naming import folder_name
-    from tracekit.walks.profiling import Plan, profile_built
+    from tracekit.walks.profiling import profile_built
     from tracekit.walks.timing import plan_timing
     from tracekit.workloads.own import hand_over, random_state_kept
     from tracekit.workloads.scopes import narrowed
 
-    named = name or _name_of(model)
-    request = Request(named, seed=seed, iterations=iterations, scope="model", **_compile_options(compile))
-    forms = ("eager",) if compile is False else ("eager", "compiled")
-    folder = Path(out) if out is not None else Path("traces") / f"{folder_name(named)}-{forms[-1]}"
-    plan = Plan(
-        request=request,
-        forms=forms,  # type: ignore[arg-type]
-        out=folder,
+    plan = _plan(
+        Request(name or _name_of(model), seed=seed, iterations=iterations, scope="model", **_compile_options(compile)),
+        Path(out) if out is not None else None,
+        compiled=compile is not False,
         force=force,
-        command=f"tracekit.profile({named}) in {Path(sys.argv[0]).name or 'a program'}",
         provenance=provenance,
         timing=plan_timing(iterations is not None, target, time_budget, 0, startup=False),
         numerics=numerics,
     )
     with random_state_kept(), _progress(quiet) as progress:
-        workload = hand_over(model, args, kwargs or {}, request)
-        profile_built(plan, folder, narrowed(workload, scope) if scope else workload, progress)
+        workload = hand_over(model, args, kwargs or {}, plan.request)
+        folder = profile_built(plan, narrowed(workload, scope) if scope else workload, progress)
     return load(folder)
+
+
+def _plan(request: Request, out: Path | None, *, compiled: bool, **rest: Any) -> Plan:
+    """What is to be done, as `tracekit profile` says it, and where the run goes."""
+    from tracekit.walks.naming import folder_name
+    from tracekit.walks.profiling import Plan
+
+    forms: tuple[FormName, ...] = ("eager", "compiled") if compiled else ("eager",)
+    return Plan(
+        request=request,
+        forms=forms,
+        out=out or Path("traces") / f"{folder_name(request.workload)}-{forms[-1]}",
+        command=f"tracekit.profile({request.workload}) in {Path(sys.argv[0]).name or 'a program'}",
+        **rest,
+    )
 
 
 def _compile_options(given: Mapping[str, object] | bool) -> dict[str, Any]:

@@ -32,6 +32,16 @@ def test_a_comparison_reads_well_at_80_columns(text_file):
     assert rendered(comparison_summary(timed_comparison(), commands)) == text_file
 
 
+def test_a_note_that_fills_its_lines_is_told_whole():
+    note = (
+        "compiled: timed calls took 1.3 times as long as recorded ones, though recording slows calls: something else"
+        " used this machine meanwhile, or its clocks changed. Measure again."
+    )
+    for colours in (False, True):
+        text = rendered(comparison_summary(replace(timed_comparison(), warnings=(note,)), ()), colours=colours)
+        assert note in " ".join(text.split())
+
+
 def test_bare_traces_are_compared_without_a_verdict(text_file):
     assert rendered(comparison_summary(bare_comparison(), ())) == text_file
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +80,11 @@ def test_a_prefix_stands_for_any_model(name: str) -> None:
 def test_a_prefix_alone_names_no_model(name: str) -> None:
     with pytest.raises(TracekitError, match=f"{name} names no model: write {name}"):
         registry.find(name)
+
+
+def test_the_docs_have_a_row_for_every_workload_and_its_published_weights() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
+    for info in registry.all_workloads():
+        assert re.search(rf"^\| `{re.escape(info.name)}` \|.*\| {info.parameters:,} \| ", text, re.MULTILINE)
+        if info.checkpoints:
+            assert f"| `{info.name}` | {', '.join(info.checkpoints.values())} |\n" in text

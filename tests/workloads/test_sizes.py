@@ -77,9 +77,7 @@ def test_the_only_size_is_not_met_with_advice_to_take_a_smaller_one() -> None:
 
 
 def test_weights_of_its_own_are_for_what_was_named_by_its_configuration() -> None:
-    with pytest.raises(
-        TracekitError, match=r"say whose weights flux is to have: --pretrained black-forest-labs/FLUX\.1"
-    ):
+    with pytest.raises(TracekitError, match=r"whose weights flux is to have: --pretrained black-forest-labs/FLUX\.1"):
         check_request(FLUX, Request("flux", pretrained=OWN_WEIGHTS))
     with pytest.raises(TracekitError, match="flux has no --seq-length and no --download: leave them out"):
         check_request(FLUX, Request("flux", seq_length=5, download=True))

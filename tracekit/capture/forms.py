@@ -15,9 +15,7 @@ from tracekit.capture.compilers import check_compilers
 from tracekit.capture.inductor import recording_options
 from tracekit.capture.switch import Switch
 from tracekit.model.run import FormName, Settings
-from tracekit.model.workload import BuiltWorkload
-
-CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+from tracekit.model.workload import CUDA_GRAPH_MODES, BuiltWorkload
 
 
 @dataclass(frozen=True)

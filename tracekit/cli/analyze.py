@@ -110,13 +110,10 @@ def _write_page(side: Side, trace: str, place: Path | None) -> tuple[Path, Path]
 
     from tracekit import store
     from tracekit.cli.output import command_line
-    from tracekit.comparison.alone import look_at
-    from tracekit.report.alone.markdown import alone_markdown
-    from tracekit.report.alone.page import alone_page
-    from tracekit.walks.reports import place_of_report, write_pages
+    from tracekit.walks.reports import place_of_report
+    from tracekit.walks.sides import write_alone
 
     run = store.load(Path(trace)) if side.form else None
     name = f"{Path(trace).resolve().name}-{side.label}" if run else side.label
-    alone, command = look_at(side), command_line()
     folder, file_name = place_of_report(place, f"{name}-analysis")
-    return write_pages(alone_page(alone, run, command), alone_markdown(alone, run, command), folder, file_name)
+    return write_alone(side, run, command_line(), folder, file_name)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Those of torch.compile.
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+#: Of these, those with CUDA graphs: a call's memory is used again once the next call is said to begin.
+CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,9 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     return _written(folder, plan.force, on_part, lambda draft: measure(plan, info, request, draft, progress))
 
 
-def profile_built(plan: Plan, folder: Path, workload: BuiltWorkload, progress: Progress) -> None:
-    """The same for a workload that is in memory already, without fresh processes: they could not build it."""
+def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Path:
+    """The same for a workload that is in memory already, into `plan.out`, without fresh processes: they could not build
+    it."""
 
     def measured(draft: Path) -> Run:
         from tracekit.capture.visible_kernels import checked_meanwhile
@@ -90,7 +91,8 @@ def profile_built(plan: Plan, folder: Path, workload: BuiltWorkload, progress: P
             run = _measure_forms(plan, workload, workload.info.sizes[workload.settings.size], draft, progress)
         return _warned(run, warned)
 
-    _written(folder, plan.force, lambda _part: None, measured)
+    assert plan.out is not None
+    return _written(plan.out, plan.force, lambda _part: None, measured)
 
 
 def _written(folder: Path, force: bool, on_part: Callable[[Path], None], measured: Callable[[Path], Run]) -> Path:
@@ -212,9 +214,9 @@ def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_
         # What the configuration says; the weights may be another's.
         size = next(iter(info.sizes))
         return size, _listed_weights(info, size, request, device, free_bytes)
-    listed = next((size for size, known in info.checkpoints.items() if known == weights), None)
-    if listed is not None:
-        return listed, _listed_weights(info, listed, request, device, free_bytes)
+    for size, known in info.checkpoints.items():
+        if known == weights:
+            return size, _listed_weights(info, size, request, device, free_bytes)
     return THEIR_SIZE, weights_fit(weights, count_saved(weights), device, free_bytes, request.dtype)
 
 

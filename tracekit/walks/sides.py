@@ -122,10 +122,9 @@ def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
     found = next((each for each in there_are if _has_recording(each, "light")), next(iter(there_are), None))
     if found is None:
         there = " and ".join(each.name for each in run.forms) or "nothing"
-        raise TracekitError(
-            f"{folder} has no {form or 'measured'} form: it holds {there};"
-            " `tracekit profile ... --compiled` records both"
-        )
+        in_program = run.settings.own is not None and run.settings.own.in_program
+        both = "tracekit.profile without compile=False" if in_program else "`tracekit profile ... --compiled`"
+        raise TracekitError(f"{folder} has no {form or 'measured'} form: it holds {there}; {both} records both")
     return found
 
 
@@ -173,6 +172,16 @@ def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
         if damage is not None:
             kind = StrictError if strict else TracekitError
             raise kind(f"{side.analysis.trace.path} is damaged: {damage.message}; copy or record it again")
+
+
+def write_alone(side: Side, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:
+    """Writes the page of one side and its markdown twin into `folder`, and says where."""
+    from tracekit.comparison.alone import look_at
+    from tracekit.report.alone.markdown import alone_markdown
+    from tracekit.report.alone.page import alone_page
+
+    alone = look_at(side)
+    return write_pages(alone_page(alone, run, command), alone_markdown(alone, run, command), folder, name)
 
 
 def write_report(comparison: Comparison, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:

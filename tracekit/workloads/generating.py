@@ -14,10 +14,7 @@ from torch import nn
 from transformers import Cache, DynamicCache, LogitsProcessor, LogitsProcessorList, StaticCache
 
 from tracekit.model.generation import Generation
-
-#: Modes in which a call's memory is used again once the next iteration is said to begin.
-CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
-
+from tracekit.model.workload import CUDA_GRAPH_MODES
 
 #: Of `generate`: the prompts, and one token more.
 STEPS_CAUGHT = 2

@@ -1,0 +1,111 @@
+"""Recording a loop never ends it, whatever the profiler or another recording does."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tracekit.capture import loop, spans  # noqa: E402
+from tracekit.capture.loop import Recorder  # noqa: E402
+from tracekit.errors import TracekitError  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(loop, "pick_device", lambda: "cpu")
+    yield
+    assert not spans.is_recording(), "regions are nothing again, however the block ended"
+    assert not torch.autograd.profiler._is_profiler_enabled
+
+
+@pytest.fixture
+def published() -> list[tuple[str, int]]:
+    return []
+
+
+def recorder(folder: Path, published: list[tuple[str, int]], steps: int | None = 1, skip: int = 0) -> Recorder:
+    return Recorder(steps, skip, folder / f"{skip}.json", lambda device, count: published.append((device, count)))
+
+
+def run(each: Recorder, steps: int) -> int:
+    """So many steps of a loop; how many of them ran."""
+    done = 0
+    for _ in range(steps):
+        with each.step():
+            torch.ones(3).sin()
+            done += 1
+    return done
+
+
+def test_what_was_recorded_is_published_once_with_its_steps(tmp_path: Path, published: Any) -> None:
+    with recorder(tmp_path, published, steps=2, skip=1) as each:
+        assert run(each, 5) == 5
+    assert published == [("cpu", 2)]
+    assert list(tmp_path.iterdir()) == [], "what the profiler wrote is gone once it was published"
+
+
+def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
+) -> None:
+    def unseen(_device: str) -> None:
+        raise TracekitError("the profiler cannot see kernels")
+
+    monkeypatch.setattr(loop, "check_here", unseen)
+    with (
+        pytest.raises(TracekitError, match="cannot see kernels"),
+        recorder(tmp_path, published, skip=3),
+    ):
+        pytest.fail("the block is not to begin")
+
+
+def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
+) -> None:
+    def failing(**_options: object) -> None:
+        raise RuntimeError("profiling is switched off here")
+
+    monkeypatch.setattr(loop, "profile", failing)
+    each = recorder(tmp_path, published, skip=1).__enter__()
+    assert run(each, 4) == 4
+    with pytest.warns(UserWarning, match="nothing was recorded: the profiler did not start: RuntimeError: profiling"):
+        each.__exit__(None, None, None)
+    assert published == []
+
+
+def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, published: Any) -> None:
+    one = recorder(tmp_path, published, steps=3).__enter__()
+    other = recorder(tmp_path, published, steps=1, skip=1).__enter__()
+    for _ in range(4):
+        with one.step(), other.step():
+            torch.ones(3).sin()
+    with pytest.warns(UserWarning, match="nothing was recorded: something else was recorded when its steps came"):
+        other.__exit__(None, None, None)
+    one.__exit__(None, None, None)
+    assert published == [("cpu", 3)], "the first, whole"
+
+
+def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(tmp_path: Path, published: Any) -> None:
+    with recorder(tmp_path, published, steps=2) as one:
+        with one.step():
+            torch.ones(3).sin()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            waiting = Recorder(1, 5, tmp_path / "other.json", lambda *_: pytest.fail("nothing was recorded"))
+            waiting.__exit__(None, None, None)
+        assert spans.is_recording()
+        assert run(one, 1) == 1
+    assert published == [("cpu", 2)]
+
+
+def test_one_after_the_other_both_record(tmp_path: Path, published: Any) -> None:
+    with recorder(tmp_path, published, steps=1) as one, recorder(tmp_path, published, steps=1, skip=1) as other:
+        for _ in range(3):
+            with one.step(), other.step():
+                torch.ones(3).sin()
+    assert published == [("cpu", 1), ("cpu", 1)]
