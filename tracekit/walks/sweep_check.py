@@ -13,6 +13,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CheckAnswer, CheckJob
 from tracekit.model.workload import Request
+from tracekit.walks.cell_place import caches_in
 from tracekit.walks.processes import describe_ending, run_module
 
 CHECK = "tracekit.walks.check_child"
@@ -29,7 +30,8 @@ def check_first(cells: Sequence[Cell], progress: Progress) -> str | None:
     progress.phase("looking whether all that the cells need is here", still=True)
     job = CheckJob(_requests(cells), any(cell.form == "compiled" for cell in cells))
     with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
-        ended = run_module(CHECK, msgspec.json.encode(job), Path(place), {}, on_word=progress.detail)
+        caches = caches_in(Path(place))
+        ended = run_module(CHECK, msgspec.json.encode(job), Path(place), caches, on_word=progress.detail)
     if ended.answer is None:
         last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
         return f"whether all is here could not be seen ({describe_ending(ended.code)}: {last}): the cells will tell"
