@@ -215,7 +215,7 @@ def test_what_keeps_every_cell_from_running_is_said_before_anything_is_written(c
     assert (result.exit_code, children.jobs) == (1, [])
     assert "error: vit needs the package torch\nbelow" in result.stderr
     assert not Path("sweeps").exists()
-    assert {request.batch_size for request in children.checked[0].requests} == {1, 4}
+    assert [request.workload for request in children.checked[0].requests] == ["vit"]
 
 
 def test_what_is_there_already_is_shown_without_a_look(children: Children) -> None:

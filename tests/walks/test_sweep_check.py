@@ -40,12 +40,19 @@ def ends(monkeypatch: pytest.MonkeyPatch, answer: CheckAnswer | None, code: int 
 def test_each_work_and_scope_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = ends(monkeypatch, CheckAnswer())
     cells = [eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(scope="regional")]
+    cells += [eager_cell(batch_size=4), eager_cell(dtype="float16")]
     assert check_first(cells, Silent()) is None
     (job,) = fake.jobs
-    assert [request.scope for request in job.requests] == [None, "model", "regional"]
+    assert [request.scope for request in job.requests] == ["model", "regional"]
     assert job.compiled
     check_first([eager_cell()], Silent())
     assert not fake.jobs[1].compiled
+
+
+def test_of_a_configuration_every_size_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = ends(monkeypatch, CheckAnswer())
+    check_first([eager_cell("hf:a/b", seq_length=length) for length in (8, 16)], Silent())
+    assert [request.seq_length for request in fake.jobs[0].requests] == [8, 16]
 
 
 def test_without_cells_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
