@@ -86,7 +86,7 @@ def make_result(
         height=asked.height,
         width=asked.width,
         steps=None,
-        prompt=None,
+        prompt=asked.prompt,
         iterations=40,
     )
     forms = [make_child("eager", scattered(eager_us, seed=seed, share=share))]

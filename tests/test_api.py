@@ -130,8 +130,13 @@ def test_a_compiled_model_is_refused() -> None:
     for each in (torch.compile(model()), torch.compile(lambda x: x)):
         with pytest.raises(TracekitError, match="compiled already"):
             tracekit.profile(each, torch.ones(1, 8), quiet=True)
-    with pytest.raises(TracekitError, match="takes a module, a function or a Workload, not a int"):
+    with pytest.raises(TracekitError, match="takes a module, a function or a Workload, not an int"):
         tracekit.profile(3, quiet=True)  # type: ignore[arg-type]
+
+
+def test_a_model_without_its_inputs_is_said_to_lack_them() -> None:
+    with pytest.raises(TracekitError, match=r"was given a Sequential without inputs .*: tracekit\.profile\(model, x\)"):
+        tracekit.profile(model(), quiet=True)
 
 
 def train(recorder: Any, steps: int) -> None:

@@ -105,13 +105,30 @@ def test_what_an_interrupted_run_measured_is_kept_unless_forced(tmp_path: Path) 
     draft = interrupted(tmp_path / "flux-eager")
     (draft / "eager-light.json.gz").write_bytes(b"half")
     with (
-        pytest.raises(TracekitError, match="holds what an interrupted run measured; pass --force"),
+        pytest.raises(TracekitError, match="holds what a run measured until it was interrupted; pass --force"),
         store.begun(tmp_path / "flux-eager", force=False),
     ):
         pass
     assert (draft / "eager-light.json.gz").read_bytes() == b"half"
     with store.begun(tmp_path / "flux-eager", force=True) as again:
         assert not (again / "eager-light.json.gz").exists()
+
+
+def test_what_a_failed_run_measured_is_said_to_be_that(tmp_path: Path) -> None:
+    store.mark_failed(interrupted(tmp_path / "flux-eager"), ValueError("theirs"))
+    with (
+        pytest.raises(TracekitError, match="holds what a run measured until it failed; pass --force"),
+        store.begun(tmp_path / "flux-eager", force=False),
+    ):
+        pass
+
+
+def test_a_run_that_ended_before_a_call_was_timed_is_in_nobody_s_way(tmp_path: Path) -> None:
+    warm = replace(make_run().forms[0], wall_us=(), recordings=())
+    with store.begun(tmp_path / "flux-eager", force=False) as draft:
+        store.save(replace(make_run(), forms=(warm,)), draft)
+    with store.begun(tmp_path / "flux-eager", force=False) as again:
+        assert list(again.iterdir()) == []
 
 
 def test_what_a_killed_run_left_before_it_measured_anything_is_cleared(tmp_path: Path) -> None:

@@ -120,10 +120,19 @@ def _refuse_what_is_there(folder: Path, *, force: bool) -> None:
 def _refuse_what_is_not_ours(draft: Path, *, force: bool) -> None:
     if not is_run(draft) and any(path.name != OUTPUT for path in draft.iterdir()):
         raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass --out for another place")
-    if not force and is_run(draft) and load(draft).forms:
-        raise TracekitError(
-            f"{draft} holds what an interrupted run measured; pass --force to replace it, or --out for another place"
-        )
+    if not force and holds_measurements(draft):
+        ended = "measured until it failed" if load(draft).failure else "measured until it was interrupted"
+        raise TracekitError(f"{draft} holds what a run {ended}; pass --force to replace it, or --out for another place")
+
+
+def holds_measurements(draft: Path) -> bool:
+    """Whether calls were timed or recorded in a draft: what came before, another run does again."""
+    return is_run(draft) and any(form.wall_us or form.recordings for form in load(draft).forms)
+
+
+def mark_failed(draft: Path, error: Exception) -> None:
+    """Notes in a draft what ended its run, for whoever comes next."""
+    save(replace(load(draft), failure=f"{type(error).__name__}: {error}"), draft)
 
 
 def clear(draft: Path, *, but_log: bool = False) -> None:

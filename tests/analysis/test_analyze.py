@@ -206,6 +206,25 @@ def test_a_cpu_recording_has_operators_and_no_gpu_figures(tmp_path: Path) -> Non
     assert [(step.wall_us, step.busy_us, step.kernels) for step in found.steps] == [(100, None, None)]
 
 
+@pytest.mark.parametrize(
+    ("ran", "about", "fused"),
+    [
+        (["Torch-Compiled Region: 0/0"], {}, None),
+        (["Torch-Compiled Region: 0/0"], {"form": "compiled"}, 0),
+        (["Torch-Compiled Region: 0/0", "graph_0_cpp_fused_add_0"], {}, 1),
+        ([], {}, 0),
+    ],
+)
+def test_compiled_code_whose_kernels_record_nothing_is_not_taken_for_none(
+    tmp_path: Path, ran: list[str], about: dict[str, str], fused: int | None
+) -> None:
+    events = [make_op(10, 50, name="aten::linear"), *(make_op(60, 80, name=name) for name in ran)]
+    cpu = analyze(make_trace(tmp_path, events, tracekit={"device": "cpu", **about})).cpu
+    assert cpu is not None
+    assert cpu.fused_count == fused
+    assert (cpu.fused_us is None) == (fused is None)
+
+
 def test_memory_is_none_unless_it_was_recorded(tmp_path: Path) -> None:
     assert analyze(make_trace(tmp_path, [make_kernel(0, 1)])).memory is None
     allocation = {"ph": "i", "name": "[memory]", "ts": 0, "args": {"Device Type": 1, "Total Allocated": 4096}}

@@ -13,9 +13,10 @@ from tests.capture.conftest import Block, make_settings, make_workload  # noqa: 
 
 from tracekit.capture import compilers, failures, forms, warmup  # noqa: E402
 from tracekit.capture.compilation import compile_errors  # noqa: E402
-from tracekit.capture.failures import explained, out_of_memory_explained  # noqa: E402
+from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained  # noqa: E402
 from tracekit.capture.inductor_cache import check_cache  # noqa: E402
 from tracekit.errors import CompileError, TracekitError  # noqa: E402
+from tracekit.model.own import Own  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402
 
@@ -28,7 +29,24 @@ class Branching(Block):
         return x
 
 
-LINE = next(n for n, line in enumerate(Path(__file__).read_text().splitlines(), 1) if line.endswith("# the line"))
+class Asking(Block):
+    def forward(self, x: Any) -> Any:
+        x = super().forward(x)
+        if x.sum().item() > 0:  # the question
+            x = x + 1
+        return x
+
+
+class Counting(Block):
+    def forward(self, x: Any) -> Any:
+        for _ in range(x.abs().max().long().item()):  # the count
+            x = super().forward(x)
+        return x
+
+
+def line_of(mark: str) -> int:
+    lines = Path(__file__).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
 
 
 def compiled(block: Any, **settings: Any) -> Any:
@@ -42,11 +60,38 @@ def test_a_break_under_fullgraph_is_its_line_its_reason_and_two_ways_out(capfd: 
         compiled(Branching().eval())
     message = str(caught.value)
     assert message.startswith("block does not compile as one graph: Data-dependent branching at ")
-    assert f"test_failures.py:{LINE} in forward" in message
+    assert f"test_failures.py:{line_of('the line')} in forward" in message
     assert "Two ways out: pass --no-fullgraph" in message
     assert message.endswith("or mend the line")
     assert caught.value.below[0] == "  if x.sum() > 0:  # the line"
     assert "Traceback" in capfd.readouterr().err, "torch's own text goes where the run's log is written"
+
+
+@pytest.mark.parametrize(
+    ("block", "mark", "reason", "mend"),
+    [
+        (Asking, "the question", "which way the code goes depends on a number that a tensor holds", "torch.where"),
+        (Counting, "the count", "a size or a number of rounds depends on a number that a tensor", "a plain number"),
+    ],
+)
+def test_code_that_asks_a_tensor_for_a_number_is_told_as_the_break_it_is(
+    block: Any, mark: str, reason: str, mend: str
+) -> None:
+    with pytest.raises(CompileError) as caught:
+        compiled(block().eval())
+    message = str(caught.value)
+    assert message.startswith(f"block does not compile as one graph: {reason}")
+    assert f"test_failures.py:{line_of(mark)} in forward" in message
+    assert "Two ways out: pass --no-fullgraph" in message and mend in message
+    assert "tracekit doctor" not in message
+    assert caught.value.below[0].endswith(f"# {mark}")
+    assert "data-dependent expression" in caught.value.below[1]
+    assert compiled(block().eval(), fullgraph=False).compilation.graphs > 0
+
+
+def test_in_a_program_the_way_out_is_said_as_a_program_says_it() -> None:
+    with pytest.raises(CompileError, match=r'pass compile={"fullgraph": False}, which lets'):
+        compiled(Branching().eval(), own=Own(in_program=True))
 
 
 def test_the_same_break_without_fullgraph_is_none() -> None:
@@ -90,6 +135,13 @@ def test_memory_that_runs_out_while_compiling_is_said_to_be_that() -> None:
 def test_a_scope_that_dynamo_passes_over_is_no_traceback() -> None:
     found = told(RuntimeError("torch.compile with fullgraph=True found no compiled frames. Skipped frames:\n - f"))
     assert str(found) == "torch.compile passes over all of block: pass a larger --scope, or --no-fullgraph"
+
+
+def test_cuda_graphs_that_lost_a_tensor_are_told_with_what_runs_without_them() -> None:
+    said = "These storage data ptrs are not allocated in pool (0, 1) but should be: {2036523648}. This could be a bug"
+    found = told(RuntimeError(said), mode="reduce-overhead")
+    assert str(found).startswith("torch's CUDA graphs of block gave back a tensor that is not in their memory")
+    assert "TORCHINDUCTOR_GRAPH_PARTITION=0" in str(found)
 
 
 def test_other_errors_keep_their_traceback() -> None:
@@ -195,3 +247,55 @@ def test_a_cache_that_cannot_be_written_to_is_said_with_its_variable(
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with pytest.raises(TracekitError, match="set TORCHINDUCTOR_CACHE_DIR to a folder that can be written to"):
         check_cache()
+
+
+def raised(make: Any) -> BaseException:
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - any kind is handed back.
+        make()
+    return caught.value
+
+
+def test_only_what_memory_that_ran_out_led_to_counts_as_that() -> None:
+    ran_out = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    def while_handling() -> None:
+        try:
+            raise ran_out
+        except torch.OutOfMemoryError:
+            {}["missing"]  # type: ignore[index]
+
+    def made_of() -> None:
+        raise ValueError("no image") from ran_out
+
+    def in_our_words() -> None:
+        with out_of_memory_explained("tiny"):
+            raise ran_out
+
+    assert not is_out_of_memory(raised(while_handling)), "its own error, only raised meanwhile"
+    assert all(is_out_of_memory(raised(each)) for each in (made_of, in_our_words))
+
+
+def test_a_compiler_s_error_is_what_it_met() -> None:
+    def compiling() -> None:
+        try:
+            raise RuntimeError("Triton Error [CUDA]: out of memory")
+        except RuntimeError:
+            raise backend_failure(ValueError("no choice ran")) from None
+
+    assert is_out_of_memory(raised(compiling))
+    assert is_out_of_memory(backend_failure(torch.OutOfMemoryError("CUDA out of memory.")))
+    assert not is_out_of_memory(backend_failure(ValueError("no lowering")))
+
+
+@pytest.mark.parametrize(
+    ("said", "ran_out"),
+    [
+        ("CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported", True),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True),
+        ("[enforce fail at alloc_cpu.cpp:121] . DefaultCPUAllocator: can't allocate memory: you tried 8 bytes.", True),
+        ("out of memory is handled elsewhere", False),
+        ("this queue is out of memory cards", False),
+    ],
+)
+def test_the_allocators_own_words_count_and_others_do_not(said: str, ran_out: bool) -> None:
+    assert is_out_of_memory(RuntimeError(said)) is ran_out

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import json
 import signal
 import subprocess
@@ -129,6 +130,18 @@ def test_a_run_s_json_holds_what_was_measured_beside_the_trace(tmp_path: Path) -
     per_step = told["run"]["per_step"]
     assert sum(per_step["recorded_idle_by_cause_us"].values()) == pytest.approx(per_step["recorded_idle_us"])
     assert told["run"]["rich"]["window"]["steps"] == 1
+
+
+def test_json_holds_the_findings_of_the_page(tmp_path: Path) -> None:
+    run_folder = ROOT / "traces" / "h200-vit"
+    told = json.loads(run(run_folder, "--json", "-", "--html", tmp_path).stdout)
+    assert json.loads(run(run_folder, "--json", "-").stdout)["findings"] == told["findings"]
+    found = {finding["code"]: finding for finding in told["findings"]}
+    assert {"launch_bound", "single_precision"} <= found.keys()
+    assert found["launch_bound"]["advice"].startswith("tracekit profile vit --compiled --mode reduce-overhead")
+    page = next(tmp_path.glob("*.html")).read_text(encoding="utf-8")
+    assert [title for title in (each["title"] for each in told["findings"]) if html.escape(title) not in page] == []
+    assert json.loads(run(VIT, "--json", "-").stdout)["findings"] == []
 
 
 def test_a_window_is_a_span_by_regular_expression() -> None:

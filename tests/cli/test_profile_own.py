@@ -40,7 +40,7 @@ def test_what_a_file_raises_is_shown_as_theirs_with_exit_code_1(place: Path) -> 
     assert lines[0] == "Traceback (most recent call last):"
     assert "my_model.py" in lines[1]
     assert "tracekit" not in "".join(lines[:-1]).replace(str(place), "")
-    assert lines[-1] == "error: my_model.py:build() raised ValueError: told to fail"
+    assert lines[-1] == "error: my_model.py:build() raised ValueError: told to fail, at my_model.py:10 in build"
     assert not (place / "traces").exists() or not list((place / "traces").iterdir())
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from tracekit.comparison.commands import SCOPES, has_scope, profile_command
+from dataclasses import replace
+
+from tracekit.comparison.commands import can_be_regional, can_be_whole, profile_command
 from tracekit.model.generation import Generation
 from tracekit.model.own import Own
-from tracekit.workloads.registry import all_workloads
+from tracekit.model.workload import DEFAULT_PROMPT
 
-from ..sides import make_settings
+from ..sides import STEADY, make_form, make_settings, make_side
 
 
 def test_the_next_command_generates_as_this_run_did():
@@ -36,12 +38,36 @@ def test_a_command_names_each_option_once():
     assert "--dynamic" in command.split() and "--no-dynamic" not in command
 
 
-def test_scopes_are_advised_to_the_workloads_that_have_them():
-    known = {name: {info.name for info in all_workloads() if name in info.scopes} for name in SCOPES}
-    assert {name: set(workloads) for name, workloads in SCOPES.items()} == known
-    assert has_scope(make_settings(workload="causal-lm", scope="model"), "regional")
-    assert not has_scope(make_settings(workload="causal-lm", scope="regional"), "regional")
-    assert not has_scope(make_settings(workload="causal-lm", scope="model"), "all")
+def test_the_next_command_draws_the_same_from_the_same_seed():
+    own_prompt = profile_command(make_settings(prompt="a dog's house", seed=7), {"mode": "default"})
+    assert own_prompt.endswith("""--prompt 'a dog'"'"'s house' --seed 7""")
+    usual = profile_command(make_settings(prompt=DEFAULT_PROMPT), {"mode": "default"})
+    assert "--prompt" not in usual and "--seed" not in usual
+    alone = profile_command(make_settings(seed=7), compiled=False)
+    assert alone.endswith("--seed 7")
+
+
+def test_what_repeats_in_a_model_decides_whether_its_blocks_can_be_compiled_one_by_one():
+    def side(repeated: tuple[str, ...] | None, **changes: object):
+        form = make_form("compiled", STEADY)
+        return replace(make_side("compiled", form=form), settings=make_settings(**changes), repeated_parts=repeated)
+
+    assert can_be_regional(side(("model.vit.layers.*",), workload="vit", scope="model"))
+    assert not can_be_regional(side((), workload="hf:org/name", scope="model"))
+    assert not can_be_regional(side(("model.layers.*",), workload="vit", scope="regional"))
+    assert not can_be_regional(make_side())
+
+
+def test_of_older_runs_it_is_known_for_the_workloads_of_the_list_alone():
+    form = make_form("compiled", STEADY)
+    for workload, own, known in (("vit", None, True), ("hf:org/name", None, False), ("Net", Own(), False)):
+        settings = make_settings(workload=workload, scope="model", own=own)
+        assert can_be_regional(replace(make_side("compiled", form=form), settings=settings)) is known
+
+
+def test_a_whole_model_is_advised_where_a_part_was_compiled():
+    assert can_be_whole(make_settings(scope="transformer"))
+    assert not can_be_whole(make_settings(scope="all"))
 
 
 def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():
@@ -53,6 +79,8 @@ def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():
     )
     again = profile_command(make_settings(workload="p.m:build", own=Own()), more=("--fullgraph",))
     assert again.endswith("--scope transformer --fullgraph")
+    drawn = profile_command(make_settings(workload="p.m:build", own=Own(), seed=3))
+    assert drawn.endswith("--scope transformer --seed 3")
 
 
 def test_a_run_of_a_program_is_asked_for_in_it():
@@ -61,5 +89,10 @@ def test_a_run_of_a_program_is_asked_for_in_it():
         "tracekit.profile(..., compile={'mode': 'reduce-overhead'})"
     )
     assert profile_command(settings, {"scope": "all"}) == "tracekit.profile(tracekit.Workload(..., compiled=None))"
+    assert profile_command(settings, {"scope": "regional"}) == "tracekit.profile(..., scope='regional')"
+    reduced = make_settings(workload="Net", mode="reduce-overhead", own=Own(in_program=True))
+    assert profile_command(reduced, {"scope": "regional"}) == (
+        "tracekit.profile(..., compile={'mode': 'reduce-overhead'}, scope='regional')"
+    )
     assert profile_command(settings, {"dynamic": "False"}) == "tracekit.profile(..., compile={'dynamic': False})"
     assert profile_command(settings, more=("--fullgraph",)) == "tracekit.profile(..., compile={'fullgraph': True})"

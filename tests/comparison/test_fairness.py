@@ -127,3 +127,14 @@ def test_another_phase_or_cache_of_generation_is_named():
     warnings = find_unfairness(a, changed(settings=prefill))
     assert "The sides differ in phase: A has decode, B has prefill." in warnings
     assert "The sides differ in cache: A has dynamic, B has static." in warnings
+
+
+def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
+    asked = Generation("generate", 16, "dynamic", fast_processor=True)
+    settings = make_settings(generation=asked, prompt="What is this?")
+    a = replace(make_side("a", form=make_form()), settings=settings)
+    longer = changed(settings=replace(settings, prompt="What is to be seen here, and where?"))
+    told = "The sides differ in prompt: A has What is this?, B has What is to be seen here, and where?."
+    assert told in find_unfairness(a, longer)
+    drawn = replace(make_side("a", form=make_form()), settings=make_settings(prompt="a cat"))
+    assert not any("prompt" in each for each in find_unfairness(drawn, changed(settings=make_settings(prompt="a dog"))))

@@ -221,14 +221,15 @@ def test_attention_that_is_half_there_is_not_lost():
 
 
 def test_lost_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code():
-    for workload, scope, told in (
-        ("causal-lm", "model", "--scope regional"),
-        ("vit", "model", "layer.forward = torch.compile(layer.forward)"),
+    for repeated, told in (
+        (("model.vit.layers.*",), "--scope regional"),
+        ((), "layer.forward = torch.compile(layer.forward)"),
     ):
-        settings = make_settings(workload=workload, scope=scope)
-        finding = found(eager(), replace(with_attention(440), settings=settings))["slower_attention"]
+        settings = make_settings(workload="vit", scope="model")
+        side = replace(with_attention(440), settings=settings, repeated_parts=repeated)
+        finding = found(eager(), side)["slower_attention"]
         assert finding.advice is not None and told in finding.advice
-        assert bool(finding.changes) == (workload == "causal-lm")
+        assert finding.changes == ({"scope": "regional"} if repeated else {})
     by_layers = replace(with_attention(440), settings=make_settings(workload="causal-lm", scope="regional"))
     assert found(eager(), by_layers)["slower_attention"].advice is None
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.model.analysis import GpuUse
+from tracekit.comparison.alone import look_at
+from tracekit.model.alone import Alone
+from tracekit.model.analysis import Analysis, GpuUse
 from tracekit.report.contract import analysis_json, comparison_json
 
-from ..sides import make_analysis, make_cpu_analysis
+from ..sides import make_analysis, make_cpu_analysis, make_side
 from .conftest import (
     bare_comparison,
     cpu_comparison,
@@ -19,12 +21,16 @@ from .conftest import (
 
 ANALYSIS_KEYS = [
     *("schema", "trace", "health", "window", "devices", "gpu", "kernels", "copies", "launches", "idle", "memory"),
-    *("steps", "cpu", "queue", "regions"),
+    *("steps", "cpu", "queue", "regions", "findings", "warnings", "grave"),
 ]
 
 
+def of_a_trace(analysis: Analysis) -> Alone:
+    return look_at(make_side(analysis=analysis))
+
+
 def test_an_analysis_has_the_keys_of_its_contract_in_order():
-    told = json.loads(analysis_json(make_analysis()))
+    told = json.loads(analysis_json(of_a_trace(make_analysis())))
     assert list(told) == ANALYSIS_KEYS
     assert told["schema"] == "tracekit.analysis/1"
     assert list(told["trace"]) == ["path", "events", "bytes", "skipped"]
@@ -42,20 +48,20 @@ def test_an_analysis_has_the_keys_of_its_contract_in_order():
 
 def test_top_is_the_beginning_of_the_names():
     kernels = {f"kernel_{i}": ("pointwise", 1, 100.0 - i) for i in range(30)}
-    told = json.loads(analysis_json(make_analysis(kernels)))
+    told = json.loads(analysis_json(of_a_trace(make_analysis(kernels))))
     assert [each["name"] for each in told["kernels"]["top"]] == [f"kernel_{i}" for i in range(20)]
-    assert len(json.loads(analysis_json(make_analysis(kernels), top=3))["kernels"]["top"]) == 3
+    assert len(json.loads(analysis_json(of_a_trace(make_analysis(kernels)), top=3))["kernels"]["top"]) == 3
 
 
 def test_what_a_cpu_recording_cannot_show_is_null():
-    told = json.loads(analysis_json(make_cpu_analysis(fused=3)))
+    told = json.loads(analysis_json(of_a_trace(make_cpu_analysis(fused=3))))
     assert [told[key] for key in ("gpu", "kernels", "copies", "launches", "idle")] == [None] * 5
     assert told["cpu"]["fused_count"] == 3
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_no_number_is_null(value):
-    text = analysis_json(replace(make_analysis(), gpu=GpuUse(1.0, 1.0, 0.0, value)))
+    text = analysis_json(of_a_trace(replace(make_analysis(), gpu=GpuUse(1.0, 1.0, 0.0, value))))
     assert "NaN" not in text
     assert "Infinity" not in text
     assert json.loads(text)["gpu"]["idle_fraction"] is None
@@ -64,7 +70,7 @@ def test_what_is_no_number_is_null(value):
 def test_a_comparison_has_the_keys_of_its_contract_in_order():
     told = json.loads(comparison_json(timed_comparison()))
     keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "warnings"]
-    keys += ["gate", "traffic", "break_even", "accuracy", "grave"]
+    keys += ["gate", "traffic", "break_even", "accuracy", "grave", "reason"]
     assert list(told) == keys
     assert told["schema"] == "tracekit.comparison/1"
     assert list(told["verdict"]) == [

@@ -7,7 +7,9 @@ from markdown_it import MarkdownIt
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Finding
-from tracekit.report.markdown import LONGEST, comparison_markdown, escaped
+from tracekit.report.comment import LONGEST
+from tracekit.report.escaping import escaped
+from tracekit.report.markdown import comparison_markdown
 
 from ..sides import make_analysis, make_run, make_side
 from .conftest import (

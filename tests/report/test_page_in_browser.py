@@ -179,6 +179,7 @@ def test_a_checker_for_accessibility_finds_nothing_of_weight(tmp_path, width, da
 def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):
     page = comparison_page(timed_comparison(), make_run(), "x")
     with opened(written(tmp_path, page), width=700, dark=True, media="print") as visited:
+        assert {*visited.page.evaluate(SHOWN)} == {"visible"}
         told = visited.page.evaluate(
             """() => ({
               back: getComputedStyle(document.body).backgroundColor,
@@ -199,8 +200,13 @@ WHEN_READ = """addEventListener("DOMContentLoaded", () => {
     sorted: document.querySelector(".explorer th[aria-sort]") !== null,
     heights: [...document.querySelectorAll("figure")].map((each) => each.offsetHeight),
     timelines: document.querySelector(".timelines canvas").offsetHeight,
+    waiting: document.querySelectorAll("main > section:not(.laid)").length,
   };
 })"""
+
+
+#: Whether each section is laid out whether it is in view or not.
+SHOWN = "[...document.querySelectorAll('main > section')].map((each) => getComputedStyle(each).contentVisibility)"
 
 
 def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(tmp_path):
@@ -210,9 +216,29 @@ def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_the
         page.add_init_script(WHEN_READ)
         page.goto(path.resolve().as_uri())
         page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+        page.wait_for_selector("main > section:last-of-type.laid")
         before = page.evaluate("whenRead")
         assert (before["charts"], before["plotly"], before["sorted"]) == ("drawing", "undefined", True)
         after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
         assert after == pytest.approx(before["heights"], abs=2)
         assert page.evaluate("document.querySelector('.timelines canvas').offsetHeight") == before["timelines"] > 50
+        # Sections out of view waited, and are all laid out in the end.
+        sections = page.evaluate(SHOWN)
+        assert before["waiting"] == len(sections) > 5
+        assert {*sections} == {"visible"}
         assert was_quiet(visited)
+
+
+@pytest.mark.parametrize("section", ["idle", "method"])
+def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(tmp_path, section):
+    path = written(tmp_path, matched_page())
+    with opened(path) as visited:
+        page = visited.page
+        page.goto("about:blank")
+        page.goto(f"{path.resolve().as_uri()}#{section}")
+        page.wait_for_selector("main > section:last-of-type.laid")
+        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+        assert page.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top") == pytest.approx(
+            16, abs=3
+        )
+        assert page.evaluate("scrollY") > 1000

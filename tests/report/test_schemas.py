@@ -12,13 +12,14 @@ from jsonschema import Draft202012Validator
 
 from tracekit import store
 from tracekit.comparison import compare
+from tracekit.comparison.alone import look_at
 from tracekit.comparison.gate import check, parse_conditions
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.schemas import SchemaName, schema, schema_text
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
-from ..sides import make_analysis, make_cpu_analysis
+from ..sides import make_analysis, make_cpu_analysis, make_side
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
 
 ROOT = Path(__file__).parents[2]
@@ -68,19 +69,21 @@ def test_a_real_comparison_with_a_gate_keeps_to_its_schema() -> None:
     gated = replace(comparison, gate=check(comparison, parse_conditions("wall<=+3%,kernels<=500")))
     for each in (comparison, gated):
         assert faults("comparison", comparison_json(each)) == []
-    assert faults("analysis", analysis_json(sides[0].analysis, side=sides[0])) == []
+    for side in sides:
+        assert faults("analysis", analysis_json(look_at(side))) == []
+    assert look_at(sides[1]).findings
 
 
 def test_what_is_not_known_is_allowed_for() -> None:
     for comparison in (timed_comparison(), bare_comparison(), cpu_comparison(), hostile_comparison()):
         assert faults("comparison", comparison_json(comparison)) == []
     for analysis in (make_analysis(), make_cpu_analysis(fused=2)):
-        assert faults("analysis", analysis_json(analysis)) == []
+        assert faults("analysis", analysis_json(look_at(make_side(analysis=analysis)))) == []
 
 
 @pytest.mark.parametrize(
     ("key", "value"), [("schema", "tracekit.analysis/2"), ("window", None), ("launches", {"count": 1}), ("other", 1)]
 )
 def test_what_breaks_the_contract_is_found(key: str, value: object) -> None:
-    told = {**json.loads(analysis_json(make_analysis())), key: value}
+    told = {**json.loads(analysis_json(look_at(make_side(analysis=make_analysis())))), key: value}
     assert faults("analysis", json.dumps(told))

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span
 
 from tracekit.analysis import analyze
+from tracekit.comparison.alone import look_at
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
+from tracekit.model.comparison import Side
 from tracekit.report.contract import analysis_json
 from tracekit.tracefile import read_trace
 
@@ -35,7 +37,7 @@ def analysis_of(folder: Path, content: bytes, name: str = "trace.json") -> Analy
         found = analyze(read_trace(path), cpu=True)
     except TracekitError:
         return None
-    json.loads(analysis_json(found))
+    json.loads(analysis_json(look_at(Side(name, str(path), found, None, None, None))))
     if found.gpu and found.idle and found.kernels:
         assert found.gpu.busy_us + found.gpu.idle_us == pytest.approx(found.gpu.span_us)
         assert math.fsum(each.us for each in found.idle.causes) == pytest.approx(found.gpu.idle_us, abs=1e-3)

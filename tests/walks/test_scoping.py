@@ -111,6 +111,7 @@ def test_regional_is_the_same_without_naming_them(tmp_path: Path) -> None:
         ("model.broken", False, ()),
         ("model.spare", False, ()),
     ]
+    assert run.repeated_parts == ("model.blocks.*",)
 
 
 def test_kernels_of_a_named_part_come_with_its_modules(tmp_path: Path) -> None:

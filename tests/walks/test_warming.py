@@ -80,4 +80,5 @@ def test_warming_up_at_the_timed_sizes_is_refused() -> None:
 def test_a_workload_of_one_size_refuses_before_it_is_built() -> None:
     with pytest.raises(TracekitError, match=r"qwen2\.5-vl cannot be called at other sizes: leave --warmup out"):
         warmup_request(find("qwen2.5-vl"), Request("qwen2.5-vl"), {"batch_size": 2})
-    assert {info.name for info in all_workloads() if info.resizes} == {"flux", "vit", "causal-lm", "mlp"}
+    resized = {info.name for info in all_workloads() if info.resizes}
+    assert resized == {"flux", "flux-schnell", "vit", "causal-lm", "mlp"}

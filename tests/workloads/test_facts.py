@@ -13,15 +13,16 @@ pytest.importorskip("diffusers")
 
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import NO_BREAKS, Request, WorkloadInfo  # noqa: E402
-from tracekit.workloads import registry  # noqa: E402
-from tracekit.workloads.configured import ALLOWANCE_BYTES, shapes  # noqa: E402
+from tracekit.workloads import flux, registry  # noqa: E402
+from tracekit.workloads.configured import shapes  # noqa: E402
 from tracekit.workloads.one_forward import OneForward, placed_on  # noqa: E402
 from tracekit.workloads.rehearsal import rehearse  # noqa: E402
-from tracekit.workloads.sizes import GIB  # noqa: E402
+from tracekit.workloads.scopes import build_nowhere, repeated_parts  # noqa: E402
+from tracekit.workloads.sizes import ALLOWANCE_BYTES, GIB  # noqa: E402
 from tracekit.workloads.weights import random_weights  # noqa: E402
 
 #: Those with a call of their own; test_one_forward.py compiles the others.
-OTHERS = ("flux", "vit", "causal-lm", "mlp")
+OTHERS = ("flux", "flux-schnell", "vit", "causal-lm", "mlp")
 
 
 def spec(info: WorkloadInfo) -> OneForward | None:
@@ -36,9 +37,9 @@ def model_of(info: WorkloadInfo) -> Any:
         if one is not None:
             return one.make(size)
         architecture = module.ARCHITECTURES[size]
-        if info.name == "flux":
-            parts = (module._transformer, module._t5, module._clip, module._vae)
-            return torch.nn.ModuleList(part(architecture) for part in parts)
+        if info.name.startswith("flux"):
+            parts = (flux._t5(architecture), flux._clip(architecture), flux._vae(architecture))
+            return torch.nn.ModuleList((flux._transformer(architecture, guided=info.name == "flux"), *parts))
         return module._model(architecture)
 
 
@@ -50,12 +51,33 @@ def test_the_parameters_are_those_of_the_largest_size(info: WorkloadInfo) -> Non
 
 
 @pytest.mark.parametrize("info", registry.all_workloads(), ids=lambda info: info.name)
+def test_every_workload_of_the_list_has_blocks_that_repeat(info: WorkloadInfo) -> None:
+    # `comparison/commands.py` takes it for granted in runs that do not say.
+    if info.name in ("mask2former", "maskformer"):
+        pytest.importorskip("scipy")
+    workload = build_nowhere(registry.load_builder(info), Request(info.name), next(iter(info.sizes)))
+    repeated = repeated_parts(workload)
+    assert repeated
+    if info.name == "vit":
+        assert repeated == ("model.vit.layers.*",)
+
+
+@pytest.mark.parametrize("info", registry.all_workloads(), ids=lambda info: info.name)
 def test_inputs_and_breaks_are_said(info: WorkloadInfo) -> None:
     assert info.inputs
     assert info.breaks
     assert (info.breaks == NO_BREAKS) == info.fullgraph
     if info.name not in ("mask2former", "maskformer") and (one := spec(info)) is not None:
         assert info.inputs == shapes(one.inputs(next(iter(info.sizes)), 1, 0))
+
+
+@pytest.mark.parametrize("info", registry.all_workloads(), ids=lambda info: info.name)
+def test_published_weights_are_named_where_real_ones_can_be_had(info: WorkloadInfo) -> None:
+    assert bool(info.checkpoints) == ("pretrained" in info.takes)
+    assert set(info.checkpoints) <= set(info.sizes)
+    # What the file of the model says it is made after.
+    said = importlib.import_module(info.module).__doc__ or ""
+    assert all(each.rpartition("-7B")[0] in said or each in said for each in info.checkpoints.values())
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def test_each_scope_names_what_it_compiles(scope: str, components: list[str]) ->
 def test_the_published_size_has_the_published_parameter_counts() -> None:
     with torch.device("meta"):
         sizes = {
-            "transformer": flux._transformer(flux.PUBLISHED),
+            "transformer": flux._transformer(flux.PUBLISHED, guided=True),
             "t5": flux._t5(flux.PUBLISHED),
             "clip": flux._clip(flux.PUBLISHED),
             "vae": flux._vae(flux.PUBLISHED),
@@ -79,7 +79,7 @@ def test_the_published_size_has_the_published_parameter_counts() -> None:
 
 
 def test_weights_from_a_folder_are_loaded_with_their_tokenizers(tmp_path: Path, tiny: BuiltWorkload) -> None:
-    pipeline = flux._random_pipeline(flux.TINY, torch.float32, "cpu", 3, Silent())
+    pipeline = flux._random_pipeline(flux.DEV, flux.TINY, torch.float32, "cpu", 3, Silent())
     pipeline.save_pretrained(tmp_path)
     loaded = flux.build(
         Request("flux", pretrained=str(tmp_path), height=64, width=64, steps=1), "full", "cpu", Silent()

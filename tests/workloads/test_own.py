@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,16 +143,21 @@ def test_a_package_in_the_folder_one_stands_in_is_found() -> None:
 REFUSED = {
     "def biuld(): pass": "no function 'build': did you mean biuld",
     "x = 1": "no function 'build': it has none at all",
-    "build = 3": "is a int: name a function",
+    "build = 3": "is an int: name a function",
     "build = nn.Linear(2, 2)": "is a Linear: name a function",
     "def build(): return 'model'": "returned a str: return a callable",
+    "def build(): ...": "returned None: return a callable",
+    "def build(): return nn.Linear(2, 2)": r"a Linear without inputs .*'input'\): return \(module, args\), as in",
+    "def build(): return nn.Linear(2, 2), ()": "a Linear without inputs",
+    "def build(): return nn.Linear(2, 2), {'x': 1}": "a Linear with inputs that it does not take",
+    "def build(): return lambda x: x": r"a function without inputs .*'x'\): return one that takes none",
     "def build(): return nn.Linear(2, 2), 3": r"returned \(Linear, int\)",
     "def build(): return torch.compile(nn.Linear(2, 2)), (torch.ones(2),)": "compiled already",
     "def build(): return tracekit.Workload(call=print, modules={})": "names no modules",
     "def build(): return tracekit.Workload(call=print, modules={'a': nn.Linear(1, 1)}, compiled=('b',))": "compiles b",
-    "import no_such_package_at_all": "mine.py, line 3, imports no_such_package_at_all, which is not installed",
+    "import no_such_package_at_all\ndef build(): ...": "line 3, imports no_such_package_at_all, which is not",
     "def build(:": "mine.py, line 3 is no Python",
-    "raise SystemExit(2)": "ended the process itself",
+    "raise SystemExit(2)\ndef build(): ...": "ended the process itself",
 }
 
 
@@ -173,7 +179,7 @@ def build(): return Net(), (torch.ones(2),)
 @pytest.mark.parametrize(
     ("code", "line"),
     [
-        ("1 / 0", "1 / 0"),
+        ("1 / 0\ndef build(): ...", "1 / 0"),
         ("def build():\n    raise ValueError('wrong config')", "raise ValueError('wrong config')"),
         (
             "def build():\n    def step():\n        return torch.ones(2) @ torch.ones(3)\n    return step",
@@ -190,12 +196,14 @@ def test_what_their_code_raises_is_told_with_their_frames_alone(code: str, line:
     assert "mine.py" in first
     assert line in told
     assert "tracekit/" not in told and "importlib" not in told
+    assert re.search(r", at mine\.py:\d+ in \S+$", str(caught.value)), "the last line tells theirs too"
 
 
-def test_inputs_that_do_not_fit_are_told_without_frames_of_nobody_s() -> None:
+def test_inputs_that_do_not_fit_are_told_once_with_their_shapes() -> None:
     with pytest.raises(TheirCodeError, match=r"a call of what mine\.py:build\(\) returned raised Runtime") as caught:
         built("def build(): return nn.Linear(4, 4), (torch.ones(2, 5),)")
-    assert caught.value.traceback.startswith("RuntimeError")
+    assert str(caught.value).endswith("; its inputs are 2x5 float32")
+    assert not caught.value.traceback
 
 
 @pytest.mark.parametrize(
@@ -233,7 +241,7 @@ def test_options_are_for_own_models_alone() -> None:
 
 def test_a_method_names_the_module_it_belongs_to() -> None:
     net = nn.Linear(2, 2)
-    parts = parts_of_call(net.extra_repr, (), {})
+    parts = parts_of_call(net.extra_repr, (), {}, "tracekit.profile was given")
     assert [name for name, _ in parts.modules[0][1].named_modules()] == ["", "model"]
 
 

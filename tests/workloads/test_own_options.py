@@ -44,10 +44,16 @@ def test_annotations_as_text_are_understood_and_unknown_ones_give_the_word_as_it
 
 
 def test_a_value_of_another_type_is_refused() -> None:
-    with pytest.raises(TracekitError, match="layers=two is no int"):
-        arguments("layers=two")
-    with pytest.raises(TracekitError, match="kind=c is no"):
-        arguments("kind=c")
+    wanted = {
+        "layers=two": "a whole number",
+        "rate=x": "a number",
+        "kind=c": "a or b",
+        "causal=yes": "true or false",
+        "depth=x": "a whole number or null",
+    }
+    for option, what in wanted.items():
+        with pytest.raises(TracekitError, match=f"{option} is not what it takes: say {what}$"):
+            arguments(option)
 
 
 def test_a_wrong_name_is_met_with_the_nearest_and_all_that_there_are() -> None:

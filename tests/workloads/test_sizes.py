@@ -9,7 +9,8 @@ from tracekit.model.workload import OWN_WEIGHTS, Request
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.maskformer_info import MASKFORMER
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.sizes import GIB, check_request, choose_size
+from tracekit.workloads.sizes import GIB, check_request, choose_size, weights_fit
+from tracekit.workloads.vit_info import VIT
 
 
 @pytest.mark.parametrize(("free_gib", "size"), [(139, "full"), (24, "small"), (4, "tiny")])
@@ -76,7 +77,9 @@ def test_the_only_size_is_not_met_with_advice_to_take_a_smaller_one() -> None:
 
 
 def test_weights_of_its_own_are_for_what_was_named_by_its_configuration() -> None:
-    with pytest.raises(TracekitError, match="say whose weights flux is to have: --pretrained ID"):
+    with pytest.raises(
+        TracekitError, match=r"say whose weights flux is to have: --pretrained black-forest-labs/FLUX\.1"
+    ):
         check_request(FLUX, Request("flux", pretrained=OWN_WEIGHTS))
     with pytest.raises(TracekitError, match="flux has no --seq-length and no --download: leave them out"):
         check_request(FLUX, Request("flux", seq_length=5, download=True))
@@ -87,3 +90,34 @@ def test_a_workload_may_have_a_type_of_its_own() -> None:
     assert fill_in(MASKFORMER, Request("maskformer", dtype="bfloat16"), "full", "cuda").dtype == "bfloat16"
     with pytest.raises(TracekitError, match="needs about 4 GiB"):
         choose_size(MASKFORMER, "full", "cuda", 3 * GIB)
+
+
+def test_a_batch_that_is_clearly_too_large_is_refused_and_a_doubtful_one_tried_with_a_warning() -> None:
+    grown = lambda size: 10.0 if size == "full" else 1.0  # noqa: E731
+    with pytest.raises(TracekitError, match=r"vit at size full needs about 12 GiB for this batch and image size, by"):
+        choose_size(VIT, "full", "cuda", 2 * GIB, None, grown)
+    size, reason = choose_size(VIT, "full", "cuda", 9 * GIB, None, grown)
+    assert size == "full" and "it may not fit" in reason and "9.0 GiB are free" in reason
+    assert choose_size(VIT, "full", "cuda", 12 * GIB, None, grown) == (
+        "full",
+        "as asked; this batch and image size need about 12 GiB, by an estimate",
+    )
+
+
+def test_auto_takes_the_largest_that_fits_the_batch_too() -> None:
+    grown = lambda size: 10.0 if size == "full" else 1.0  # noqa: E731
+    size, reason = choose_size(VIT, "auto", "cuda", 3 * GIB, None, grown)
+    assert (size, reason) == (
+        "tiny",
+        "tiny is the largest that fits; this batch and image size need about 2 GiB, by an estimate",
+    )
+    assert choose_size(VIT, "auto", "cuda", 3 * GIB, None, lambda _size: None)[0] == "full", "not known is no reason"
+
+
+def test_real_weights_are_told_by_what_is_in_their_files() -> None:
+    assert weights_fit("o/m", 3_750_000_000, "cuda", 16 * GIB, None) == (
+        "the weights of o/m: 3.8 B parameters, about 9 GiB"
+    )
+    with pytest.raises(TracekitError, match=r"o/m needs about 17 GiB of memory in float32, by the 3\.8 B parameters"):
+        weights_fit("o/m", 3_750_000_000, "cpu", 16 * GIB, None)
+    assert "not known before they are loaded" in weights_fit("o/m", None, "cuda", GIB, None)

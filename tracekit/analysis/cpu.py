@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis import interval
+from tracekit.analysis.regions import find_regions
 from tracekit.analysis.timeline import lay_flat
 from tracekit.analysis.window import Span, columns
 from tracekit.errors import TracekitError
@@ -30,14 +31,24 @@ def measure_cpu(trace: Trace, spans: tuple[Span, ...]) -> CpuUse:
     top = [OperatorTime(name, len(each), sum(each) / 1e3) for name, each in by_name.items()]
     top.sort(key=lambda each: (-each.self_us, each.name))
     fused = [each for each in top if each.name.startswith(FUSED)]
+    told = bool(fused) or _would_show_fused(trace, spans)
     return CpuUse(
         span_us=_span_ns(trace, spans) / 1e3,
         operator_count=len(names),
         operator_us=sum(times) / 1e3,
-        fused_count=sum(each.count for each in fused),
-        fused_us=sum(each.self_us for each in fused),
+        fused_count=sum(each.count for each in fused) if told else None,
+        fused_us=sum(each.self_us for each in fused) if told else None,
         top=tuple(top),
     )
+
+
+def _would_show_fused(trace: Trace, spans: tuple[Span, ...]) -> bool:
+    """Whether C++ kernels would stand in the recording, had there been any: they record no event unless they were
+    compiled to (`cpp.enable_kernel_profile`), as `tracekit profile` does. Where no compiled code ran there are none."""
+    if trace.metadata.get("form") == "compiled":
+        return True
+    regions = find_regions(trace, spans)
+    return regions is None or not (regions.count or regions.graphs)
 
 
 def _self_times(trace: Trace, spans: tuple[Span, ...]) -> tuple[list[str], list[int]]:

@@ -32,10 +32,13 @@ class Recorder:
         self._device = pick_device()
         self._profiler: profile | None = None
         self._made = self._recorded = 0
+        self._running = False
+        self._missed: str | None = None
 
     def __enter__(self) -> Recorder:
         if is_recording():
             raise TracekitError("something is recorded already: end that `with tracekit.record` first")
+        check_here(self._device)
         if self._wanted is None:
             self._start()
         return self
@@ -44,8 +47,18 @@ class Recorder:
         """One step of the loop: `with recorder.step():` around all that belongs to it."""
         number, self._made = self._made, self._made + 1
         if self._wanted is not None and number == self._skip:
+            self._start_if_free()
+        return self._marked() if self._running else nullcontext()
+
+    def _start_if_free(self) -> None:
+        """In the midst of a loop nothing is raised: a training run is not to end for want of a trace."""
+        if is_recording():
+            self._missed = "something else was recorded when its steps came"
+            return
+        try:
             self._start()
-        return self._marked() if is_recording() else nullcontext()
+        except Exception as error:  # noqa: BLE001 - whatever the profiler says; it is told when the block ends.
+            self._missed = f"the profiler did not start: {type(error).__name__}: {error}"
 
     @contextmanager
     def _marked(self) -> Iterator[None]:
@@ -61,11 +74,7 @@ class Recorder:
             return
         if self._profiler is None or (self._wanted is not None and not self._recorded):
             # A training run is not to end with an error, before it has saved what it trained, for want of a trace.
-            warnings.warn(
-                f"nothing was recorded: the loop made {self._made} steps, and recording begins after {self._skip};"
-                " pass a smaller skip to tracekit.record",
-                stacklevel=2,
-            )
+            warnings.warn(f"nothing was recorded: {self._missed or self._too_short()}", stacklevel=2)
             return
         try:
             self._profiler.export_chrome_trace(str(self._raw))
@@ -73,22 +82,29 @@ class Recorder:
         finally:
             self._raw.unlink(missing_ok=True)
 
+    def _too_short(self) -> str:
+        return (
+            f"the loop made {self._made} steps, and recording begins after {self._skip};"
+            " pass a smaller skip to tracekit.record"
+        )
+
     def _start(self) -> None:
         activities = [ProfilerActivity.CPU]
         if self._device != "cpu":
             activities.append(ProfilerActivity.CUDA)
-        check_here(self._device)
         # The profiler's first recording in a process is slow to start.
         with profile(activities=activities):
             torch.ones(16, device=self._device).add_(1)
             synchronize(self._device)
-        self._profiler = profile(activities=activities, record_shapes=True)
-        self._profiler.start()
+        profiler = profile(activities=activities, record_shapes=True)
+        profiler.start()
+        self._profiler, self._running = profiler, True
         open_spans(record_function)
 
     def _stop(self) -> None:
-        if self._profiler is None or not is_recording():
+        if self._profiler is None or not self._running:
             return
+        self._running = False
         open_spans(None)
         # What was launched inside is to be in the recording whole.
         synchronize(self._device)

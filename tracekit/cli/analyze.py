@@ -57,15 +57,17 @@ def analyze(
     a run folder of `tracekit profile`.
     """
     from tracekit.cli.output import check_output_path, console_beside, say, write_json
+    from tracekit.comparison.alone import look_at
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary, interrupted_summary
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.sides import interrupted_run, load_side, raise_if_damaged
+    from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, raise_if_damaged
 
     check_output_path("--json", json_path, trace)
     page = _page_place(html_path, trace)
-    # A page tells more of the work than figures: its operators, their sizes, and when it ran.
-    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=html_path is not None)
+    # A page tells more of the work than figures: its operators, their sizes, and when it ran. So do a run's findings.
+    shapes = html_path is not None or (json_path is not None and is_run_folder(trace))
+    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=shapes)
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
@@ -79,7 +81,8 @@ def analyze(
     if html_path is not None:
         for path in _write_page(side, trace, page):
             say(console, f"written: {path}")
-    write_json(analysis_json(side.analysis, top=top or 20, side=side), json_path)
+    if json_path is not None:
+        write_json(analysis_json(look_at(side), top=top or 20), json_path)
     raise_if_damaged(side, strict=strict)
 
 

@@ -92,7 +92,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except TracekitError as error:
-            if isinstance(error, TheirCodeError):
+            if isinstance(error, TheirCodeError) and error.traceback:
                 click.echo(error.traceback, err=True)
             raise (DamageError if isinstance(error, StrictError) else MendableError)(str(error), error.below) from error
         except OSError as error:

@@ -47,16 +47,18 @@ def _report_comparison(folder: Path, run: Run, console: Console) -> str:
 
 
 def _report_form(folder: Path, run: Run, console: Console) -> str:
+    from tracekit.comparison.alone import look_at
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary
+    from tracekit.walks.reading import Reading
     from tracekit.walks.sides import load_side
 
     form = run.forms[0]
-    side = load_side(folder, form=form.name)
+    side = load_side(folder, form=form.name, reading=Reading(shapes=True))
     console.print(analysis_summary(side))
     say(console, f"written: {folder}")
     say(console, f"next: {_next_command(folder, run)}")
-    return analysis_json(side.analysis, side=side)
+    return analysis_json(look_at(side))
 
 
 def _next_command(folder: Path, run: Run) -> str:

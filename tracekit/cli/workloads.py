@@ -68,6 +68,7 @@ def _facts(info: WorkloadInfo) -> RenderableType:
     facts = {
         "inputs": info.inputs,
         "parameters": count(info.parameters) if info.parameters else None,
+        "checkpoints": ", ".join(info.checkpoints.values()),
         "graph breaks": info.breaks or "not known before it is compiled",
     }
     table = Table.grid(padding=(0, 2))

@@ -5,21 +5,37 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from tracekit.model.comparison import Side
 from tracekit.model.own import Own
 from tracekit.model.run import Settings
+from tracekit.model.workload import DEFAULT_PROMPT
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
-OPTIONS = ("mode", "size", "dtype", "scope", "batch_size", "height", "width", "seq_length", "steps", "pretrained")
+OPTIONS = (
+    *("mode", "size", "dtype", "scope", "batch_size", "height", "width", "seq_length", "steps", "pretrained"),
+    *("prompt", "seed"),
+)
 #: Of these, what every model has.
 COMPILING = ("mode", "scope")
+COMMON = (*COMPILING, "seed")
+#: What needs not be said, being what is taken where nothing is.
+UNSAID = {"prompt": DEFAULT_PROMPT, "seed": 0}
 
-#: Scopes that not every workload has, and those that have them (`tracekit workloads`).
-SCOPES = {"all": ("flux",), "regional": ("flux", "causal-lm", "qwen2.5-vl")}
+
+def can_be_whole(settings: Settings) -> bool:
+    """Whether `--scope all` would be another scope."""
+    return settings.scope != "all"
 
 
-def has_scope(settings: Settings, scope: str) -> bool:
-    """Whether the workload can be compiled in this scope, and was in another."""
-    return settings.workload in SCOPES[scope] and settings.scope != scope
+def can_be_regional(side: Side) -> bool:
+    """Whether the model has repeated blocks that can be compiled one by one, and was compiled otherwise."""
+    settings = side.settings
+    if settings is None or settings.scope == "regional":
+        return False
+    if side.repeated_parts is not None:
+        return bool(side.repeated_parts)
+    # In runs made before blocks were looked for: every workload with a name of its own has some.
+    return settings.own is None and not {*":/"} & {*settings.workload}
 
 
 def profile_command(
@@ -37,10 +53,12 @@ def profile_command(
         return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
     for name in _options(settings.own):
-        if name in COMPILING and not compiled:
+        if (name in COMPILING and not compiled) or (name == "size" and settings.pretrained):
+            # Real weights have a size of their own.
             continue
         value = changes.get(name, getattr(settings, name))
-        words += [f"--{name.replace('_', '-')}", str(value)] if value is not None else []
+        said = value is not None and value != UNSAID.get(name)
+        words += [f"--{name.replace('_', '-')}", str(value)] if said else []
     words += _generation(settings)
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None and compiled:
@@ -56,20 +74,23 @@ def _options(own: Own | None) -> tuple[str, ...]:
     """Those that the workload has: a model of the user's own takes what its `build()` takes."""
     if own is None:
         return OPTIONS
-    return tuple(name for name in OPTIONS if name in (*COMPILING, *own.takes))
+    return tuple(name for name in OPTIONS if name in (*COMMON, *own.takes))
 
 
 def _program(settings: Settings, changes: Mapping[str, str], more: tuple[str, ...]) -> str:
     """What to pass to `tracekit.profile` in the program that the run came from."""
-    if "scope" in changes:
+    if changes.get("scope") == "all":
         return "tracekit.profile(tracekit.Workload(..., compiled=None))"
+    scope = {name: value for name, value in changes.items() if name == "scope"}
+    changes = {name: value for name, value in changes.items() if name != "scope"}
     asked: dict[str, object] = {} if settings.mode == "default" else {"mode": settings.mode}
     asked |= {} if settings.dynamic is None else {"dynamic": settings.dynamic}
     asked |= {option.removeprefix("--"): True for option in more}
     asked |= {name: {"True": True, "False": False}.get(value, value) for name, value in changes.items()}
     if asked.get("mode") == "default":
         del asked["mode"]
-    return f"tracekit.profile(..., compile={asked})"
+    told = [f"compile={asked}"] if asked or not scope else []
+    return f"tracekit.profile({', '.join(['...', *told, *(f'{name}={value!r}' for name, value in scope.items())])})"
 
 
 def _generation(settings: Settings) -> list[str]:

@@ -16,6 +16,7 @@ from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.noting import note_calls
 from tracekit.comparison.quietness import find_disturbance
+from tracekit.comparison.reason import find_reason
 from tracekit.comparison.removed import total_traffic
 from tracekit.comparison.verdict import judge
 from tracekit.comparison.waiting_lines import with_waiting_lines
@@ -36,12 +37,13 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     told = (*amiss, *warnings)
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None
+    waterfall = build_waterfall(a, b, groups)
     comparison = Comparison(
         a=a,
         b=b,
         verdict=verdict,
         deltas=measure_deltas(a, b),
-        waterfall=build_waterfall(a, b, groups),
+        waterfall=waterfall,
         groups=groups,
         coverage=coverage,
         findings=(),
@@ -60,6 +62,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         break_even=find_break_even(a, b, verdict),
         accuracy=judge_accuracy(a, b),
         grave=(*find_whole_fallback(a, b), *find_disturbance(a, b)),
+        reason=find_reason(a, b, verdict, waterfall),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

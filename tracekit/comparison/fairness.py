@@ -110,6 +110,8 @@ def _other_work(a: Side, b: Side) -> Iterator[str]:
         yield from _differences(a.settings, b.settings, WORK)
         if a.settings.generation and b.settings.generation:
             yield from _differences(a.settings.generation, b.settings.generation, GENERATION)
+            # Its length is that of the work: what draws pads it to one length.
+            yield from _differences(a.settings, b.settings, {"prompt": "prompt"})
         if a.settings.own and b.settings.own:
             yield from _differences(a.settings.own, b.settings.own, OWN)
 

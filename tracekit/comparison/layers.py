@@ -9,7 +9,7 @@ us of attention whole, 65 us layer by layer, as eager.
 
 from __future__ import annotations
 
-from tracekit.comparison.commands import has_scope, profile_command
+from tracekit.comparison.commands import can_be_regional, profile_command
 from tracekit.model.comparison import Side
 
 IN_CODE = (
@@ -25,8 +25,8 @@ PRICE = (
 
 
 def scope_changes(side: Side) -> dict[str, str]:
-    """The scope that compiles the layers one by one, where the workload has it."""
-    return {"scope": "regional"} if side.settings and has_scope(side.settings, "regional") else {}
+    """The scope that compiles the layers one by one, where the model has such."""
+    return {"scope": "regional"} if can_be_regional(side) else {}
 
 
 def layer_by_layer(side: Side) -> str | None:

@@ -334,13 +334,14 @@ class OperatorTime:
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """What a CPU-only recording shows: no launches, no GPU idle. `fused_count` is Inductor's C++ kernels."""
+    """What a CPU-only recording shows: no launches, no GPU idle. `fused_count` is Inductor's C++ kernels and
+    `fused_us` their time; None where compiled code ran whose kernels record no events."""
 
     span_us: float
     operator_count: int
     operator_us: float
-    fused_count: int
-    fused_us: float
+    fused_count: int | None
+    fused_us: float | None
     top: tuple[OperatorTime, ...]
 
 

@@ -52,6 +52,7 @@ class Side:
     for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
     where it was not. `components` are the workload's parts, empty for a bare trace. `timeline` is one step of the
     recording moment by moment, to be drawn; None where `sequence` is. `pictures` show the images that the form made.
+    `repeated_parts` are the model's repeated blocks; None where nobody looked for them.
     """
 
     label: str
@@ -66,6 +67,7 @@ class Side:
     components: tuple[Component, ...] = ()
     timeline: StepTimeline | None = None
     pictures: tuple[Picture, ...] = ()
+    repeated_parts: tuple[str, ...] | None = None
 
     @property
     def steps(self) -> int:
@@ -308,6 +310,26 @@ class Waterfall:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasonShare:
+    """What GPU work (`gpu`) or waiting (`idle`) has of the change. `parts` are those of the waterfall that made most of
+    it, the largest first; empty where no part is large."""
+
+    kind: Literal["gpu", "idle"]
+    delta_us: float
+    parts: tuple[WaterfallPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a call takes another time: `change_us` is B's less A's, `shares` the larger first. `unexplained_us` is what
+    they leave, 0 where it is little."""
+
+    change_us: float
+    shares: tuple[ReasonShare, ...]
+    unexplained_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class GroupMember:
     name: str
     count: float
@@ -434,3 +456,4 @@ class Comparison:
     break_even: tuple[BreakEven, ...] = ()
     accuracy: Accuracy | None = None
     grave: tuple[str, ...] = ()
+    reason: Reason | None = None

@@ -151,7 +151,10 @@ class Run:
     """The manifest of one `tracekit profile`. `status` is incomplete while it runs and after an interrupt.
 
     `order` names the form of each timed call in the order they ran, so that pairs can be told; control calls are not in
-    it. `verified` is what came of the run's own advice (`--verify-advice`).
+    it. `verified` is what came of the run's own advice (`--verify-advice`). `repeated_parts` are the blocks that
+    repeat, each of which `--scope regional` compiles by itself, `LIST.*` for all members of a list; None in runs made
+    before they were looked for. `failure` is the error that ended an incomplete run; None for one that still runs, and
+    after an interrupt.
     """
 
     schema: Literal["tracekit.run/1"]
@@ -167,6 +170,8 @@ class Run:
     order: tuple[FormName, ...]
     notes: tuple[str, ...]
     verified: VerifiedAdvice | None = None
+    repeated_parts: tuple[str, ...] | None = None
+    failure: str | None = None
 
     def form(self, name: FormName) -> FormResult | None:
         return next((form for form in self.forms if form.name == name), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracekit.model.generation import CacheKind, Phase
@@ -27,7 +27,9 @@ class WorkloadInfo:
     `dtype` is what it runs in on every device where nobody chooses; None for bfloat16 on a GPU and float32 on a CPU.
     `resizes` says that one model in memory can be called at other sizes (`BuiltWorkload.call_at`). `inputs` and
     `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
-    knows yet."""
+    knows yet. `checkpoints` names the published weights of sizes, by size. `megapixel_gib` is what a further million
+    pixels of a call's images need in bfloat16, by a measurement; None where that is rehearsed
+    (`workloads/growth.py`)."""
 
     name: str
     title: str
@@ -44,10 +46,18 @@ class WorkloadInfo:
     inputs: str | None = None
     parameters: int | None = None
     breaks: str | None = None
+    checkpoints: dict[str, str] = field(default_factory=dict)
+    megapixel_gib: float | None = None
 
 
 #: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.
 NO_BREAKS = "none: one graph at tiny size"
+
+#: What a workload that draws is asked for where nobody gives a `prompt`.
+DEFAULT_PROMPT = "A cat holding a sign that says hello world"
+
+#: The size of real weights that are none of the list's.
+THEIR_SIZE = "its own"
 
 #: A Request's `pretrained` for the weights that lie where the workload's configuration does.
 OWN_WEIGHTS = "its own"

@@ -10,18 +10,20 @@ from typing import Any
 
 import msgspec
 
+from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 
 
-def analysis_json(analysis: Analysis, *, top: int = 20, side: Side | None = None) -> str:
-    """One trace's analysis; `top` is how many names of kernels and copies are listed, largest total time first.
-
-    `side` adds what its run folder says beside the trace, under the key `run`.
+def analysis_json(alone: Alone, *, top: int = 20) -> str:
+    """One trace's analysis, and what a reader should know or do; `top` is how many names of kernels and copies are
+    listed, largest total time first. What a run folder says beside the trace stands under the key `run`.
     """
-    run = {"run": _measured(side, top)} if side and side.form else {}
-    return _text({"schema": "tracekit.analysis/1", **_analysis(analysis, top), **run})
+    side = alone.side
+    told = {name: msgspec.to_builtins(getattr(alone, name)) for name in ("findings", "warnings", "grave")}
+    run = {"run": _measured(side, top)} if side.form else {}
+    return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told, **run})
 
 
 def comparison_json(comparison: Comparison, *, top: int = 20) -> str:

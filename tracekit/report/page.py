@@ -16,6 +16,7 @@ from tracekit.report.sections.kernels import top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
 from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
 from tracekit.report.sections.overview import overview_table, shared_basis
+from tracekit.report.sections.reason import reason_sentence
 from tracekit.report.sections.setting import component_table
 from tracekit.report.sections.startup import startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
@@ -47,6 +48,7 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         run=run,
         command=command,
         evidence=verdict_evidence(comparison),
+        reason=reason_sentence(comparison),
         limits=limit_sentences(comparison),
         warnings=(*warnings_beside(comparison), *(run.notes if run else ())),
         accuracy=accuracy_sentence(comparison),

@@ -21,7 +21,7 @@ from tracekit.report.timelines import Timelines
 PLOTLY = "plotly-finance.min.js.gz"
 
 #: What the page runs, in this order, as one script.
-SCRIPTS = ("later.js", "tables.js", "page.js", "timelines.js")
+SCRIPTS = ("later.js", "tables.js", "sections.js", "page.js", "timelines.js")
 
 #: The tables of a page by the name under which its template shows them.
 Tables = Mapping[str, Table | tuple[Table, ...] | None]

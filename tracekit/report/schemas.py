@@ -17,6 +17,7 @@ import msgspec
 
 from tracekit.model import (
     advice,
+    alone,
     analysis,
     comparison,
     comparisons,
@@ -54,7 +55,7 @@ NOUNS = (
     startup,
     timing,
 )
-MORE_NOUNS = (advice, timeline, run, gate, analysis, comparison, comparisons, sweep, sweep_figures)
+MORE_NOUNS = (advice, timeline, run, gate, analysis, comparison, comparisons, alone, sweep, sweep_figures)
 #: Where names in annotations are found, whatever a module imports for itself.
 NAMES = {name: value for module in (*NOUNS, *MORE_NOUNS) for name, value in vars(module).items()}
 #: The dialect that msgspec writes.
@@ -87,7 +88,8 @@ def schema_text(name: SchemaName) -> str:
 
 def _analysis_file() -> type:
     """`run` is there for a run folder alone."""
-    parts = {"schema": Literal["tracekit.analysis/1"], **_fields(analysis.Analysis)}
+    told = _fields(alone.Alone, without=("side", "bound"))
+    parts = {"schema": Literal["tracekit.analysis/1"], **_fields(analysis.Analysis), **told}
     measured = _made("Measured", {"form": _as_written(run.FormResult), "steps": int, **_derived()})
     return _made("AnalysisFile", parts, run=measured)
 

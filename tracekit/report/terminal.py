@@ -26,6 +26,7 @@ from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.numerics import accuracy_sentence
 from tracekit.report.sections.overview import overview_table
+from tracekit.report.sections.reason import reason_sentence
 from tracekit.report.sections.startup import break_even_sentence
 from tracekit.report.sections.waterfall import part_labels, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
@@ -98,6 +99,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [Text.assemble(("warning: ", "yellow"), printable(each)) for each in comparison.grave]
     pays = break_even_sentence(comparison)
     parts += [Text(pays)] if pays else []
+    parts += [Text(printable(why))] if (why := reason_sentence(comparison)) else []
     parts += [Text(printable(sentence)) for sentence in limit_sentences(comparison)]
     parts += [Text(printable(accuracy))] if accuracy else []
     parts += _health([each for each in health if each.severity == "error"])

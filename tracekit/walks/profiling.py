@@ -16,7 +16,7 @@ from tracekit.errors import CompileError, DoesNotFitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
-from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.model.workload import THEIR_SIZE, BuiltWorkload, Request, WorkloadInfo
 from tracekit.walks.diagnoses import Diagnoses
 from tracekit.walks.naming import folder_name
 from tracekit.walks.origins import Origins
@@ -27,7 +27,8 @@ from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
 from tracekit.workloads.hub_info import weights_of
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
-from tracekit.workloads.sizes import check_request, choose_size
+from tracekit.workloads.saved_weights import count_saved
+from tracekit.workloads.sizes import Growth, check_request, choose_size, weights_fit
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
@@ -119,7 +120,9 @@ def _in_a_name(scope: str) -> str:
 
 
 def _keep_what_was_measured(draft: Path, on_part: Callable[[Path], None], error: BaseException) -> None:
-    if store.is_run(draft) and store.load(draft).forms:
+    if store.holds_measurements(draft):
+        if isinstance(error, Exception):
+            store.mark_failed(draft, error)
         on_part(draft)
     else:
         store.clear(draft, but_log=isinstance(error, CompileError))
@@ -201,22 +204,44 @@ def _build(
 
 
 def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
-    """Real weights are the largest size; what a folder holds is for its owner to know, a download must fit."""
+    """The size to build and why. Real weights are a size of the list if they are its own, else what their files say."""
     weights = weights_of(request)
     if not weights:
-        return choose_size(info, request.size, device, free_bytes, request.dtype)
-    largest = next(iter(info.sizes))
-    if not Path(weights).is_dir() and info.memory_gib.get(largest, 0.0) * 2**30 > free_bytes:
-        raise DoesNotFitError(
-            f"{weights} needs about {info.memory_gib[largest]:.0f} GiB of memory in bfloat16 and"
-            f" {free_bytes / 2**30:.1f} GiB are free on the {device.upper()}; leave --pretrained out"
-        )
-    return largest, f"the weights of {weights}"
+        return choose_size(info, request.size, device, free_bytes, request.dtype, _growth(info, request))
+    if "download" in info.takes:
+        # What the configuration says; the weights may be another's.
+        size = next(iter(info.sizes))
+        return size, _listed_weights(info, size, request, device, free_bytes)
+    listed = next((size for size, known in info.checkpoints.items() if known == weights), None)
+    if listed is not None:
+        return listed, _listed_weights(info, listed, request, device, free_bytes)
+    return THEIR_SIZE, weights_fit(weights, count_saved(weights), device, free_bytes, request.dtype)
+
+
+def _listed_weights(info: WorkloadInfo, size: str, request: Request, device: str, free_bytes: int) -> str:
+    """Why real weights of a size that is known are taken. Raises TracekitError where they do not fit."""
+    weights = weights_of(request)
+    assert weights is not None
+    if Path(weights).is_dir():
+        # What a folder holds is for its owner to know.
+        return f"the weights of {weights}"
+    try:
+        choose_size(info, size, device, free_bytes, request.dtype, _growth(info, request))
+    except DoesNotFitError as error:
+        raise DoesNotFitError(f"{error}; or leave --pretrained out") from None
+    return f"the weights of {weights}"
+
+
+def _growth(info: WorkloadInfo, request: Request) -> Growth:
+    from tracekit.workloads.growth import growth_gib
+
+    return lambda size: growth_gib(info, request, size)
 
 
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
     from tracekit.capture.compilers import idle_mode
     from tracekit.capture.environment import read_environment
+    from tracekit.workloads.scopes import repeated_parts
 
     idle = idle_mode(workload.settings) if "compiled" in plan.forms else None
     return Run(
@@ -232,6 +257,7 @@ def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
         forms=(),
         order=(),
         notes=(*workload.notes, idle) if idle else workload.notes,
+        repeated_parts=repeated_parts(workload),
     )
 
 

@@ -55,6 +55,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             sequence=sequence,
             provenance=_load_provenance(path, run, chosen) if reading.shapes else None,
             components=run.components,
+            repeated_parts=run.repeated_parts,
             timeline=timeline,
             pictures=store.load_pictures(path, chosen) if reading.shapes else (),
         )

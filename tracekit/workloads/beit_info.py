@@ -20,4 +20,5 @@ BEIT = WorkloadInfo(
     inputs="pixel_values 1x3x224x224",
     parameters=102_557_713,
     breaks=NO_BREAKS,
+    checkpoints={"full": "microsoft/beit-base-patch16-224-pt22k-ft22k"},
 )

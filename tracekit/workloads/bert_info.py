@@ -20,4 +20,5 @@ BERT = WorkloadInfo(
     inputs="input_ids 1x128, attention_mask 1x128",
     parameters=109_514_298,
     breaks=NO_BREAKS,
+    checkpoints={"full": "google-bert/bert-base-uncased"},
 )

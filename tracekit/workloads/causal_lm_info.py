@@ -25,4 +25,5 @@ CAUSAL_LM = WorkloadInfo(
     inputs="input_ids 1x512",
     parameters=2_506_172_416,
     breaks=NO_BREAKS,
+    checkpoints={"full": "google/gemma-2b"},
 )

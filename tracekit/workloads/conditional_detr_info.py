@@ -20,4 +20,5 @@ CONDITIONAL_DETR = WorkloadInfo(
     inputs="pixel_values 1x3x800x1066",
     parameters=43_418_401,
     breaks=NO_BREAKS,
+    checkpoints={"full": "microsoft/conditional-detr-resnet-50"},
 )

@@ -17,13 +17,9 @@ from tracekit.workloads.hub_info import weights_of
 from tracekit.workloads.one_forward import placed_on
 from tracekit.workloads.rehearsal import Rehearsal, rehearse
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.sizes import GIB
+from tracekit.workloads.sizes import ALLOWANCE_BYTES, GIB, UNKNOWN_ACTIVATIONS
 from tracekit.workloads.weights import random_weights
 
-#: Beside weights and activations: workspaces of libraries, what compiling tries out. A round figure.
-ALLOWANCE_BYTES = GIB // 2
-#: Of the weights, for activations that only a real call can tell. A guess.
-UNKNOWN_ACTIVATIONS = 0.2
 #: Timed calls on a GPU: most are short.
 GPU_ITERATIONS = 100
 

@@ -20,4 +20,5 @@ CONVNEXT = WorkloadInfo(
     inputs="pixel_values 1x3x224x224",
     parameters=197_767_336,
     breaks=NO_BREAKS,
+    checkpoints={"full": "facebook/convnext-large-224"},
 )

@@ -20,4 +20,5 @@ DEEPLABV3_MOBILENET = WorkloadInfo(
     inputs="pixel_values 1x3x513x513",
     parameters=2_525_717,
     breaks=NO_BREAKS,
+    checkpoints={"full": "google/deeplabv3_mobilenet_v2_1.0_513"},
 )

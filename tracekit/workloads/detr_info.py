@@ -20,4 +20,5 @@ DETR_50 = WorkloadInfo(
     inputs="pixel_values 1x3x800x1066",
     parameters=41_524_768,
     breaks=NO_BREAKS,
+    checkpoints={"full": "facebook/detr-resnet-50"},
 )

@@ -20,4 +20,5 @@ DETR_101 = WorkloadInfo(
     inputs="pixel_values 1x3x800x1066",
     parameters=60_464_672,
     breaks=NO_BREAKS,
+    checkpoints={"full": "facebook/detr-resnet-101"},
 )

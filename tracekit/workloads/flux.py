@@ -1,6 +1,7 @@
-"""FLUX.1-dev, the whole pipeline: tokenise, encode, denoise, decode.
+"""FLUX.1, the whole pipeline: tokenise, encode, denoise, decode.
 
-Architecture figures are those of the published configuration files of black-forest-labs/FLUX.1-dev.
+Architecture figures are those of the published configuration files of black-forest-labs/FLUX.1-dev; what differs in
+FLUX.1-schnell stands in flux_schnell.py.
 """
 
 from __future__ import annotations
@@ -14,17 +15,16 @@ from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeli
 from torch import nn
 from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
 
+from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
-from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
+from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
 from tracekit.workloads import tokenizers
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.pretrained import load_pretrained
 from tracekit.workloads.settings import fill_in
 from tracekit.workloads.weights import random_weights
 
-DEFAULT_PROMPT = "A cat holding a sign that says hello world"
-GUIDANCE_SCALE = 3.5
 #: The pipeline's parts that hold weights.
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
 
@@ -91,27 +91,48 @@ TINY = Architecture(
 ARCHITECTURES = {"full": PUBLISHED, "small": SMALL, "tiny": TINY}
 
 
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What differs between the published models. `guided`: the transformer embeds the guidance scale. `shift` is of the
+    scheduler's noise levels, or they shift with the size of the image."""
+
+    info: WorkloadInfo
+    architectures: dict[str, Architecture]
+    guided: bool
+    guidance_scale: float
+    shift: float
+    shifts_with_size: bool
+
+
+DEV = Variant(FLUX, ARCHITECTURES, guided=True, guidance_scale=3.5, shift=3.0, shifts_with_size=True)
+
+
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """The pipeline of FLUX.1-dev; see `build_variant`."""
+    return build_variant(DEV, request, size, device, progress)
+
+
+def build_variant(variant: Variant, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The pipeline on `device`, ready to be called. `size` is already chosen; `request.scope` already checked.
 
     Raises TracekitError for image sizes the model cannot make and for pretrained weights that cannot be had.
     """
-    architecture = ARCHITECTURES[size]
-    settings = _settings(request, size, device, architecture)
+    architecture = variant.architectures[size]
+    settings = _settings(variant, request, size, device)
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
         pipeline = load_pretrained(FluxPipeline, request.pretrained, dtype).to(device)
-        architecture = PUBLISHED
+        _check_variant(variant, pipeline, request.pretrained)
     else:
-        pipeline = _random_pipeline(architecture, dtype, device, request.seed, progress)
+        pipeline = _random_pipeline(variant, architecture, dtype, device, request.seed, progress)
     pipeline.set_progress_bar_config(disable=True)
 
     def call_at(other: Request) -> Callable[[], object]:
-        return _make_call(pipeline, _settings(other, size, device, architecture), architecture.text_tokens)
+        return _make_call(variant, pipeline, _settings(variant, other, size, device), architecture.text_tokens)
 
     return BuiltWorkload(
-        info=FLUX,
+        info=variant.info,
         settings=settings,
         call=call_at(request),
         call_at=call_at,
@@ -123,9 +144,17 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     )
 
 
-def _settings(request: Request, size: str, device: str, architecture: Architecture) -> Settings:
+def _check_variant(variant: Variant, pipeline: FluxPipeline, source: str) -> None:
+    """Raises TracekitError for weights of the other published model: it is called otherwise."""
+    if pipeline.transformer.config.guidance_embeds != variant.guided:
+        other = "flux-schnell" if variant.guided else "flux"
+        raise TracekitError(f"{source} is called as {other} is: tracekit profile {other} --pretrained {source}")
+
+
+def _settings(variant: Variant, request: Request, size: str, device: str) -> Settings:
+    architecture = variant.architectures[size]
     return replace(
-        fill_in(FLUX, request, size, device),
+        fill_in(variant.info, request, size, device),
         height=request.height or architecture.pixels,
         width=request.width or architecture.pixels,
         steps=request.steps or architecture.denoising_steps,
@@ -134,11 +163,11 @@ def _settings(request: Request, size: str, device: str, architecture: Architectu
 
 
 def _random_pipeline(
-    architecture: Architecture, dtype: torch.dtype, device: str, seed: int, progress: Progress
+    variant: Variant, architecture: Architecture, dtype: torch.dtype, device: str, seed: int, progress: Progress
 ) -> FluxPipeline:
     with random_weights(dtype, device, seed):
         progress.detail("transformer")
-        transformer = _transformer(architecture)
+        transformer = _transformer(architecture, guided=variant.guided)
         progress.detail("T5-XXL text encoder")
         t5 = _t5(architecture)
         progress.detail("CLIP-L text encoder")
@@ -149,7 +178,11 @@ def _random_pipeline(
         module.requires_grad_(False).eval()
     return FluxPipeline(
         scheduler=FlowMatchEulerDiscreteScheduler(
-            shift=3.0, use_dynamic_shifting=True, base_shift=0.5, max_shift=1.15, max_image_seq_len=4096
+            shift=variant.shift,
+            use_dynamic_shifting=variant.shifts_with_size,
+            base_shift=0.5,
+            max_shift=1.15,
+            max_image_seq_len=4096,
         ),
         vae=vae,
         text_encoder=clip,
@@ -160,7 +193,7 @@ def _random_pipeline(
     )
 
 
-def _transformer(architecture: Architecture) -> FluxTransformer2DModel:
+def _transformer(architecture: Architecture, *, guided: bool) -> FluxTransformer2DModel:
     return FluxTransformer2DModel(
         num_layers=architecture.double_blocks,
         num_single_layers=architecture.single_blocks,
@@ -168,7 +201,7 @@ def _transformer(architecture: Architecture) -> FluxTransformer2DModel:
         num_attention_heads=architecture.heads,
         joint_attention_dim=architecture.t5_width,
         pooled_projection_dim=architecture.clip_width,
-        guidance_embeds=True,
+        guidance_embeds=guided,
         axes_dims_rope=architecture.rope_axes,
     )
 
@@ -219,7 +252,7 @@ def _vae(architecture: Architecture) -> AutoencoderKL:
     )
 
 
-def _make_call(pipeline: FluxPipeline, settings: Settings, text_tokens: int) -> Callable[[], object]:
+def _make_call(variant: Variant, pipeline: FluxPipeline, settings: Settings, text_tokens: int) -> Callable[[], object]:
     device = torch.device(settings.device)
 
     def call() -> object:
@@ -230,7 +263,7 @@ def _make_call(pipeline: FluxPipeline, settings: Settings, text_tokens: int) -> 
             height=settings.height,
             width=settings.width,
             num_inference_steps=settings.steps,
-            guidance_scale=GUIDANCE_SCALE,
+            guidance_scale=variant.guidance_scale,
             max_sequence_length=text_tokens,
             generator=generator,
             output_type="pt",

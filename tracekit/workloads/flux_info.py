@@ -30,4 +30,7 @@ FLUX = WorkloadInfo(
     inputs="a prompt of 512 T5 and 77 CLIP tokens, noise for an image of 512x512",
     parameters=16_870_599_139,
     breaks=NO_BREAKS,
+    checkpoints={"full": "black-forest-labs/FLUX.1-dev"},
+    # One H200: 32.1 GiB at 512x512, of which 31.4 are weights.
+    megapixel_gib=2.6,
 )

@@ -20,4 +20,5 @@ MASK2FORMER = WorkloadInfo(
     inputs="pixel_values 1x3x384x384",
     parameters=47_436_800,
     breaks=NO_BREAKS,
+    checkpoints={"full": "facebook/mask2former-swin-tiny-coco-panoptic"},
 )

@@ -21,4 +21,5 @@ MASKFORMER = WorkloadInfo(
     parameters=101_831_439,
     breaks=NO_BREAKS,
     dtype="float32",
+    checkpoints={"full": "facebook/maskformer-swin-base-ade"},
 )

@@ -20,4 +20,5 @@ OWLVIT = WorkloadInfo(
     inputs="pixel_values 1x3x768x768, input_ids 2x16, attention_mask 2x16",
     parameters=153_231_879,
     breaks=NO_BREAKS,
+    checkpoints={"full": "google/owlvit-base-patch32"},
 )

@@ -15,7 +15,7 @@ from tracekit.model.own import Own, Workload
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.workloads.own_errors import their_error
+from tracekit.workloads.own_errors import kind_of, their_error
 from tracekit.workloads.own_info import SIZE, described, own_info
 from tracekit.workloads.own_loading import load_function
 from tracekit.workloads.own_options import arguments_of, taken
@@ -42,7 +42,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         raise TracekitError(
             f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
         )
-    return replace(built, trial=lambda: _try(built.call, place))
+    return replace(built, trial=lambda: _try(built.call, place, parts.inputs))
 
 
 def check(request: Request) -> None:
@@ -75,13 +75,19 @@ def _called(function: Callable[..., object], arguments: Mapping[str, Any], place
         raise their_error(place, error) from None
 
 
-def _try(call: Callable[[], object], place: str) -> None:
+def _try(call: Callable[[], object], place: str, inputs: tuple[torch.Tensor, ...]) -> None:
     try:
         call()
     except (torch.OutOfMemoryError, TracekitError):
         raise
     except Exception as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
-        raise their_error(f"a call of what {place} returned", error) from None
+        given = f"its inputs are {', '.join(map(_shape, inputs))}" if inputs else ""
+        raise their_error(f"a call of what {place} returned", error, given) from None
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    """`2x5 float32`."""
+    return f"{'x'.join(map(str, tensor.shape)) or 'scalar'} {str(tensor.dtype).removeprefix('torch.')}"
 
 
 def hand_over(
@@ -93,9 +99,9 @@ def hand_over(
             raise TracekitError("a Workload brings its inputs along: pass it alone")
         parts = parts_of_workload(model, "tracekit.profile")
     elif callable(model):
-        parts = parts_of_call(model, args, kwargs)
+        parts = parts_of_call(model, args, kwargs, "tracekit.profile was given")
     else:
-        raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not a {type(model).__name__}")
+        raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not {kind_of(model)}")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return assembled(described(request.workload, "as it was handed over"), request, parts, device, Own(in_program=True))
 

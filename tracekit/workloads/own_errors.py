@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from pathlib import Path
 
@@ -9,13 +10,41 @@ import tracekit
 from tracekit.errors import TheirCodeError
 
 OURS = str(Path(tracekit.__file__).parent)
+#: How Python begins the lines of a frame.
+FRAME = '  File "'
 
 
-def their_error(doing: str, error: BaseException) -> TheirCodeError:
-    """The error to raise in place of `error`, which came of `doing` something: `importing my_model.py`."""
+def kind_of(value: object) -> str:
+    """`an int`, `a Linear`, `None`."""
+    kind = type(value).__name__
+    return "None" if value is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def their_error(doing: str, error: BaseException, given: str = "") -> TheirCodeError:
+    """The error to raise in place of `error`, which came of `doing` something: `importing my_model.py`. It says the
+    last line of theirs that it passed through, and `given` where it passed through none."""
     last = next(iter(str(error).strip().splitlines()), "")
     told = f"{type(error).__name__}: {last}" if last else type(error).__name__
-    return TheirCodeError(f"{doing} raised {told}", their_traceback(error))
+    line = _last_line(error)
+    shown = their_traceback(error)
+    place = f", at {line}" if line else f"; {given}" if given else ""
+    # Without a frame it would say the same as the message.
+    return TheirCodeError(f"{doing} raised {told}{place}", shown if FRAME in shown else "")
+
+
+def _last_line(error: BaseException) -> str | None:
+    """`my_model.py:9 in forward` for the last frame that is neither tracekit's nor a library's."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_library(each.filename)]
+    if not frames:
+        return None
+    file = Path(frames[-1].filename)
+    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    return f"{shown}:{frames[-1].lineno} in {frames[-1].name}"
+
+
+def _is_library(file: str) -> bool:
+    python = sysconfig.get_path("stdlib")
+    return file.startswith((OURS, "<", python)) or "/site-packages/" in file or "/dist-packages/" in file
 
 
 def their_traceback(error: BaseException) -> str:

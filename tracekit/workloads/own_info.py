@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 from tracekit.errors import TracekitError
@@ -27,6 +28,11 @@ def split_name(name: str) -> tuple[str, str]:
     return where, function
 
 
+def is_file(where: str) -> bool:
+    """Whether a file is meant, and not a module."""
+    return where.endswith(".py")
+
+
 def own_info(name: str) -> WorkloadInfo:
     """What is known of the model before its code is run. Raises TracekitError for a file that is not there, and where
     no function is named."""
@@ -34,9 +40,16 @@ def own_info(name: str) -> WorkloadInfo:
     if not function.isidentifier():
         where = where or name
         raise TracekitError(f"{name}: name the function that builds the model too, as in {where}:build")
-    if where.endswith(".py") and not Path(where).is_file():
-        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): name one as my_model.py:build")
+    if is_file(where) and not Path(where).is_file():
+        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): {_near_file(where, function)}")
     return described(name, f"as {function}() makes it")
+
+
+def _near_file(where: str, function: str) -> str:
+    folder = Path(where).parent
+    there = [str(each) for each in folder.glob("*.py")] if folder.is_dir() else []
+    near = difflib.get_close_matches(str(Path(where)), there, n=1)
+    return f"did you mean {near[0]}:{function}?" if near else "name one as my_model.py:build"
 
 
 def described(name: str, size: str) -> WorkloadInfo:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -12,8 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from tracekit.errors import TracekitError
-from tracekit.workloads.own_errors import line_in, their_error
-from tracekit.workloads.own_info import split_name
+from tracekit.workloads.own_errors import kind_of, line_in, their_error
+from tracekit.workloads.own_info import is_file, split_name
+from tracekit.workloads.own_looking import no_such_function
 
 
 def load_function(name: str) -> Callable[..., object]:
@@ -23,13 +23,14 @@ def load_function(name: str) -> Callable[..., object]:
     itself raised.
     """
     where, function = split_name(name)
-    module = _load_file(Path(where)) if where.endswith(".py") else _import(where)
+    module = _load_file(Path(where)) if is_file(where) else _import(where)
     if not hasattr(module, function):
-        raise TracekitError(f"{where} has no function {function!r}: {_functions(module, function)}")
+        raise no_such_function(where, function, _functions(module))
     found = getattr(module, function)
     if not callable(found) or _is_module(found):
-        kind = type(found).__name__
-        raise TracekitError(f"{name} is a {kind}: name a function that builds and returns the model with its inputs")
+        raise TracekitError(
+            f"{name} is {kind_of(found)}: name a function that builds and returns the model with its inputs"
+        )
     checked: Callable[..., object] = found
     return checked
 
@@ -40,16 +41,12 @@ def _is_module(found: object) -> bool:
     return isinstance(found, nn.Module)
 
 
-def _functions(module: ModuleType, name: str) -> str:
-    own = [
+def _functions(module: ModuleType) -> list[str]:
+    return [
         each
         for each, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not each.startswith("_")
     ]
-    near = difflib.get_close_matches(name, own, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"it has {', '.join(own)}" if own else "it has none at all; write one that returns the model with its inputs"
 
 
 def _load_file(path: Path) -> ModuleType:

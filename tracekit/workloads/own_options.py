@@ -52,16 +52,22 @@ def arguments_of(
     Raises TracekitError for an option that it does not take, a value of another type and an argument that is missing.
     """
     parameters = _parameters(build)
+    return {
+        **{name: value for name, value in common.items() if name in parameters},
+        **check_options(parameters, place, options),
+    }
+
+
+def check_options(parameters: Mapping[str, inspect.Parameter], place: str, options: Iterable[str]) -> dict[str, Any]:
+    """The options as the types that these parameters name. Raises TracekitError as `arguments_of` does."""
     given = dict(option.split("=", 1) for option in options)
     for name in given:
         _check_name(name, parameters, place)
-    found: dict[str, Any] = {name: value for name, value in common.items() if name in parameters}
-    found |= {name: _typed(name, value, parameters.get(name), place) for name, value in given.items()}
     for parameter in parameters.values():
         needed = parameter.default is parameter.empty and parameter.kind not in _MANY
-        if needed and parameter.name not in found:
+        if needed and parameter.name not in given and parameter.name not in COMMON:
             raise TracekitError(f"{place} needs {parameter.name}: pass it after --, as in -- {parameter.name}=VALUE")
-    return found
+    return {name: _typed(name, value, parameters.get(name), place) for name, value in given.items()}
 
 
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -120,9 +126,17 @@ def _typed(name: str, text: str, parameter: inspect.Parameter | None, place: str
         return text
     try:
         return msgspec.convert(text, kind, strict=False)
-    except msgspec.ValidationError as error:
-        wanted = getattr(kind, "__name__", str(kind))
-        raise TracekitError(f"{place}: {name}={text} is no {wanted} ({error})") from None
+    except msgspec.ValidationError:
+        raise TracekitError(f"{place}: {name}={text} is not what it takes: say {_wanted(kind)}") from None
+
+
+def _wanted(kind: Any) -> str:
+    """What a word must be, in words: `a whole number or null`."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return " or ".join(map(_wanted, typing.get_args(kind)))
+    if typing.get_origin(kind) is typing.Literal:
+        return " or ".join(map(str, typing.get_args(kind)))
+    return {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "null")
 
 
 def _guessed(text: str) -> int | float | bool | str:

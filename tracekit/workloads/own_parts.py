@@ -15,7 +15,10 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from tracekit.errors import TracekitError
 from tracekit.model.own import Workload
 from tracekit.model.workload import CompileTarget
+from tracekit.workloads.own_errors import kind_of
 
+#: How inputs are handed over with a module.
+WITH_INPUTS = "return (module, args), as in: return model, (torch.randn(1, 128),)"
 RETURNS = (
     "return a callable without arguments, (module, args), (module, args, kwargs), (module, kwargs) or a"
     " tracekit.Workload"
@@ -59,12 +62,12 @@ def take_apart(returned: object, place: str, device: str) -> Parts:
         module, args, kwargs = _split(returned, place)
         module = module.to(device)
         args, kwargs = tree_map_only(torch.Tensor, lambda each: each.to(device), (args, kwargs))
-        return parts_of_call(module, args, kwargs)
+        return parts_of_call(module, args, kwargs, f"{place} returned")
     if isinstance(returned, nn.Module):
-        return parts_of_call(returned.to(device), (), {})
+        return parts_of_call(returned.to(device), (), {}, f"{place} returned")
     if callable(returned) and not isinstance(returned, type):
-        return parts_of_call(returned, (), {})
-    raise TracekitError(f"{place} returned a {type(returned).__name__}: {RETURNS}")
+        return parts_of_call(returned, (), {}, f"{place} returned")
+    raise TracekitError(f"{place} returned {kind_of(returned)}: {RETURNS}")
 
 
 def _split(returned: tuple[Any, ...], place: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
@@ -84,9 +87,14 @@ def _split(returned: tuple[Any, ...], place: str) -> tuple[nn.Module, tuple[Any,
     raise TracekitError(f"{place} returned ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
 
 
-def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Parts:
-    """A module called without gradients, or a function called as it is; where they are, with these inputs."""
+def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> Parts:
+    """A module called without gradients, or a function called as it is; where they are, with these inputs. `came` says
+    where it came from: `my_model.py:build() returned`.
+
+    Raises TracekitError for inputs that it does not take.
+    """
     _refuse_compiled(model)
+    _check_inputs(model, args, kwargs, came)
     inputs = tuple(each for each in tree_leaves((args, dict(kwargs))) if isinstance(each, torch.Tensor))
     if isinstance(model, nn.Module):
 
@@ -101,6 +109,27 @@ def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: M
         _refuse_compiled(module)
     name = getattr(model, "__name__", "call").replace("<lambda>", "call")
     return Parts(lambda: wrapped(*args, **kwargs), ((name, wrapped),), (CompileTarget(name, wrapped),), inputs)
+
+
+def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> None:
+    module = isinstance(model, nn.Module)
+    if module and model._forward_pre_hooks:
+        # They may make other inputs of these.
+        return
+    try:
+        signature = inspect.signature(model.forward if module else model)
+    except (TypeError, ValueError):
+        # Written in C, or by TorchScript.
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        given = "with inputs that it does not take" if args or kwargs else "without inputs"
+        kind = kind_of(model) if module else "a function"
+        mend = WITH_INPUTS if module else "return one that takes none, as in: return lambda: step(x)"
+        if "returned" not in came:
+            mend = "pass them after it: tracekit.profile(model, x)"
+        raise TracekitError(f"{came} {kind} {given} ({error}): {mend}") from None
 
 
 def _training_note(module: nn.Module) -> tuple[str, ...]:
@@ -133,7 +162,7 @@ def parts_of_workload(given: Workload, place: str) -> Parts:
         raise TracekitError(f"{place}: its Workload names no modules, and something must be compiled")
     for name, module in given.modules.items():
         if not isinstance(module, nn.Module):
-            raise TracekitError(f"{place}: its Workload's module {name!r} is a {type(module).__name__}")
+            raise TracekitError(f"{place}: its Workload's module {name!r} is {kind_of(module)}")
         _refuse_compiled(module)
     names = tuple(given.modules) if given.compiled is None else given.compiled
     unknown = next((name for name in names if name not in given.modules), None)

@@ -29,4 +29,7 @@ QWEN_VL = WorkloadInfo(
     inputs="an image of 448x448 and a prompt, 128 new tokens",
     parameters=8_292_166_656,
     breaks="the vision tower breaks, for its windows depend on values",
+    checkpoints={"7b": "Qwen/Qwen2.5-VL-7B-Instruct", "3b": "Qwen/Qwen2.5-VL-3B-Instruct"},
+    # One H200: the 3B took 7.19 GiB with one image of 448x448, of which 7.0 are weights.
+    megapixel_gib=1.0,
 )

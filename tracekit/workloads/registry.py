@@ -18,6 +18,7 @@ from tracekit.workloads.deeplabv3_mobilenet_info import DEEPLABV3_MOBILENET
 from tracekit.workloads.detr_info import DETR_50
 from tracekit.workloads.detr_resnet_101_info import DETR_101
 from tracekit.workloads.flux_info import FLUX
+from tracekit.workloads.flux_schnell_info import FLUX_SCHNELL
 from tracekit.workloads.hub_info import ANY, DIFFUSERS, HF, find_on_hub
 from tracekit.workloads.mask2former_info import MASK2FORMER
 from tracekit.workloads.maskformer_info import MASKFORMER
@@ -36,6 +37,7 @@ Builder = Callable[[Request, str, str, Progress], BuiltWorkload]
 
 WORKLOADS: tuple[WorkloadInfo, ...] = (
     FLUX,
+    FLUX_SCHNELL,
     QWEN_VL,
     CAUSAL_LM,
     VIT,

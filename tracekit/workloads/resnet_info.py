@@ -20,4 +20,5 @@ RESNET = WorkloadInfo(
     inputs="pixel_values 1x3x224x224",
     parameters=25_557_032,
     breaks=NO_BREAKS,
+    checkpoints={"full": "microsoft/resnet-50"},
 )

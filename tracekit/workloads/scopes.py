@@ -9,6 +9,7 @@ name between two points. A workload with one root lets the root's name be left o
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -19,7 +20,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.part import Part
 from tracekit.model.progress import Progress, Silent
 from tracekit.model.run import Component
-from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, WorkloadInfo
+from tracekit.model.workload import THEIR_SIZE, BuiltWorkload, CompileTarget, Request, WorkloadInfo
 from tracekit.numbers import parameter_count, percent
 from tracekit.workloads.parts import (
     Modules,
@@ -47,8 +48,12 @@ def build_scoped(
 ) -> BuiltWorkload:
     """The workload with `request.scope` as what is compiled, and components that say so.
 
-    Raises TracekitError for what the model has not: before its weights are made, where that can be known.
+    Real weights of a size that the list has not (`THEIR_SIZE`) are called as the largest is. Raises TracekitError for
+    what the model has not: before its weights are made, where that can be known.
     """
+    if size == THEIR_SIZE:
+        workload = build_scoped(builder, info, request, next(iter(info.sizes)), device, progress)
+        return replace(workload, settings=replace(workload.settings, size=size))
     if request.scope is None or request.scope in info.scopes:
         return with_shares(builder(request, size, device, progress))
     if info in all_workloads() and not request.pretrained:
@@ -105,6 +110,16 @@ def _shared(component: Component, modules: Modules, targets: Iterable[CompileTar
         compiled_parameters=min(held, component.parameters) if inside else 0,
         compiled_parts=shortened(inside, modules),
     )
+
+
+def repeated_parts(workload: BuiltWorkload) -> tuple[str, ...]:
+    """The blocks that repeat, each of which `regional` compiles by itself; `LIST.*` for all of a list."""
+    modules = all_modules(workload.modules)
+    return shortened(_repeated(workload, modules), modules)
+
+
+def _repeated(workload: BuiltWorkload, modules: Modules) -> Modules:
+    return repeated_blocks(modules, tuple(name for name, _ in workload.modules))
 
 
 def is_within(name: str, part: str) -> bool:
@@ -193,7 +208,7 @@ def _target(workload: BuiltWorkload, name: str, module: nn.Module) -> CompileTar
 
 
 def _regional(workload: BuiltWorkload, modules: Modules) -> tuple[CompileTarget, ...]:
-    blocks = repeated_blocks(modules, tuple(name for name, _ in workload.modules))
+    blocks = _repeated(workload, modules)
     if not blocks:
         raise TracekitError(
             f"{workload.info.name} at size {workload.settings.size} has no blocks that repeat: name parts in --scope",
@@ -236,7 +251,8 @@ def unknown_part(workload: BuiltWorkload, modules: Modules, name: str) -> Tracek
     short = {each: each for each in names} | {each.rpartition(".")[2]: each for each in names}
     wanted = name[len(inside) + 1 :] if inside and name.startswith(f"{inside}.") else name.rpartition(".")[2]
     near = [*difflib.get_close_matches(name, short, n=1), *difflib.get_close_matches(wanted, short, n=1, cutoff=0.5)]
-    meant = _deeper(modules, name) or (short[near[0]] if near else None)
+    alike = None if inside else _alike(workload, modules, name)
+    meant = _deeper(modules, name) or alike or (short[near[0]] if near else None)
     hint = f"did you mean {meant}?" if meant else "here is what there is."
     place = inside or workload.info.name
     asked = name if place == workload.info.name else wanted
@@ -250,6 +266,19 @@ def _deeper(modules: Modules, name: str) -> str | None:
     found = (words[:-length] for words in places if len(words) > length and _matches(".".join(words[-length:]), name))
     place = next(found, None)
     return ".".join([*place, name]) if place is not None else None
+
+
+def _alike(workload: BuiltWorkload, modules: Modules, name: str) -> str | None:
+    """The module whose whole name is most like it: `vt.layers` is `vit.layers.*`, for a list is never called itself."""
+    if "." not in name:
+        return None
+    root = f"{workload.modules[0][0]}." if len(workload.modules) == 1 else ""
+    # One for all members of a list.
+    names = {re.sub(r"(?<=\.)\d+(?=\.|$)", "*", each.removeprefix(root)): each for each in modules}
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
+    if not near:
+        return None
+    return near[0] if is_called(modules[names[near[0]]]) else f"{near[0]}.*"
 
 
 def _deepest(workload: BuiltWorkload, modules: Modules, name: str) -> str | None:

@@ -20,4 +20,5 @@ SEGFORMER = WorkloadInfo(
     inputs="pixel_values 1x3x512x512",
     parameters=3_752_694,
     breaks=NO_BREAKS,
+    checkpoints={"full": "nvidia/segformer-b0-finetuned-ade-512-512"},
 )

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.workload import OWN_WEIGHTS, Request, WorkloadInfo
+from tracekit.numbers import parameter_count
+from tracekit.workloads.own_info import is_own
+from tracekit.workloads.own_looking import look_at
 
 GIB = 2**30
+#: Beside weights and activations: workspaces of libraries, what compiling tries out. A round figure.
+ALLOWANCE_BYTES = GIB // 2
+#: Of the weights, for activations that only a real call can tell. A guess.
+UNKNOWN_ACTIVATIONS = 0.2
+#: An estimate of what larger calls need is off by less than this: what needs more than so many times what is free is
+#: not tried.
+CLEARLY_OVER = 1.5
 
 #: What one workload has and another has not.
 NOT_EVERYWHERE = (
@@ -27,11 +39,14 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     """Raises TracekitError for an option or a size the workload has not, a size beside weights that bring their own,
     and an image size that it cannot make."""
     _check_options(info, request)
+    if "options" in info.takes and is_own(info.name):
+        look_at(info.name, request.options)
     asked, pretrained = request.size, request.pretrained
     if asked != "auto" and asked not in info.sizes:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
     if pretrained == OWN_WEIGHTS and "download" not in info.takes:
-        raise TracekitError(f"say whose weights {info.name} is to have: --pretrained ID, or a folder")
+        known = " or ".join(info.checkpoints.values()) or "ID"
+        raise TracekitError(f"say whose weights {info.name} is to have: --pretrained {known}, or a folder")
     if pretrained and asked != "auto":
         raise TracekitError("real weights have a size of their own: leave --size out beside --pretrained")
     check_pixels(info, request, "--{} {}")
@@ -57,14 +72,69 @@ def _check_options(info: WorkloadInfo, request: Request) -> None:
         raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
 
 
+#: What a call needs beyond the memory that the list states for a size, in GiB of bfloat16 by an estimate; None where
+#: nobody knows.
+Growth = Callable[[str], float | None]
+
+
+def no_growth(_size: str) -> float:
+    """That of a call of batch 1 at the sizes that the workload takes by itself."""
+    return 0.0
+
+
 def choose_size(
-    info: WorkloadInfo, asked: str, device: str, free_bytes: int, dtype: str | None = None
+    info: WorkloadInfo,
+    asked: str,
+    device: str,
+    free_bytes: int,
+    dtype: str | None = None,
+    growth: Growth = no_growth,
 ) -> tuple[str, str]:
     """The size to build and why, in words for the user; `asked` is one of the workload's sizes or `auto`.
 
-    `free_bytes` is the free memory of the device the model goes to, `dtype` the one asked for. Raises TracekitError for
-    a size that cannot fit.
+    `free_bytes` is the free memory of the device the model goes to, `dtype` the one asked for, `growth` what the call
+    needs beyond what the list states. Raises TracekitError for a size that cannot fit.
     """
+    size, reason = _choose(info, asked, device, free_bytes, dtype)
+    if "options" in info.takes:
+        return size, reason
+    sizes = [*info.sizes]
+    # Of what was left to tracekit, a smaller one may be taken; on a CPU it is the smallest already.
+    for each in sizes[sizes.index(size) :] if asked == "auto" else [size]:
+        more = growth(each)
+        if not more:
+            return each, reason if each == size else f"{each} is the largest that fits the batch and image size"
+        need = _need_gib(info, each, device, dtype, more)
+        if need * GIB <= free_bytes:
+            why = reason if each == size else f"{each} is the largest that fits"
+            return each, f"{why}; this batch and image size need about {_gib(need)} GiB, by an estimate"
+    told = f"{info.name} at size {each} needs about {_gib(need)} GiB for this batch and image size, by an estimate"
+    if need * GIB > CLEARLY_OVER * free_bytes:
+        smaller = "--batch-size or --height and --width" if "height" in info.takes else "--batch-size"
+        raise DoesNotFitError(
+            f"not enough memory: {told}, and {free_bytes / GIB:.1f} GiB are free on the {device.upper()}; pass a"
+            f" smaller {smaller}"
+        )
+    return each, f"{reason}; it may not fit: {told}, {free_bytes / GIB:.1f} GiB are free"
+
+
+def weights_fit(weights: str, numbers: int | None, device: str, free_bytes: int, dtype: str | None) -> str:
+    """In words, what real weights of so many numbers need; None where nobody knows how many. Raises TracekitError for
+    more than there is free."""
+    if numbers is None:
+        return f"the weights of {weights}; how much memory they need is not known before they are loaded"
+    wide = (dtype or ("float32" if device == "cpu" else "bfloat16")) == "float32"
+    need = numbers * (4 if wide else 2) * (1 + UNKNOWN_ACTIVATIONS) + ALLOWANCE_BYTES
+    if need > free_bytes:
+        raise DoesNotFitError(
+            f"{weights} needs about {_gib(need / GIB)} GiB of memory in {'float32' if wide else 'bfloat16'}, by the"
+            f" {parameter_count(numbers)} parameters in its files, and {free_bytes / GIB:.1f} GiB are free on the"
+            f" {device.upper()}; leave --pretrained out, or take smaller ones"
+        )
+    return f"the weights of {weights}: {parameter_count(numbers)} parameters, about {_gib(need / GIB)} GiB"
+
+
+def _choose(info: WorkloadInfo, asked: str, device: str, free_bytes: int, dtype: str | None) -> tuple[str, str]:
     if "options" in info.takes:
         # Of a model that tracekit does not know there is one size.
         return next(iter(info.sizes.items()))
@@ -101,12 +171,12 @@ def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int, dtype: 
     )
 
 
-def _need_gib(info: WorkloadInfo, size: str, device: str, dtype: str | None) -> float:
+def _need_gib(info: WorkloadInfo, size: str, device: str, dtype: str | None, more: float = 0.0) -> float:
     """Memory in the dtype that is used; 0.0 of a workload that says nothing."""
     # On the CPU models run in float32 where nobody says otherwise, twice the bytes of bfloat16.
     usual = info.dtype or ("float32" if device == "cpu" else "bfloat16")
     wide = (dtype or usual) == "float32"
-    return info.memory_gib.get(size, 0.0) * (2 if wide else 1)
+    return (info.memory_gib.get(size, 0.0) + more) * (2 if wide else 1)
 
 
 def _gib(need: float) -> str:

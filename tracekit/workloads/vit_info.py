@@ -21,4 +21,5 @@ VIT = WorkloadInfo(
     inputs="pixel_values 1x3x224x224",
     parameters=86_567_656,
     breaks=NO_BREAKS,
+    checkpoints={"full": "google/vit-base-patch16-224"},
 )

@@ -20,4 +20,5 @@ WHISPER = WorkloadInfo(
     inputs="input_features 1x80x3000, decoder_input_ids 1x64",
     parameters=241_734_912,
     breaks=NO_BREAKS,
+    checkpoints={"full": "openai/whisper-small"},
 )

@@ -27,8 +27,8 @@ from tracekit.model.alone import Alone
 from tracekit.report.alone.markdown import alone_markdown
 from tracekit.report.alone.page import alone_page
 from tracekit.report.alone.words import headline
+from tracekit.report.comment import LONGEST
 from tracekit.report.lettered import lettered
-from tracekit.report.markdown import LONGEST
 from tracekit.report.sections import every_kernel as section
 from tracekit.report.sections.every_kernel import every_kernel
 from tracekit.report.timelines import timelines_by_name

@@ -22,8 +22,8 @@ from tracekit.comparison import compare
 from tracekit.comparison.several import labelled, set_beside
 from tracekit.model.comparisons import Comparisons
 from tracekit.report import timelines as drawing
+from tracekit.report.comment import LONGEST
 from tracekit.report.contract import comparisons_json
-from tracekit.report.markdown import LONGEST
 from tracekit.report.several.markdown import comparisons_markdown
 from tracekit.report.several.page import comparisons_page
 from tracekit.report.several.tables import figures_table

@@ -27,6 +27,7 @@ from tracekit.report.sweep.heat import heat_map
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.markdown import sweep_markdown
 from tracekit.report.sweep.page import sweep_page
+from tracekit.report.sweep.tables import best_table, command_table, speedup_table
 from tracekit.report.sweep.terminal import sweep_summary
 from tracekit.workloads.suites import VISION
 
@@ -153,6 +154,15 @@ def test_hostile_names_and_messages_do_nothing(name):
     assert "\x1b" not in rendered(sweep)
 
 
+def test_commands_to_copy_are_whole_however_long_they_are():
+    asked = compiled_cell(mode="max-autotune-no-cudagraphs", prompt="a lighthouse on a cliff at dawn, in the fog")
+    sweep = read_sweep("flux", None, (make_result(asked, 8_000.0, 4_000.0),), None, 1000)
+    (work,) = sweep.works
+    commands = {best.candidates[at].command for best in work.best for at in best.tied}
+    assert any(len(command) > 120 and "in the fog'" in command for command in commands)
+    assert [command for command in commands if f"`{command}`" not in sweep_markdown(sweep)] == []
+
+
 def test_a_sweep_of_which_nothing_succeeded_is_shown_too():
     sweep = read_sweep("vit", None, (make_failure(compiled_cell()), make_failure(eager_cell(), "killed")), None, 1000)
     assert "no compiled cell was timed" in rendered(sweep)
@@ -162,14 +172,31 @@ def test_a_sweep_of_which_nothing_succeeded_is_shown_too():
 
 
 def test_a_large_suite_stays_within_what_a_comment_holds_and_the_page_small():
+    modes = ("default", "reduce-overhead", "max-autotune")
     found = [
-        make_result(cell, seed=seed)
+        make_result(cell, 8_000.0, 4_000.0 if cell.form == "compiled" else None, seed=seed)
         for seed, (name, batch) in enumerate((name, batch) for name in VISION.workloads for batch in (1, 4, 16))
-        for cell in (eager_cell(name, batch_size=batch), compiled_cell(name, batch_size=batch))
+        for cell in (
+            eager_cell(name, batch_size=batch),
+            *(compiled_cell(name, mode=mode, batch_size=batch) for mode in modes),
+        )
     ]
+    assert len(found) >= 108
     sweep = read_sweep("vision", None, found, VISION, 1000)
-    assert len(sweep_markdown(sweep)) < 65_536
-    assert len(sweep_page(sweep)) < 500_000
+    text = sweep_markdown(sweep, COMMAND)
+    assert len(text) < 65_536
+    assert len(sweep_page(sweep)) < 700_000
+    # What answers is there whole, and what is left out is named.
+    for table in (speedup_table(sweep), best_table(sweep), command_table(sweep)):
+        assert table is not None
+        body = re.split(r"\n\n(?:#|</details>)", text.partition(table.caption)[2])[0]
+        assert body.count("\n| ") == 1 + len(table.rows), table.caption
+    assert COMMAND in text
+    folded = re.findall("<summary>(.*?)</summary>", text)
+    assert folded[:2] == ["How to use it", "Mean of calls, ms (95 % interval)"]
+    (left_out,) = re.findall(r"\nLeft out for length: (.*)\. The HTML page has all of it\.\n$", text)
+    assert "Cell by cell" in left_out
+    assert not {*left_out.split("; ")} & {*folded}
 
 
 @pytest.mark.browser
@@ -182,6 +209,7 @@ def test_the_page_opens_quietly_and_reads_well(tmp_path, width, dark):
     path.write_text(sweep_page(vision(), COMMAND), encoding="utf-8")
     with opened(path, width=width, dark=dark) as visited:
         page = visited.page
+        page.wait_for_selector("main > section:last-of-type.laid")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         for each in page.query_selector_all("summary"):
             each.click()

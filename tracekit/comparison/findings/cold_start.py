@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tracekit.comparison.commands import has_scope, profile_command
+from tracekit.comparison.commands import can_be_regional, profile_command
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.startup import BreakEven
 from tracekit.numbers import count, duration
@@ -27,7 +27,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     if cold.calls < MANY_CALLS or cold.startup_us < LONG_US:
         return None
     settings, warm = comparison.b.settings, _warm_start(comparison)
-    regional, saving_us = settings is not None and has_scope(settings, "regional"), _saving(cold, warm)
+    regional, saving_us = can_be_regional(comparison.b), _saving(cold, warm)
     return Finding(
         code="cold_start",
         severity="info",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from tracekit.comparison.commands import has_scope, profile_command
+from tracekit.comparison.commands import can_be_whole, profile_command
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
 from tracekit.model.run import Component
 from tracekit.numbers import duration, percent
@@ -50,7 +50,7 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
 
 
 def _knows_parts(side: Side) -> bool:
-    return side.settings is not None and has_scope(side.settings, "all") and len(side.components) > 1
+    return side.settings is not None and can_be_whole(side.settings) and len(side.components) > 1
 
 
 def _kept_share(comparison: Comparison) -> float | None:

@@ -147,11 +147,12 @@ def _form_result(form: ChildForm, times: ProcessTimes) -> FormResult:
 def _command(result: CellResult, run: CellRun | None) -> str:
     """What profiles the cell's settings by itself."""
     asked = result.cell.request
-    more = ["--prompt", asked.prompt] if asked.prompt else []
+    more = []
     if asked.fullgraph is not None and result.cell.form == "compiled":
         more.append("--fullgraph" if asked.fullgraph else "--no-fullgraph")
     if run is not None:
         return profile_command(run.settings, more=tuple(more), compiled=result.cell.form == "compiled")
     words = ["tracekit", "profile", asked.workload, "--batch-size", str(asked.batch_size)]
     words += ["--compiled", "--mode", asked.mode] if result.cell.form == "compiled" else []
+    words += ["--prompt", asked.prompt] if asked.prompt else []
     return shlex.join([*words, *more])

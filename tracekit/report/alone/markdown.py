@@ -8,9 +8,17 @@ from tracekit.model.alone import Alone
 from tracekit.model.run import Run
 from tracekit.report.alone.words import headline, sentences, warnings
 from tracekit.report.beside import setting_tables
+from tracekit.report.comment import Detail, bounded
+from tracekit.report.escaping import escaped
 from tracekit.report.lettered import lettered
-from tracekit.report.markdown import about_run, bounded, escaped, markdown_ending, markdown_findings, markdown_list
-from tracekit.report.markdown import markdown_table as shown
+from tracekit.report.markdown import (
+    about_run,
+    details,
+    markdown_ending,
+    markdown_findings,
+    markdown_list,
+    markdown_tables,
+)
 from tracekit.report.method import how_one_was_measured
 from tracekit.report.sections.alone import figures_table
 from tracekit.report.sections.compilation import compilation_tables
@@ -29,30 +37,36 @@ def alone_markdown(alone: Alone, run: Run | None = None, command: str | None = N
     return bounded(_sections(alone, run, command))
 
 
-def _sections(alone: Alone, run: Run | None, command: str | None) -> Iterator[str]:
+def _sections(alone: Alone, run: Run | None, command: str | None) -> Iterator[str | Detail]:
     yield f"# {escaped(headline(alone.side))}\n\n{escaped(subject(alone.side))}\n\n"
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in alone.grave)
     yield "".join(f"{escaped(each)}\n\n" for each in sentences(alone))
     yield markdown_list("Before you rely on this", warnings(alone, ()))
     yield markdown_list("About this run", about_run(run))
     yield markdown_findings(alone.findings)
-    for table in _tables(alone, run):
-        yield shown(table) if table is not None else ""
+    yield from markdown_tables(_tables(alone))
+    yield from details(_details(alone, run))
     yield from markdown_ending(how_one_was_measured(alone, run), command)
 
 
-def _tables(alone: Alone, run: Run | None) -> Iterator[Table | None]:
+def _tables(alone: Alone) -> Iterator[Table | None]:
     side = alone.side
     sides = lettered(side)
     yield figures_table(side)
-    yield memory_table(sides)
     yield family_table(sides)
     yield top_kernels_table(side, "", limit=25)
+    yield operator_table(side, "")
     yield cause_table(sides)
+
+
+def _details(alone: Alone, run: Run | None) -> Iterator[Table | None]:
+    """The more telling first: what does not fit is left out from the end."""
+    side = alone.side
+    sides = lettered(side)
+    yield from compilation_tables(sides)
+    yield memory_table(sides)
     yield queue_table(sides)
     yield gap_table(side, "")
     yield sync_table(side, "")
-    yield from compilation_tables(sides)
-    yield operator_table(side, "")
     yield timing_table(sides)
     yield from setting_tables(sides, run)

@@ -51,10 +51,14 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
     if analysis.cpu:
         yield "Operators", count(analysis.cpu.operator_count / side.steps)
         yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
-        yield "Inductor's C++ kernels", count(analysis.cpu.fused_count / side.steps)
-        yield "Time in C++ kernels", duration(analysis.cpu.fused_us / side.steps)
+        yield "Inductor's C++ kernels", count(_each(analysis.cpu.fused_count, side))
+        yield "Time in C++ kernels", duration(_each(analysis.cpu.fused_us, side))
     for device in analysis.devices if len(analysis.devices) > 1 else ():
         yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
+
+
+def _each(whole: float | None, side: Side) -> float | None:
+    return None if whole is None else whole / side.steps
 
 
 def process_rows(side: Side) -> Iterator[tuple[str, str]]:

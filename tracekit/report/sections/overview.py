@@ -165,7 +165,8 @@ def _copy_us(side: Side) -> float | None:
 
 
 def _cpu(side: Side, field: str) -> float | None:
-    return getattr(side.analysis.cpu, field) / side.steps if side.analysis.cpu else None
+    whole = getattr(side.analysis.cpu, field) if side.analysis.cpu else None
+    return None if whole is None else whole / side.steps
 
 
 def _idle_share(side: Side, basis: Basis) -> float | None:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from tracekit.model.comparisons import Comparisons
 from tracekit.report.beside import setting_tables
-from tracekit.report.markdown import bounded, escaped, markdown_ending, markdown_findings, markdown_list, markdown_table
+from tracekit.report.comment import Detail, bounded
+from tracekit.report.escaping import escaped
+from tracekit.report.markdown import details, markdown_ending, markdown_findings, markdown_list, markdown_tables
 from tracekit.report.method import how_measured
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.idle import cause_table
@@ -25,15 +27,15 @@ def comparisons_markdown(told: Comparisons, command: str | None = None) -> str:
     return bounded(_sections(told, command))
 
 
-def _sections(told: Comparisons, command: str | None) -> Iterator[str]:
+def _sections(told: Comparisons, command: str | None) -> Iterator[str | Detail]:
     yield f"# {escaped(headline(told))}\n\n{escaped(subjects(told))}\n\n"
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in grave(told))
     yield "".join(f"{escaped(each)}\n\n" for each in sentences(told))
     yield markdown_list("Before you rely on this", (*told.warnings, *notes_of_runs(told)))
     for each in told.comparisons:
         yield markdown_findings(each.findings, f"Findings: {escaped(each.b.label)}")
-    for table in _tables(told):
-        yield markdown_table(table) if table is not None else ""
+    yield from markdown_tables(_tables(told))
+    yield from details(_details(told))
     yield from markdown_ending(how_measured(told.comparisons[0], None), command)
 
 
@@ -42,11 +44,16 @@ def _tables(told: Comparisons) -> Iterator[Table | None]:
     yield figures_table(told)
     yield run_table(told)
     yield from waterfall_tables(told)
-    yield memory_table(sides)
     yield family_table(sides)
     yield cause_table(sides)
-    yield queue_table(sides)
+
+
+def _details(told: Comparisons) -> Iterator[Table | None]:
+    """The more telling first: what does not fit is left out from the end."""
+    sides = sides_of(told)
+    yield memory_table(sides)
     yield from compilation_tables(sides)
+    yield queue_table(sides)
     for letter, side in sides:
         yield top_kernels_table(side, letter, limit=5)
         yield operator_table(side, letter, limit=5)

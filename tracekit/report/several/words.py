@@ -9,6 +9,7 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.numbers import duration, times
 from tracekit.report.names import printable
 from tracekit.report.sections.numerics import accuracy_sentence
+from tracekit.report.sections.reason import reason_sentence
 from tracekit.report.words import result_word, subject, warnings_beside
 
 PROCESSES = (
@@ -44,8 +45,8 @@ def _found(comparison: Comparison) -> str:
     spread = f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})" if verdict.ci95 else ""
     ends = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call"
     accuracy = comparison.accuracy
-    amiss = f" {accuracy_sentence(comparison)}" if accuracy and accuracy.result == "less_accurate" else ""
-    return f"{text}{spread}, {ends}.{amiss}"
+    amiss = accuracy_sentence(comparison) if accuracy and accuracy.result == "less_accurate" else None
+    return " ".join(filter(None, (f"{text}{spread}, {ends}.", reason_sentence(comparison), amiss)))
 
 
 def _shortest(told: Comparisons) -> Iterator[str]:

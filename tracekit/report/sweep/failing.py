@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 
 from tracekit.model.sweep_figures import Sweep
+from tracekit.report.comment import Detail
 from tracekit.report.names import printable
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.words import OUTCOMES
@@ -22,10 +22,9 @@ def last_words(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:
     )
 
 
-def last_words_markdown(sweep: Sweep) -> Iterator[str]:
+def last_words_markdown(sweep: Sweep) -> Iterator[Detail]:
     """The same, each folded."""
     for name, lines in last_words(sweep):
         # Four ticks: what was printed may hold three.
         text = "\n".join(printable(line).replace("````", "'''") for line in lines)
-        summary = html.escape(printable(name))
-        yield f"<details>\n<summary>{summary}</summary>\n\n````text\n{text}\n````\n\n</details>\n\n"
+        yield Detail(name, f"````text\n{text}\n````")

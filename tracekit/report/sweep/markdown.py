@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.model.sweep_figures import Sweep
-from tracekit.report.markdown import bounded, escaped, markdown_ending, markdown_list, markdown_table
+from tracekit.report.comment import Detail, bounded
+from tracekit.report.escaping import escaped
+from tracekit.report.markdown import details, markdown_ending, markdown_list, markdown_tables
 from tracekit.report.sweep.failing import last_words_markdown
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
@@ -24,31 +26,41 @@ from tracekit.report.sweep.tables import (
 from tracekit.report.sweep.words import headline, progress_sentence
 from tracekit.report.table import Table
 
+#: The figures that have a table of their own, the more telling first.
+FIGURES = ("mean", "compile", "memory", "even", "median", "device")
+
 
 def sweep_markdown(sweep: Sweep, command: str | None = None) -> str:
-    """The sweep in GitHub's markdown; what one comment cannot hold is left out from the end, and it says so."""
+    """The sweep in GitHub's markdown: what is best for what, then details, folded. Those that one comment cannot hold
+    are left out, and it says so."""
     return bounded(_sections(sweep, command))
 
 
-def _sections(sweep: Sweep, command: str | None) -> Iterator[str]:
+def _sections(sweep: Sweep, command: str | None) -> Iterator[str | Detail]:
     yield f"# {escaped(headline(sweep))}\n\n{escaped(' · '.join(label(sweep).common))}\n\n"
     yield f"{escaped(progress_sentence(sweep))}\n\n"
     yield markdown_list("Before you rely on this", sweep.warnings)
-    for table in _tables(sweep):
-        yield markdown_table(table) if table is not None else ""
+    yield from markdown_tables(_tables(sweep))
+    yield from details(_details(sweep))
+    notes = [f"- {escaped(name)}: {escaped(' '.join(sentences))}\n" for name, sentences in note_rows(sweep)]
+    if notes:
+        yield Detail("Notes on single cells", "".join(notes))
     yield from markdown_ending(METHOD, command)
-    notes = (f"{name}: {' '.join(sentences)}" for name, sentences in note_rows(sweep))
-    yield markdown_list("Notes on single cells", notes)
     yield from last_words_markdown(sweep)
 
 
 def _tables(sweep: Sweep) -> Iterator[Table | None]:
     yield speedup_table(sweep)
     yield published_table(sweep)
-    yield from matrices(sweep).values()
     yield best_table(sweep)
     yield failure_table(sweep)
+
+
+def _details(sweep: Sweep) -> Iterator[Table | None]:
+    """The more telling first: what does not fit is left out from the end."""
     yield command_table(sweep)
+    figures = matrices(sweep)
+    yield from (figures.get(name) for name in FIGURES)
     yield eager_table(sweep)
     yield cell_table(sweep)
     yield conditions_table(sweep)

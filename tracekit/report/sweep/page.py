@@ -30,7 +30,7 @@ MOST_WORKS = 6
 
 def sweep_page(sweep: Sweep, command: str | None = None) -> str:
     """One offline HTML file; `command` is what measures it and what goes on with it, a line each."""
-    script = asset("tables.js")
+    script = "".join(map(asset, ("later.js", "tables.js", "sections.js")))
     page = (
         environment()
         .get_template("sweep.html.j2")

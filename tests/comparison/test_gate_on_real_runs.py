@@ -1,0 +1,81 @@
+"""Every metric of a gate on the committed runs of ViT-B/16: eager with compiled, and one mode with another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tracekit import store
+from tracekit.comparison import compare
+from tracekit.comparison.gate import check, parse_conditions
+from tracekit.errors import TracekitError
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.gate import Checked, Metric
+from tracekit.model.run import FormName
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
+
+RUNS = Path(__file__).parents[2] / "traces"
+
+
+def side(run: str, form: FormName = "compiled") -> Side:
+    return load_side(RUNS / run, form=form, reading=Reading(shapes=True))
+
+
+@pytest.fixture(scope="module")
+def forms() -> Comparison:
+    return compare(side("h200-vit", "eager"), side("h200-vit"), store.load(RUNS / "h200-vit").order)
+
+
+@pytest.fixture(scope="module")
+def modes() -> Comparison:
+    return compare(side("h200-vit"), side("h200-vit-reduce-overhead"))
+
+
+def checked(comparison: Comparison, text: str) -> Checked:
+    (one,) = check(comparison, parse_conditions(text)).checked
+    return one
+
+
+#: The metric, what is allowed, and what became of it: compiled beside eager, reduce-overhead beside default.
+OUTCOMES = [
+    ("wall", "+3%", "pass", "pass"),
+    ("busy", "+3%", "fail", "pass"),
+    ("idle", "+3%", "pass", "pass"),
+    ("kernels", "+0", "fail", "fail"),
+    ("launches", "+0", "fail", "pass"),
+    ("memory", "+0", "fail", "pass"),
+    ("recompiles", "+0", "inconclusive", "pass"),
+    ("breaks", "+0", "inconclusive", "pass"),
+    ("groups_lost", "+0", "fail", "pass"),
+]
+
+
+def test_every_metric_is_tried() -> None:
+    assert [metric for metric, *_ in OUTCOMES] == list(get_args(Metric))
+
+
+@pytest.mark.parametrize(("metric", "limit", "of_forms", "of_modes"), OUTCOMES, ids=lambda value: str(value))
+def test_each_metric_is_judged(
+    metric: str, limit: str, of_forms: str, of_modes: str, forms: Comparison, modes: Comparison
+) -> None:
+    condition = f"{metric}<={limit}"
+    assert (checked(forms, condition).outcome, checked(modes, condition).outcome) == (of_forms, of_modes)
+
+
+def test_the_twelve_attention_kernels_that_fell_apart_are_the_groups_lost(forms: Comparison) -> None:
+    assert checked(forms, "groups_lost<=11").outcome == "fail"
+    assert checked(forms, "groups_lost<=12").outcome == "pass"
+
+
+def test_the_other_direction_fails_where_this_one_passes() -> None:
+    back = compare(side("h200-vit-reduce-overhead"), side("h200-vit"))
+    assert [checked(back, f"{metric}<=+3%").outcome for metric in ("wall", "idle", "launches")] == ["fail"] * 3
+
+
+def test_another_model_is_refused() -> None:
+    other = compare(side("h200-vit"), side("h200-causal-lm"))
+    with pytest.raises(TracekitError, match=r"like with like.*workload: A has vit, B has causal-lm"):
+        checked(other, "kernels<=+0")

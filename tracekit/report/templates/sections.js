@@ -1,0 +1,21 @@
+"use strict";
+// Sections out of view are laid out when all is drawn, one after the other. Until then they are as high as the style sheet guesses.
+(async () => {
+  // Whoever came for one section finds it where it was when all are as high as they are, unless they have moved on meanwhile.
+  let moved = false;
+  const events = ["wheel", "touchmove", "keydown"], move = () => { moved = true; }, arrive = () => { moved = false; };
+  for (const each of events) addEventListener(each, move, { passive: true });
+  addEventListener("hashchange", arrive);
+
+  const state = document.documentElement.dataset;
+  await later.painted();
+  const drawing = () => state.charts === "drawing" || state.timelines === "drawing";
+  for (let waited = 0; drawing() && waited < 10_000; waited += 50) await new Promise((done) => setTimeout(done, 50));
+  for (const section of document.querySelectorAll("main > section")) {
+    await later.turn();
+    section.classList.add("laid");
+  }
+  for (const each of events) removeEventListener(each, move);
+  removeEventListener("hashchange", arrive);
+  if (!moved) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+})();
