@@ -158,13 +158,14 @@ def test_a_file_that_cannot_be_read_is_said_and_its_cell_run_anew(children: Chil
 
 
 def test_another_version_of_an_own_model_is_said_and_run_anew(children: Children) -> None:
-    Path("my_model.py").write_text("one")
-    children.sources = (Source("my_model.py", hashlib.sha256(b"one").hexdigest()),)
+    text = "def build(layers: int = 2): ..."
+    Path("my_model.py").write_text(text)
+    children.sources = (Source("my_model.py", hashlib.sha256(text.encode()).hexdigest()),)
     command = ("my_model.py:build", "--", "layers=3")
     assert sweep(*command).exit_code == 0
     assert {job.request.options for job in children.jobs} == {("layers=3",)}
     assert "0 to run" in sweep(*command).stderr
-    Path("my_model.py").write_text("two")
+    Path("my_model.py").write_text(f"{text}  # mended")
     said = "2 cells of my_model.py:build are of another version: my_model.py changed since"
     assert said in " ".join(sweep("--show", "sweeps/my_model-build").stdout.split())
     result = sweep(*command)
@@ -173,7 +174,7 @@ def test_another_version_of_an_own_model_is_said_and_run_anew(children: Children
 
 
 def test_cells_of_which_nobody_noted_the_version_are_kept_and_said(children: Children) -> None:
-    Path("my_model.py").write_text("one")
+    Path("my_model.py").write_text("def build(): ...")
     children.sources = None
     sweep("my_model.py:build")
     result = sweep("my_model.py:build")

@@ -49,7 +49,7 @@ def test_what_can_be_built_passes(own: Path, tmp_path: Path) -> None:
         (Request("mlp", scope="nonsense"), "nothing called 'nonsense'"),
         (Request("hf:nobody/has-this"), "pass --download to fetch it"),
         (Request("my_model.py:build", options=("layerz=3",)), "did you mean layers"),
-        (Request("my_model.py:build", options=("layers=2,4",)), "layers=2,4 is no int"),
+        (Request("my_model.py:build", options=("layers=2,4",)), "layers=2,4 is not what it takes"),
         (Request("my_model.py:build", batch_size=2), "takes no batch_size"),
         (Request("my_model.py:make"), "no function 'make'"),
     ],
