@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
+import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +18,11 @@ from click.testing import CliRunner, Result
 from tests.sweeps import eager_cell, make_result
 
 from tracekit.cli.main import main
-from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CheckAnswer, CheckJob
+from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CheckAnswer, CheckJob, Source
 from tracekit.walks import sweep_check, sweeping
 from tracekit.walks.matrix import make_cell
 from tracekit.walks.processes import Ended
+from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.workloads.suites import SUITES
 
 
@@ -28,6 +33,7 @@ class Children:
         self.jobs: list[CellJob] = []
         self.checked: list[CheckJob] = []
         self.found = CheckAnswer()
+        self.sources: tuple[Source, ...] | None = ()
         self.interrupt_at: int | None = None
 
     def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **_: Any) -> Ended:
@@ -38,7 +44,10 @@ class Children:
         if len(self.jobs) == self.interrupt_at:
             raise KeyboardInterrupt
         self.jobs.append(asked)
-        answer = CellAnswer(make_result(make_cell(asked.forms[-1], asked.request)).run, None)
+        run = make_result(make_cell(asked.forms[-1], asked.request)).run
+        assert run is not None
+        rule = stopping_rule(TimingPlan(asked.target_percent, asked.budget_seconds), asked.request, run.settings)
+        answer = CellAnswer(replace(run, rule=rule, sources=self.sources), None)
         if asked.request.mode == "reduce-overhead":
             answer = CellAnswer(None, CellFailure("out_of_memory", "not enough GPU memory", "building"))
         return Ended(0, msgspec.json.encode(answer), ())
@@ -117,6 +126,202 @@ def test_failed_cells_are_tried_again_when_asked(children: Children) -> None:
     assert len(children.jobs) == 5
 
 
+def test_all_anew_that_was_interrupted_goes_on(children: Children) -> None:
+    command = ("vit", "--batch-size", "1,4")
+    sweep(*command)
+    children.jobs.clear()
+    children.interrupt_at = 1
+    assert sweep(*command, "--again").exit_code == 130
+    children.interrupt_at = None
+    shown = sweep("--show", "sweeps/vit")
+    assert "3 cells of 4 were measured before --again began" in " ".join(shown.stdout.split())
+    result = sweep("--resume", "sweeps/vit")
+    assert "3 to run" in result.stderr
+    assert "3 cells of these anew, as --again asked" in result.stderr
+    assert len(children.jobs) == 4
+    assert "before --again began" not in result.stdout
+    assert "0 to run" in sweep(*command).stderr
+
+
+def test_a_file_that_cannot_be_read_is_said_and_its_cell_run_anew(children: Children) -> None:
+    sweep("vit")
+    path = next(Path("sweeps/vit/cells").glob("*eager*"))
+    path.write_text("{")
+    shown = sweep("--show", "sweeps/vit")
+    assert shown.exit_code == 0, shown.output
+    assert f"{path.name} cannot be read" in "".join(shown.stdout.split("\n"))
+    assert path.name in Path("reports/sweep-vit.md").read_text().replace("\\", "")
+    result = sweep("vit")
+    assert f"{path} cannot be read" in result.stderr
+    assert len(children.jobs) == 3
+    assert "cannot be read" not in result.stdout
+
+
+def test_another_version_of_an_own_model_is_said_and_run_anew(children: Children) -> None:
+    text = "def build(layers: int = 2): ..."
+    Path("my_model.py").write_text(text)
+    children.sources = (Source("my_model.py", hashlib.sha256(text.encode()).hexdigest()),)
+    command = ("my_model.py:build", "--", "layers=3")
+    assert sweep(*command).exit_code == 0
+    assert {job.request.options for job in children.jobs} == {("layers=3",)}
+    assert "0 to run" in sweep(*command).stderr
+    Path("my_model.py").write_text(f"{text}  # mended")
+    said = "2 cells of my_model.py:build are of another version: my_model.py changed since"
+    assert said in " ".join(sweep("--show", "sweeps/my_model-build").stdout.split())
+    result = sweep(*command)
+    assert "2 to run" in result.stderr and said in result.stderr
+    assert len(children.jobs) == 4
+
+
+def test_cells_of_which_nobody_noted_the_version_are_kept_and_said(children: Children) -> None:
+    Path("my_model.py").write_text("def build(): ...")
+    children.sources = None
+    sweep("my_model.py:build")
+    result = sweep("my_model.py:build")
+    assert len(children.jobs) == 2
+    assert "nobody noted which version of the model" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (("--target", "2"), ("--target", "1"), "timed by another rule"),
+        (("--time-budget", "9"), (), "timed by another rule"),
+        (("--iterations", "40"), ("--iterations", "40"), None),
+        ((), (), None),
+        (("--seed", "3"), (), "made with another --seed; --again makes them with 0"),
+    ],
+)
+def test_what_was_measured_otherwise_than_is_asked_for_now_is_said(
+    children: Children, first: tuple[str, ...], second: tuple[str, ...], said: str | None
+) -> None:
+    sweep("vit", *first)
+    result = sweep("vit", *second)
+    assert len(children.jobs) == 2
+    if said is None:
+        assert "of these" not in result.stderr
+    else:
+        assert f"2 cells of these were {said}" in result.stderr
+
+
+def test_seeds_that_differ_within_a_folder_are_said(children: Children) -> None:
+    sweep("vit", "--seed", "3")
+    shown = sweep("vit", "--batch-size", "4")
+    assert "made with several seeds (0, 3)" in " ".join(shown.stdout.split())
+
+
+def test_what_keeps_every_cell_from_running_is_said_before_anything_is_written(children: Children) -> None:
+    children.found = CheckAnswer("vit needs the package torch", ("below",))
+    result = sweep("vit", "--batch-size", "1,4")
+    assert (result.exit_code, children.jobs) == (1, [])
+    assert "error: vit needs the package torch\nbelow" in result.stderr
+    assert not Path("sweeps").exists()
+    assert [request.workload for request in children.checked[0].requests] == ["vit"]
+
+
+def test_what_is_there_already_is_shown_without_a_look(children: Children) -> None:
+    sweep("vit")
+    children.found = CheckAnswer("vit needs the package torch")
+    assert sweep("vit").exit_code == 0
+    assert sweep("vit", "--again").exit_code == 1
+
+
+def test_failing_cells_never_stop_the_rest_and_are_told_how_to_try_again(children: Children) -> None:
+    result = sweep("vit", "--mode", "default,reduce-overhead")
+    assert result.exit_code == 0
+    assert "1 cell without times; to try again: tracekit sweep --resume sweeps/vit --retry-failed" in result.stderr
+
+
+def test_a_sweep_of_which_nothing_has_times_fails_at_its_end(children: Children) -> None:
+    result = sweep("vit", "--mode", "reduce-overhead", "--batch-size", "1,4")
+    assert result.exit_code == 1
+    assert len(children.jobs) == 2
+    assert Path("reports/sweep-vit.html").is_file()
+    assert result.stderr.splitlines()[-1].startswith("error: no cell has times")
+    assert "--resume sweeps/vit --retry-failed tries again" in result.stderr
+
+
+def test_scopes_are_tried_each_by_itself_and_with_a_plus_together(children: Children) -> None:
+    result = sweep("flux", "--mode", "default", "--scope", "transformer,vae,transformer+vae")
+    assert result.exit_code == 0, result.output
+    assert sorted(str(job.request.scope) for job in children.jobs) == ["transformer", "transformer,vae", "vae"]
+
+
+def test_every_setting_of_a_model_can_be_swept(children: Children) -> None:
+    pytest.importorskip("huggingface_hub")
+    result = sweep("hf:a/b", "--seq-length", "8,16", "--download", "--mode", "eager")
+    assert result.exit_code == 0, result.output
+    assert {(job.request.seq_length, job.request.download) for job in children.jobs} == {(8, True), (16, True)}
+
+
+def test_models_of_one_name_have_folders_of_their_own(children: Children) -> None:
+    pytest.importorskip("huggingface_hub")
+    for name in ("hf:google/vit", "hf:facebook/vit", "vit"):
+        assert sweep(name, "--mode", "eager").exit_code == 0
+    assert {path.name for path in Path("sweeps").iterdir()} == {"hf-google-vit", "hf-facebook-vit", "vit"}
+    assert len(list(Path("reports").glob("*.html"))) == 3
+
+
+def test_many_workloads_have_a_name_that_a_file_system_takes(children: Children) -> None:
+    workloads = SUITES["vision"].workloads
+    sweep(*workloads, "--mode", "eager")
+    sweep(*workloads[::-1], "--mode", "eager")
+    names = [path.name for path in Path("sweeps").iterdir()]
+    assert len(names) == 2
+    assert max(map(len, names)) < 100
+
+
+def test_reports_of_folders_of_one_name_do_not_replace_each_other(children: Children) -> None:
+    for place in ("a/vit", "b/vit", "c/sweeps/vit"):
+        sweep("vit", "--out", place)
+    sweep("vit")
+    pages = {str(path) for path in Path().rglob("sweep-vit.html")}
+    assert pages == {
+        "a/vit/sweep-vit.html",
+        "b/vit/sweep-vit.html",
+        "c/reports/sweep-vit.html",
+        "reports/sweep-vit.html",
+    }
+    sweep("--show", "a/vit", "--out", "elsewhere")
+    assert Path("elsewhere/sweep-vit.html").is_file()
+
+
+def test_the_report_names_the_commands_that_measured_it_and_what_goes_on(
+    children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (["vit"], ["vit", "--batch-size", "4"], ["--resume", "sweeps/vit"], ["vit"]):
+        monkeypatch.setattr("sys.argv", ["tracekit", "sweep", *words])
+        assert sweep(*words).exit_code == 0
+    commands = (
+        "# measure it\ntracekit sweep vit\ntracekit sweep vit --batch-size 4\n"
+        "# goes on with what is missing\ntracekit sweep --resume sweeps/vit\n"
+        "# shows what is there\ntracekit sweep --show sweeps/vit\n"
+    )
+    assert f"```sh\n{commands}```" in Path("reports/sweep-vit.md").read_text()
+
+
+def test_show_takes_nothing_that_would_run(children: Children) -> None:
+    sweep("vit")
+    for words in (["--retry-failed"], ["--again"], ["--batch-size", "4"], ["--seed", "0"]):
+        result = sweep("--show", "sweeps/vit", *words)
+        assert result.exit_code == 1
+        assert f"--show runs nothing: leave {words[0]} out" in result.stderr
+    assert "leave -- layers=3 out" in sweep("--show", "sweeps/vit", "--", "layers=3").stderr
+    assert sweep("--show", "sweeps/vit", "--suite", "vision", "--calls", "10").exit_code == 0
+    assert "Beside the figures of 2023" in Path("reports/sweep-vit.md").read_text()
+
+
+def test_where_nothing_can_be_locked_it_is_said(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    result = sweep("vit")
+    assert result.exit_code == 0
+    assert "nothing can be locked in sweeps/vit (No locks available): run one sweep at a time there" in result.stderr
+    assert len(children.jobs) == 2
+
+
 def test_a_suite_is_run_in_parts_into_one_folder(children: Children) -> None:
     first = sweep("--suite", "vision", "--only", "vit,beit")
     assert first.exit_code == 0, first.output
@@ -169,6 +374,11 @@ def test_cells_timed_by_another_rule_are_kept_and_said(children: Children) -> No
     ("arguments", "message"),
     [
         ((), "name workloads to sweep, or --suite NAME"),
+        (("vit", "--", "layers=3"), "vit takes no options of its own: leave out layers=3"),
+        (("vit", "--scope", "model+,heads"), "commas stand between scopes to try, + between parts"),
+        (("vit", "--seq-length", "8"), "vit has no --seq-length"),
+        (("vit", "--download"), "vit has no --download"),
+        (("vit", "--mode", "eager", "--scope", "heads"), "nothing called 'heads'"),
         (("vit", "--suite", "vision"), "one of them"),
         (("--suite", "visoin"), "did you mean vision?"),
         (("vit", "--height", "224"), "vit has no --height"),

@@ -35,6 +35,28 @@ def test_the_default_scope_named_and_unnamed_is_one_cell() -> None:
     assert named == unnamed
 
 
+@pytest.mark.parametrize("fixed", [{"fullgraph": True}, {"fullgraph": False}, {"dynamic": True}, {"dynamic": False}])
+def test_an_eager_cell_hears_nothing_of_how_others_are_compiled(fixed: dict[str, bool]) -> None:
+    axes = {"mode": ("eager", "default")}
+    plain, other = expand(["vit"], axes, {}), expand(["vit"], axes, fixed)
+    assert plain[0] == other[0]
+    assert plain[1].key != other[1].key
+    assert plain[1].work == other[1].work
+
+
+def test_a_wrong_scope_is_told_where_nothing_is_compiled_too() -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(TracekitError, match="nothing called 'transfomer'"):
+        expand(["flux"], {"mode": ("eager",), "scope": ("transfomer",)}, {})
+
+
+def test_what_may_be_fetched_makes_no_other_cell_and_options_of_an_own_model_do() -> None:
+    plain, fetched = (make_cell("eager", Request("hf:a/b", download=download)) for download in (None, True))
+    assert plain.key == fetched.key
+    few, many = (make_cell("eager", Request("m.py:build", options=(f"layers={n}",))) for n in (2, 4))
+    assert few.work != many.work
+
+
 def test_images_are_square_unless_a_width_is_named() -> None:
     square = expand(["flux"], {"height": (512, 1024)}, {})
     assert [(cell.request.height, cell.request.width) for cell in square] == [(512, 512), (1024, 1024)]

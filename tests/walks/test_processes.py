@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -170,6 +171,26 @@ def test_what_shrugs_off_a_polite_word_is_ended_with_its_leader(
     ended = run_module("any", b"{}", tmp_path, {}, limit_seconds=2.0)
     assert (ended.late, ended.code) == (True, -signal.SIGTERM)
     assert gone(int(note.read_text()))
+
+
+def test_a_process_is_tied_to_this_one_and_leaves_what_it_had_found_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real, asked = processes._started, []
+    script = (
+        "import os, pathlib, sys\n"
+        "pathlib.Path(sys.argv[1]).with_name('part.json').write_text('so far')\n"
+        "os.kill(os.getpid(), 9)"
+    )
+
+    def started(command: list[str], environment: dict[str, str], output: int) -> Any:
+        asked.append(command)
+        return real([sys.executable, "-c", script, *command[-2:]], environment, output)
+
+    monkeypatch.setattr(processes, "_started", started)
+    ended = run_module("a.module", b"{}", tmp_path, {})
+    assert (ended.code, ended.answer, ended.part) == (-signal.SIGKILL, None, b"so far")
+    assert asked[0][2:6] == ["-m", "tracekit.walks.tied", str(os.getpid()), "a.module"]
 
 
 def gone(pid: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from tests.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall
-from tracekit.walks.sweep_folder import SweepFolder
+from tracekit.walks.sweep_folder import SweepFolder, is_outdated
 
 ROOT = Path(__file__).parents[2]
 CELL = eager_cell()
@@ -131,3 +132,36 @@ def test_cells_come_in_the_order_they_were_asked_for_then_by_name(folder: SweepF
     for cell in (*strays, *asked[::-1]):
         folder.save(make_result(cell))
     assert [result.cell for result in folder.load_all()] == [*asked, *strays]
+
+
+def test_a_damaged_list_of_what_was_asked_says_what_to_do(folder: SweepFolder) -> None:
+    folder.ask(None, (CELL,), make_call())
+    (folder.path / "sweep.json").write_text("{")
+    with pytest.raises(TracekitError, match=r"sweep\.json cannot be read .*; remove it: .* cells stay"):
+        folder.asked()
+
+
+def test_a_folder_of_an_older_version_goes_on(folder: SweepFolder) -> None:
+    folder.ask(None, (CELL,), make_call())
+    path = folder.path / "sweep.json"
+    told = json.loads(path.read_text())
+    del told["anew_since"]
+    path.write_text(json.dumps(told))
+    asked = folder.asked()
+    assert asked is not None and asked.anew_since == {}
+    result = make_result(CELL)
+    folder.save(result)
+    path = folder.path / "cells" / f"{CELL.key}.json"
+    told = json.loads(path.read_text())
+    del told["run"]["sources"]
+    path.write_text(json.dumps(told))
+    assert folder.load(CELL.key) == result
+
+
+@pytest.mark.parametrize(
+    ("since", "outdated"),
+    [(None, False), ("2026-11-21T18:59:59.999999+00:00", False), ("2026-11-21T19:00:00.000001+00:00", True)],
+)
+def test_what_is_older_than_it_was_asked_for_does_not_count(since: str | None, outdated: bool) -> None:
+    assert is_outdated(make_result(CELL), since) is outdated
+    assert is_outdated(None, since) is (since is not None)

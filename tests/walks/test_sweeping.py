@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -172,8 +173,15 @@ def test_what_is_asked_anew_later_does_not_count_as_begun(children: Children, fo
     run(make_plan(), folder)
     ask_anew(folder, CELLS[0])
     assert [each.cell for each in find_left(make_plan(), folder)] == [CELLS[0]]
+    run(make_plan(), folder)
+    ask_anew(folder, CELLS[1])
     ask_anew(folder)
-    assert len(find_left(make_plan(), folder)) == 4
+    left = find_left(make_plan(), folder)
+    assert [each.why for each in left] == ["anew"] * 4
+    first = next(each for each in left if each.cell == CELLS[1])
+    asked = folder.asked()
+    assert asked is not None
+    assert asked.anew_since[first.cell.key] < asked.anew_since[CELLS[0].key], "what had begun goes on"
 
 
 def test_a_cell_of_another_version_is_run_anew(
@@ -245,6 +253,17 @@ def test_a_cell_is_saved_before_anything_is_cleared_away(
     monkeypatch.setattr(sweeping, "cell_place", noted)
     run(make_plan(CELLS[0]), folder)
     assert there == [True]
+
+
+def test_what_killed_sweeps_left_goes_before_cells_are_run(
+    children: Children, folder: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / "tracekit-cell-dead"
+    left.mkdir()
+    (left / "lock").touch()
+    run(make_plan(CELLS[0]), folder)
+    assert not left.exists()
 
 
 def test_the_time_a_cell_may_take_is_passed_on(children: Children, folder: SweepFolder) -> None:

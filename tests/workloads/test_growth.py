@@ -39,7 +39,7 @@ def test_inputs_without_names_are_rehearsed_too() -> None:
 
 def test_what_cannot_be_rehearsed_grows_with_the_pixels() -> None:
     pytest.importorskip("diffusers")
-    per_image = 2.6 * 512 * 512 / 1e6
+    per_image = 1.9 * 512 * 512 / 1e6
     assert growth("flux", batch_size=5) == pytest.approx(4 * per_image)
     assert growth("flux", height=1024, width=1024) == pytest.approx(3 * per_image)
     assert growth("flux-schnell", height=1024, batch_size=2) == pytest.approx(3 * per_image)

@@ -13,7 +13,9 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CheckAnswer, CheckJob
 from tracekit.model.workload import Request
+from tracekit.walks.cell_place import caches_in
 from tracekit.walks.processes import describe_ending, run_module
+from tracekit.workloads.registry import all_workloads, check_scope, find
 
 CHECK = "tracekit.walks.check_child"
 
@@ -29,7 +31,8 @@ def check_first(cells: Sequence[Cell], progress: Progress) -> str | None:
     progress.phase("looking whether all that the cells need is here", still=True)
     job = CheckJob(_requests(cells), any(cell.form == "compiled" for cell in cells))
     with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
-        ended = run_module(CHECK, msgspec.json.encode(job), Path(place), {}, on_word=progress.detail)
+        caches = caches_in(Path(place))
+        ended = run_module(CHECK, msgspec.json.encode(job), Path(place), caches, on_word=progress.detail)
     if ended.answer is None:
         last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
         return f"whether all is here could not be seen ({describe_ending(ended.code)}: {last}): the cells will tell"
@@ -42,6 +45,15 @@ def check_first(cells: Sequence[Cell], progress: Progress) -> str | None:
 
 
 def _requests(cells: Sequence[Cell]) -> tuple[Request, ...]:
-    """Each once of those that differ in more than how they are compiled."""
-    every = (replace(cell.request, mode="default", fullgraph=None, dynamic=None) for cell in cells)
-    return tuple(dict.fromkeys(every))
+    """Each once of those that differ in what can be seen before."""
+    return tuple(dict.fromkeys(_looked_at(cell.request) for cell in cells))
+
+
+def _looked_at(request: Request) -> Request:
+    """The request without what is no matter here: how it is compiled, and of a workload of the list its sizes, which
+    were checked when it was asked for."""
+    info = find(request.workload)
+    asked = replace(request, mode="default", fullgraph=None, dynamic=None, scope=check_scope(info, request.scope))
+    if info not in all_workloads():
+        return asked
+    return replace(asked, batch_size=1, height=None, width=None, steps=None, dtype=None, max_new_tokens=None)

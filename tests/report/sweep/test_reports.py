@@ -130,6 +130,26 @@ def test_the_page_is_one_file_that_may_fetch_nothing_and_run_its_own_script_alon
         assert words in page, words
 
 
+def test_every_command_has_a_line_of_its_own():
+    commands = "# measures it\ntracekit sweep vit\n# goes on with what is missing\ntracekit sweep --resume sweeps/vit"
+    assert f"```sh\n{commands}\n```" in sweep_markdown(vision(), commands)
+    assert f"<pre>\n{commands}\n</pre>" in sweep_page(vision(), commands)
+
+
+def test_what_a_failed_cell_left_is_shown_line_by_line():
+    lines = ("Traceback (most recent call last):", "````", "RuntimeError: <b>no\x1b[31m")
+    failed = make_failure(compiled_cell(), "failed")
+    failure = replace(failed.failure, last_lines=lines)
+    sweep = read_sweep("vit", None, (replace(failed, failure=failure), make_result(eager_cell())), None, 1000)
+    page, twin = sweep_page(sweep), sweep_markdown(sweep)
+    assert "<summary>vit, batch 1, default: failed</summary>\n<pre>\nTraceback (most recent call last):\n" in page
+    assert "RuntimeError: &lt;b&gt;no" in page
+    assert "Traceback (most recent call last):\n" in twin
+    assert twin.count("````") == 2, "what was printed does not end the block"
+    assert "\x1b" not in page + twin
+    assert json.loads(sweep_json(sweep))["works"][0]["cells"][0]["failure"]["last_lines"] == list(lines)
+
+
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
 def test_hostile_names_and_messages_do_nothing(name):
     cells = (eager_cell(name), compiled_cell(name, scope=name))

@@ -15,6 +15,7 @@ from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.model.suite import Suite
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep, Work
+from tracekit.model.timing import StoppingRule
 from tracekit.numbers import counted
 
 
@@ -114,9 +115,15 @@ def _warnings(results: Sequence[CellResult]) -> Iterator[str]:
         yield f"Cells were measured on several machines ({', '.join(machines)}): each is a row of its own."
     if len(torches) > 1:
         yield f"Cells were measured with several versions of torch ({', '.join(torches)}): each is a row of its own."
-    rules = {(result.run.rule.rounds, result.run.rule.target) for result in results if result.run}
+    rules = {_rule(result.run.rule) for result in results if result.run}
     if len(rules) > 1:
-        yield "Cells were timed by different rules (--iterations, --target): how many calls each made is in the table."
+        options = "--iterations, --target, --time-budget"
+        yield f"Cells were timed by different rules ({options}): how many calls each made is in the table."
     versions = list(dict.fromkeys(result.tracekit for result in results))
     if len(versions) > 1:
         yield f"Cells were measured by several versions of tracekit ({', '.join(versions)})."
+
+
+def _rule(rule: StoppingRule) -> tuple[float | None, ...]:
+    """Where a number of calls was asked for, nothing else counts."""
+    return (rule.rounds,) if rule.rounds is not None else (None, rule.target, rule.budget_seconds)

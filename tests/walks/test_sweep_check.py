@@ -1,0 +1,108 @@
+"""The look before a sweep: what is asked, and what comes of each answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.sweeps import compiled_cell, eager_cell
+
+from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.model.progress import Silent
+from tracekit.model.sweep import CheckAnswer, CheckJob
+from tracekit.model.workload import Request
+from tracekit.walks import check_child, sweep_check
+from tracekit.walks.processes import WORD, Ended
+from tracekit.walks.sweep_check import check_first
+
+
+class Process:
+    """Stands for `run_module`, which ends so."""
+
+    def __init__(self, ended: Ended) -> None:
+        self.jobs: list[CheckJob] = []
+        self._ended = ended
+
+    def __call__(self, module: str, job: bytes, *_: Any, **__: Any) -> Ended:
+        assert module == "tracekit.walks.check_child"
+        self.jobs.append(msgspec.json.decode(job, type=CheckJob))
+        return self._ended
+
+
+def ends(monkeypatch: pytest.MonkeyPatch, answer: CheckAnswer | None, code: int = 0, *lines: str) -> Process:
+    fake = Process(Ended(code, msgspec.json.encode(answer) if answer else None, lines))
+    monkeypatch.setattr(sweep_check, "run_module", fake)
+    return fake
+
+
+def test_each_work_and_scope_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = ends(monkeypatch, CheckAnswer())
+    cells = [eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(scope="regional")]
+    cells += [eager_cell(batch_size=4), eager_cell(dtype="float16")]
+    assert check_first(cells, Silent()) is None
+    (job,) = fake.jobs
+    assert [request.scope for request in job.requests] == ["model", "regional"]
+    assert job.compiled
+    check_first([eager_cell()], Silent())
+    assert not fake.jobs[1].compiled
+
+
+def test_of_a_configuration_every_size_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = ends(monkeypatch, CheckAnswer())
+    check_first([eager_cell("hf:a/b", seq_length=length) for length in (8, 16)], Silent())
+    assert [request.seq_length for request in fake.jobs[0].requests] == [8, 16]
+
+
+def test_without_cells_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = ends(monkeypatch, None)
+    assert check_first([], Silent()) is None
+    assert fake.jobs == []
+
+
+def test_an_error_is_raised_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends(monkeypatch, CheckAnswer("vit needs the package torch", ("a line",)))
+    with pytest.raises(TracekitError, match="needs the package torch") as caught:
+        check_first([eager_cell()], Silent())
+    assert caught.value.below == ("a line",)
+    ends(monkeypatch, CheckAnswer("importing it raised", traceback="Traceback"))
+    with pytest.raises(TheirCodeError) as theirs:
+        check_first([eager_cell()], Silent())
+    assert theirs.value.traceback == "Traceback"
+
+
+def test_a_process_that_gives_no_answer_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends(monkeypatch, None, -11, "chatter", "Segmentation fault", "")
+    said = check_first([eager_cell()], Silent())
+    assert said is not None
+    assert "killed by signal 11: Segmentation fault" in said
+    assert said.endswith("the cells will tell")
+
+
+def test_the_process_tells_the_first_thing_that_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(request: Request) -> None:
+        if request.workload == "beit":
+            raise TracekitError("beit is not here", ("below",))
+
+    monkeypatch.setattr(check_child, "check_buildable", look)
+    word = tmp_path / WORD
+    found = check_child.check(CheckJob((Request("vit"), Request("beit"), Request("bert")), False), word)
+    assert found == CheckAnswer("beit is not here", ("below",))
+    assert word.read_text() == "beit"
+    assert check_child.check(CheckJob((Request("vit"),), False), word) == CheckAnswer()
+
+
+def test_compilers_are_looked_for_where_anything_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(check_child, "check_buildable", lambda _: None)
+    monkeypatch.setattr("tracekit.capture.compilers.is_switched_off", lambda: True)
+    found = check_child.check(CheckJob((), True), tmp_path / WORD)
+    assert found.error is not None and "switched off" in found.error
+    assert check_child.check(CheckJob((), False), tmp_path / WORD) == CheckAnswer()
+
+
+def test_a_real_look_says_what_is_wrong_in_its_own_process() -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(TracekitError, match="nothing called 'nonsense'"):
+        check_first([compiled_cell("mlp", scope="nonsense")], Silent())

@@ -1,0 +1,89 @@
+"""What models are made of that their owners change."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tracekit.model.sweep import Source
+from tracekit.workloads.sources import find_changed, has_sources, read_sources
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def load(monkeypatch: pytest.MonkeyPatch, name: str, path: Path, text: str) -> None:
+    """As if the file had been imported."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
+def test_of_an_own_model_every_file_of_its_users_that_was_loaded(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(monkeypatch, "own_my_model", here / "my_model.py", "model")
+    load(monkeypatch, "blocks.linear", here / "blocks" / "linear.py", "linear")
+    load(monkeypatch, "installed", here / "venv" / "lib" / "site-packages" / "installed.py", "library")
+    (here / "unused.py").write_text("unused")
+    assert read_sources("my_model.py:build") == (
+        Source("blocks/linear.py", digest("linear")),
+        Source("my_model.py", digest("model")),
+    )
+
+
+def test_files_beside_a_model_elsewhere_have_their_whole_path(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    load(monkeypatch, "own_far", other / "far.py", "far")
+    assert read_sources(f"{other}/far.py:build") == (Source(str(other / "far.py"), digest("far")),)
+
+
+def test_what_changed_is_named_and_what_is_gone_from_here(here: Path) -> None:
+    (here / "same.py").write_text("same")
+    (here / "edited.py").write_text("new")
+    sources = [Source(name, digest("same")) for name in ("same.py", "edited.py", "gone.py", "/nowhere/far.py")]
+    assert find_changed("same.py:build", sources) == ("edited.py", "gone.py")
+
+
+def test_of_a_configuration_each_file_is_known_by_its_name(here: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    (here / "model" / "vae").mkdir(parents=True)
+    for name in ("model_index.json", "vae/config.json", "weights.bin"):
+        (here / "model" / name).write_text(name)
+    found = read_sources("diffusers:model")
+    assert [each.name for each in found] == ["model_index.json", "vae/config.json"]
+    assert find_changed("diffusers:model", found) == ()
+    (here / "model" / "vae" / "config.json").write_text("{}")
+    (here / "model" / "config.json").write_text("{}")
+    assert find_changed("diffusers:model", found) == ("vae/config.json", "config.json")
+
+
+def test_a_configuration_that_is_a_file_is_that_file(here: Path) -> None:
+    (here / "tiny.json").write_text("{}")
+    found = read_sources("hf:tiny.json")
+    assert found == (Source("tiny.json", digest("{}")),)
+    (here / "tiny.json").write_text('{"hidden_size": 8}')
+    assert find_changed("hf:tiny.json", found) == ("tiny.json",)
+
+
+def test_of_what_is_not_on_this_machine_nothing_is_said() -> None:
+    pytest.importorskip("huggingface_hub")
+    assert find_changed("hf:nobody/has-this", [Source("config.json", digest("there"))]) == ()
+
+
+def test_workloads_of_the_list_are_made_of_nobodys_files() -> None:
+    assert (has_sources("vit"), read_sources("vit"), find_changed("vit", ())) == (False, (), ())
+    assert has_sources("hf:a/b") and has_sources("diffusers:a/b") and has_sources("package.module:build")
