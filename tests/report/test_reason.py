@@ -2,37 +2,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tracekit.model.comparison import Comparison, Reason, ReasonShare, Waterfall, WaterfallPart
+from tracekit.model.comparison import Reason, ReasonShare, WaterfallPart
 from tracekit.report.sections.reason import reason_sentence
 
 from .conftest import timed_comparison
 
-FUSED = WaterfallPart("gpu", "7 kernels -> 1 Triton", -500.0)
+FUSED = WaterfallPart("gpu", "x152: 7 kernels -> 1 Triton", -500.0)
 DISPATCH = WaterfallPart("idle", "op_dispatch", -2000.0, -2500.0)
 
 
-def told(*shares: ReasonShare, unexplained_us: float = 0.0) -> Comparison:
-    waterfall = Waterfall("unprofiled", 10_000.0, 7500.0, (FUSED, DISPATCH), 0.0)
-    return replace(timed_comparison(), waterfall=waterfall, reason=Reason(-2500.0, shares, unexplained_us))
+def told(*shares: ReasonShare, unexplained_us: float = 0.0, of_one_process: bool = False) -> str | None:
+    reason = Reason(-2500.0, shares, unexplained_us, of_one_process)
+    return reason_sentence(replace(timed_comparison(), reason=reason))
 
 
-def test_a_reason_is_a_sentence_in_the_waterfall_s_words() -> None:
-    comparison = told(ReasonShare("idle", -2000.0, (DISPATCH,)), ReasonShare("gpu", -500.0, (FUSED,)))
-    assert reason_sentence(comparison) == (
+def test_a_reason_is_a_sentence_without_shorthand() -> None:
+    shares = ReasonShare("idle", -2000.0, (DISPATCH,), 0.0), ReasonShare("gpu", -300.0, (FUSED,), 200.0)
+    assert told(*shares) == (
         "Why: the GPU waits 2.00 ms less (operator dispatch −2.00 ms);"
-        " GPU work takes 500.0 µs less (7 kernels -> 1 Triton −500.0 µs)."
+        " GPU work takes 300.0 µs less (152 times 7 kernels became 1 Triton −500.0 µs; all else +200.0 µs)."
     )
 
 
 def test_what_became_longer_is_told_as_that() -> None:
-    comparison = told(ReasonShare("gpu", 300.0, ()), ReasonShare("idle", 200.0, ()))
-    assert reason_sentence(comparison) == "Why: GPU work takes 300.0 µs longer; the GPU waits 200.0 µs more."
+    shares = ReasonShare("gpu", 300.0, (), 0.0), ReasonShare("idle", 200.0, (), 0.0)
+    assert told(*shares) == "Why: GPU work takes 300.0 µs longer; the GPU waits 200.0 µs more."
 
 
 def test_what_is_not_explained_is_said() -> None:
-    assert reason_sentence(told(unexplained_us=-2500.0)) == "Why: −2.50 ms is not explained."
-    comparison = told(ReasonShare("gpu", -500.0, ()), unexplained_us=-900.0)
-    assert reason_sentence(comparison) == "Why: GPU work takes 500.0 µs less; another −900.0 µs is not explained."
+    share = ReasonShare("gpu", -500.0, (), 0.0)
+    assert told(share, unexplained_us=-900.0) == (
+        "Why: GPU work takes 500.0 µs less; another −900.0 µs is not explained."
+    )
+
+
+def test_of_several_processes_it_is_said_which_change_is_explained() -> None:
+    share = ReasonShare("gpu", -500.0, (), 0.0)
+    assert told(share, of_one_process=True) == (
+        "Why in the recorded process (−2.50 ms a call): GPU work takes 500.0 µs less."
+    )
 
 
 def test_without_a_reason_there_is_no_sentence() -> None:

@@ -1,48 +1,73 @@
-"""Why do the two sides' calls take different times? The waterfall's change, divided into a few large shares."""
+"""Why do the two sides' calls take different times? The waterfall's change, divided into GPU work and waiting."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 from tracekit.comparison.waterfall import OTHER_KERNELS, OUTSIDE, OVERLAP
-from tracekit.model.comparison import Reason, ReasonShare, Side, Verdict, Waterfall, WaterfallPart
+from tracekit.model.comparison import BUSY_MOVES, Reason, ReasonShare, Side, Verdict, Waterfall, WaterfallPart
 
-#: A share is told from this part of the change on, and one of its parts from this part of the share on.
-TOLD = 0.05
+#: A share is told from this part of the change on, what nothing explains from a larger one, and one of a share's parts
+#: from this part of the share on.
+TOLD = 0.02
+UNEXPLAINED = 0.05
 NAMED = 0.15
 MOST_NAMED = 2
+#: GPU work that became worse is named too from this part of the share on.
+AGAINST = 0.3
 #: Parts that are what is left of others, and name nothing.
 REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
+#: Of a verdict, whether B's call takes less or more.
+SIGNS = {"faster": -1.0, "slower": 1.0}
 
 
 def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None) -> Reason | None:
-    """The shares of GPU work and of waiting, the larger first, and what nothing explains; None where no difference of
-    unprofiled times was established, for there is nothing to explain then.
+    """The shares of GPU work and of waiting, the larger first, and what nothing explains.
 
-    GPU shares that are no larger than what two recordings of one side differ by are left out, as small ones are.
+    None where no difference of unprofiled times was established, for there is nothing to explain then; where the
+    recorded process shows none of the verdict's sign; and where no share is larger than what GPU time is certain to.
+    Waiting is the call less GPU time, so what makes the one uncertain makes the other.
     """
-    if waterfall is None or waterfall.basis != "unprofiled" or verdict.result not in ("faster", "slower"):
+    if waterfall is None or waterfall.basis != "unprofiled" or verdict.result not in SIGNS:
         return None
-    change = waterfall.b_us - waterfall.a_us
-    doubt = math.fsum(side.busy_differs_us or 0.0 for side in (a, b))
-    shares = (
-        _share("gpu", waterfall.parts, max(TOLD * abs(change), doubt)),
-        _share("idle", waterfall.parts, TOLD * abs(change)),
-    )
-    told = sorted((share for share in shares if share is not None), key=lambda share: -abs(share.delta_us))
-    unexplained = change - math.fsum(share.delta_us for share in told)
-    return Reason(change, tuple(told), unexplained if abs(unexplained) >= TOLD * abs(change) else 0.0)
+    change, sign = waterfall.b_us - waterfall.a_us, SIGNS[verdict.result]
+    least = max(TOLD * abs(change), _doubt(a), _doubt(b))
+    shares = [share for kind in ("gpu", "idle") if (share := _share(kind, waterfall.parts, least)) is not None]
+    if change * sign <= 0 or not any(share.delta_us * sign > 0 for share in shares):
+        return None
+    shares.sort(key=lambda share: -abs(share.delta_us))
+    unexplained = change - math.fsum(share.delta_us for share in shares)
+    is_large = abs(unexplained) >= UNEXPLAINED * abs(change)
+    return Reason(change, tuple(shares), unexplained if is_large else 0.0, verdict.basis == "processes")
 
 
-def _share(kind: str, parts: Iterable[WaterfallPart], least_us: float) -> ReasonShare | None:
-    """All parts of a kind, and the largest of them that made it what it is; None where it is no more than that."""
+def _doubt(side: Side) -> float:
+    """By how much GPU time may be off: what two recordings differ by, else what they are taken to."""
+    if side.busy_differs_us is not None:
+        return side.busy_differs_us
+    return BUSY_MOVES * (side.busy_us or 0.0)
+
+
+def _share(kind: Literal["gpu", "idle"], parts: Sequence[WaterfallPart], least_us: float) -> ReasonShare | None:
+    """All parts of a kind, and those to name; None where they make no more than `least_us`."""
     own = [part for part in parts if part.kind == kind]
     delta = math.fsum(part.delta_us for part in own)
-    return ReasonShare("gpu" if kind == "gpu" else "idle", delta, _named(own, delta)) if abs(delta) > least_us else None
+    if abs(delta) <= least_us:
+        return None
+    named = _named(own, delta)
+    rest = delta - math.fsum(part.delta_us for part in named)
+    return ReasonShare(kind, delta, named, rest if named and abs(rest) >= NAMED * abs(delta) else 0.0)
 
 
 def _named(parts: Sequence[WaterfallPart], delta_us: float) -> tuple[WaterfallPart, ...]:
-    same_way = [part for part in parts if part.label not in REST and part.delta_us * delta_us > 0]
-    large = [part for part in same_way if abs(part.delta_us) >= NAMED * abs(delta_us)]
-    return tuple(sorted(large, key=lambda part: -abs(part.delta_us))[:MOST_NAMED])
+    """The largest that went the way of their sum, and the largest GPU part that went the other way where that is much.
+
+    No idle part is named whose recordings show another sign: the rule that takes off what recording added has made it.
+    """
+    parts = sorted((part for part in parts if part.label not in REST), key=lambda part: -abs(part.delta_us))
+    recorded = [part for part in parts if part.recorded_delta_us is None or part.recorded_delta_us * delta_us > 0]
+    same_way = [part for part in recorded if part.delta_us * delta_us >= NAMED * delta_us**2]
+    against = [part for part in parts if part.kind == "gpu" and part.delta_us * delta_us <= -AGAINST * delta_us**2]
+    return (*same_way[:MOST_NAMED], *against[:1])

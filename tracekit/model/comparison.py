@@ -312,21 +312,25 @@ class Waterfall:
 @dataclass(frozen=True, slots=True)
 class ReasonShare:
     """What GPU work (`gpu`) or waiting (`idle`) has of the change. `parts` are those of the waterfall that made most of
-    it, the largest first; empty where no part is large."""
+    it, the largest first; empty where no part is large. `rest_us` is what all others make, 0 where it is little or no
+    part is named."""
 
     kind: Literal["gpu", "idle"]
     delta_us: float
     parts: tuple[WaterfallPart, ...]
+    rest_us: float
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a call takes another time: `change_us` is B's less A's, `shares` the larger first. `unexplained_us` is what
-    they leave, 0 where it is little."""
+    they leave, 0 where it is little. `of_one_process` is whether the verdict is of several processes, of which one was
+    recorded."""
 
     change_us: float
     shares: tuple[ReasonShare, ...]
     unexplained_us: float
+    of_one_process: bool
 
 
 @dataclass(frozen=True, slots=True)

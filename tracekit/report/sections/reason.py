@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 
 from tracekit.model.comparison import Comparison, ReasonShare, WaterfallPart
 from tracekit.numbers import duration, duration_change
-from tracekit.report.sections.waterfall import part_labels
+from tracekit.report.names import short_kernel_name
+from tracekit.report.words import cause_words
+
+#: Of a group's label, `x152: 20 kernels -> 1 Triton (...)`.
+REPEATS = re.compile(r"^x(\d[\d,.]*): ")
 
 
 def reason_sentence(comparison: Comparison) -> str | None:
     """`Why: the GPU waits 2.69 ms less (...); its work takes 125.4 µs longer (...).`; None where no difference of
-    unprofiled times was established."""
+    unprofiled times was established, or none of its sign was recorded."""
     reason = comparison.reason
     if reason is None:
         return None
-    parts = comparison.waterfall.parts if comparison.waterfall else ()
-    labels = dict(zip(parts, part_labels(comparison), strict=True))
-    told = [_share(share, labels) for share in reason.shares]
+    told = [_share(share) for share in reason.shares]
     if reason.unexplained_us:
-        told.append(f"{'another ' if told else ''}{duration_change(reason.unexplained_us)} is not explained")
-    return f"Why: {'; '.join(told)}."
+        told.append(f"another {duration_change(reason.unexplained_us)} is not explained")
+    of = f" in the recorded process ({duration_change(reason.change_us)} a call)" if reason.of_one_process else ""
+    return f"Why{of}: {'; '.join(told)}."
 
 
-def _share(share: ReasonShare, labels: Mapping[WaterfallPart, str]) -> str:
+def _share(share: ReasonShare) -> str:
     subject, verb = ("the GPU", "waits") if share.kind == "idle" else ("GPU work", "takes")
     less, more = ("less", "more") if share.kind == "idle" else ("less", "longer")
     said = f"{subject} {verb} {duration(abs(share.delta_us))} {less if share.delta_us < 0 else more}"
-    # Without `GPU:` or `idle:`, which the sentence says.
-    named = [f"{labels[part].partition(': ')[2]} {duration_change(part.delta_us)}" for part in share.parts]
+    named = [f"{_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
+    named += [f"all else {duration_change(share.rest_us)}"] if share.rest_us else []
     return f"{said} ({'; '.join(named)})" if named else said
+
+
+def _words(part: WaterfallPart) -> str:
+    """A part in words: of a group `152 times 20 kernels became 1 Triton (...)`."""
+    if part.kind == "idle":
+        return cause_words(part.label)
+    times = REPEATS.match(part.label)
+    label = short_kernel_name(part.label[times.end() :] if times else part.label, 64).replace(" -> ", " became ")
+    return f"{times[1]} times {label}" if times else label
