@@ -77,7 +77,7 @@ def _why(comparison: Comparison) -> str | None:
     """The sentence with the largest part of each share alone."""
     if comparison.reason is None:
         return None
-    shares = tuple(replace(share, parts=share.parts[:1]) for share in comparison.reason.shares)
+    shares = tuple(replace(share, parts=share.parts[:1], rest_us=0.0) for share in comparison.reason.shares)
     sentence = reason_sentence(replace(comparison, reason=replace(comparison.reason, shares=shares)))
     return sentence.removeprefix("Why: ").rstrip(".") if sentence else None
 
