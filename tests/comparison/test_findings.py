@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.lost_attention import find_lost_attention
-from tracekit.model.analysis import Analysis
+from tracekit.model.analysis import Analysis, Severity
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.run import FormName, FormResult
 from tracekit.numbers import duration
@@ -260,3 +261,21 @@ def test_attention_is_lost_to_templates_too(run: str):
     assert finding.saving_us is not None and finding.saving_us > 150
     told = [line for group in comparison.groups if group.kind == "defused" for line in group.evidence]
     assert any("The attention kernel" in line and "matrix products and" in line for line in told)
+
+
+def test_the_graver_stand_first_and_of_those_what_may_save_most(monkeypatch: pytest.MonkeyPatch):
+    def finder(code: str, severity: Severity, saving_us: float | None) -> Callable[[object], Finding]:
+        return lambda _: Finding(code, severity, code, "", saving_us, None)
+
+    doubting = (finder("doubt", "info", None),)
+    others = (
+        finder("told", "info", 900.0),
+        finder("small", "warning", 10.0),
+        finder("unknown", "warning", None),
+        finder("large", "warning", 500.0),
+        finder("broken", "error", None),
+    )
+    monkeypatch.setattr("tracekit.comparison.findings.DOUBTING", doubting)
+    monkeypatch.setattr("tracekit.comparison.findings.FINDERS", others)
+    order = [finding.code for finding in compare(*make_pair(scaled(1.5), scaled(0.9)), ORDER).findings]
+    assert order == ["doubt", "broken", "large", "small", "unknown", "told"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracekit.comparison.steadiness import find_restlessness, unshared_change
+from tracekit.comparison.steadiness import find_restlessness, tell_thirds, unshared_change
 
 from ..sides import make_form, make_side
 
@@ -56,3 +56,12 @@ def test_speeds_that_change_from_call_to_call_are_said_to():
     assert "two speeds" in changing and "changing from call to call" in changing
     (kept,) = find_restlessness(make_side("a", form=make_form("eager", tuple(noisy() * in_blocks()))))
     assert "two speeds" in kept and "changing from call to call" not in kept
+
+
+def test_where_a_form_drifted_its_ratio_is_told_by_thirds():
+    drift = np.linspace(1, 1.3, 60)
+    (shared,) = tell_thirds(noisy() * drift, noisy(seed=1) * drift)
+    assert shared.endswith("the speed-up was 0.999× in the first third of the rounds and 1.002× in the last.")
+    (alone,) = tell_thirds(noisy() * drift, noisy(seed=1))
+    assert alone.endswith("the speed-up was 1.044× in the first third of the rounds and 1.25× in the last.")
+    assert tell_thirds(noisy(), noisy(seed=1)) == ()

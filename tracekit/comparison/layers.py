@@ -20,7 +20,7 @@ IN_CODE = (
 #: What is said beside the advice.
 PRICE = (
     "Compiled one by one, layers keep the attention that eager code asks for, but each checks its guards: that pays "
-    "where calls wait for the GPU."
+    "where the GPU is the slower one, and costs where it waits for the host."
 )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart
 from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
 from tracekit.comparison.elsewhere import find_other_speeds
-from tracekit.comparison.steadiness import find_restlessness, unshared_change
+from tracekit.comparison.steadiness import find_restlessness, tell_thirds, unshared_change
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict, VerdictBasis
 from tracekit.model.run import FormName, FormResult
@@ -86,7 +86,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tup
         ends = _typical_ends(every)
     verdict = _judge_together(every, ends, withheld=bool(recompiled))
     verdict = replace(verdict, stopped=_stopped(b.form))
-    restless = (*find_restlessness(a, b), *_unshared(every))
+    restless = (*find_restlessness(a, b), *tell_thirds(every[0].a_us, every[0].b_us), *_unshared(every))
     elsewhere = (*find_other_speeds(a), *find_other_speeds(b))
     return verdict, (*warnings, *recompiled, *restless, *elsewhere, *_of_processes(verdict))
 

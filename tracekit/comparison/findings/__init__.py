@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 from tracekit.comparison.findings.broken_graphs import find_broken_graphs
 from tracekit.comparison.findings.cold_start import find_cold_start
@@ -24,14 +25,21 @@ from tracekit.comparison.findings.skipped_cuda_graphs import find_skipped_cuda_g
 from tracekit.comparison.findings.slower_attention import find_slower_attention
 from tracekit.comparison.findings.synchronising_calls import find_synchronising_calls
 from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
+from tracekit.model.analysis import Severity
 from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
 
-#: The most serious first. A new finding is one file here and one line below.
-FINDERS: tuple[Callable[[Comparison], Finding | None], ...] = (
+Finder = Callable[[Comparison], Finding | None]
+#: The least first.
+SEVERITIES = get_args(Severity)
+#: What puts the figures in doubt, before anything else.
+DOUBTING: tuple[Finder, ...] = (
     find_outputs_differ,
     find_recompiled_during_timing,
     find_eager_fallback,
     find_compile_slower,
+)
+#: A new finding is one file here and one line below. Of equally grave ones that promise the same the upper comes first.
+FINDERS: tuple[Finder, ...] = (
     find_lost_attention,
     find_slower_attention,
     find_more_gpu_time,
@@ -77,5 +85,11 @@ def find_alone(side: Side, bound: Bound | None = None) -> tuple[Finding, ...]:
 
 
 def find_all(comparison: Comparison) -> tuple[Finding, ...]:
-    found = (find(comparison) for find in FINDERS)
-    return tuple(finding for finding in found if finding is not None)
+    """The graver first, and of equally grave ones what may save most; what puts the figures in doubt before both."""
+    doubting = tuple(finding for find in DOUBTING if (finding := find(comparison)) is not None)
+    found = [finding for find in FINDERS if (finding := find(comparison)) is not None]
+    return (*doubting, *sorted(found, key=lambda finding: (-SEVERITIES.index(finding.severity), -_promise(finding))))
+
+
+def _promise(finding: Finding) -> float:
+    return finding.saving_us or 0.0

@@ -42,4 +42,9 @@ def _tried(finding: Finding) -> tuple[str, ...]:
 
 
 def _predicted(tried: VerifiedAdvice) -> str:
-    return f", predicted at most {times(tried.predicted_speedup)}" if tried.predicted_speedup is not None else ""
+    estimate = tried.predicted_speedup
+    if estimate is None:
+        return ""
+    return f", {'more than the' if tried.speedup > estimate else 'estimated up to'} {times(estimate)}" + (
+        " estimated from this run" if tried.speedup > estimate else ""
+    )
