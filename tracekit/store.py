@@ -6,7 +6,6 @@ always a whole run. While a process writes it, it holds a lock.
 
 from __future__ import annotations
 
-import getpass
 import gzip
 import os
 import shutil
@@ -95,7 +94,7 @@ def _held(draft: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     name = hashlib.sha256(str(draft.resolve()).encode()).hexdigest()[:32]
-    folder = Path(tempfile.gettempdir()) / f"tracekit-locks-{getpass.getuser()}"
+    folder = Path(tempfile.gettempdir()) / f"tracekit-locks-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         lock = FileLock(folder / f"{name}.lock")

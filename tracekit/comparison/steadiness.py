@@ -27,7 +27,7 @@ def find_restlessness(*sides: Timed) -> tuple[str, ...]:
 
 
 def tell_thirds(a_us: Times, b_us: Times) -> tuple[str, ...]:
-    """Where a form drifted within its rounds, what became of the ratio, which they are to spare; empty where none did."""
+    """Where a form drifted in its rounds, what became of the ratio, which they are to spare; empty where none did."""
     if find_drift(a_us) is None and find_drift(b_us) is None:
         return ()
     third = len(a_us) // 3
