@@ -18,11 +18,11 @@ REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
 
 def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None) -> Reason | None:
     """The shares of GPU work and of waiting, the larger first, and what nothing explains; None where no difference of
-    unprofiled times was established, for there is nothing to explain then.
+    unprofiled times was established, in alternation or beyond what separate runs leave open.
 
     GPU shares that are no larger than what two recordings of one side differ by are left out, as small ones are.
     """
-    if waterfall is None or waterfall.basis != "unprofiled" or verdict.result not in ("faster", "slower"):
+    if waterfall is None or waterfall.basis != "unprofiled" or not verdict.established:
         return None
     change = waterfall.b_us - waterfall.a_us
     doubt = math.fsum(side.busy_differs_us or 0.0 for side in (a, b))
