@@ -156,6 +156,25 @@ def test_out_is_a_folder_or_a_page(out: str, page: str, folder: Path) -> None:
     assert (folder / f"{page}.md").is_file()
 
 
+def test_an_inconclusive_gate_says_what_it_was_asked_to_end_as(folder: Path) -> None:
+    made = make_run_folder(folder)
+    passes = run(made, "--gate", "recompiles<=+0", "--inconclusive", "pass", "--json", "gate.json")
+    assert "Gate: inconclusive, which passes here (--inconclusive pass)" in passes.stdout
+    gate = json.loads((folder / "gate.json").read_text())["gate"]
+    assert (gate["outcome"], gate["ends_as"]) == ("inconclusive", "pass")
+    fails = run(made, "--gate", "recompiles<=+0", "--inconclusive", "fail")
+    assert "Gate: inconclusive, which fails here (--inconclusive fail)" in fails.stdout
+    # Of a gate that was decided there is nothing to take.
+    assert "--inconclusive" not in run(made, "--gate", "kernels<=+0", "--inconclusive", "pass").stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--gate", "kernels<=+0")])
+def test_a_place_that_does_not_exist_is_said_not_to_be_there(options: tuple[str, ...]) -> None:
+    result = run("nope", *options)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: nope is not there; check the path")
+
+
 def test_one_trace_file_alone_is_asked_for_a_second() -> None:
     result = run(VIT[0])
     assert result.exit_code == 1
@@ -296,14 +315,17 @@ def test_a_lender_of_another_model_is_refused() -> None:
         (("--gate", "recompiles<=+0"), 4),
         (("--gate", "recompiles<=+0", "--inconclusive", "pass"), 0),
         (("--gate", "recompiles<=+0", "--inconclusive", "fail"), 3),
-        (("--gate", "recompiles<0"), 1),
+        (("--gate", "recompiles<0"), 2),
+        (("--gate", "kernels<=+0", "--gate", ""), 2),
         (("--gate", "breaks<=0"), 0),
     ],
 )
 def test_a_gate_ends_with_its_outcome(folder: Path, options: tuple[str, ...], code: int) -> None:
     result = run(make_run_folder(folder), *options)
     assert result.exit_code == code, result.output
-    if code != 1:
+    if code == 2:
+        assert "Invalid value for '--gate'" in result.stderr
+    else:
         # The report is written whatever comes of the gate.
         assert (folder / "reports/flux-compiled.html").is_file()
         assert "Gate: " in (folder / "reports/flux-compiled.md").read_text()

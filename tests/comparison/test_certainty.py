@@ -55,3 +55,18 @@ def test_work_that_is_mostly_aligned_by_elimination_is_doubted() -> None:
     assert warning.startswith("79 % of A's GPU time and 79 % of B's GPU time could only be matched by elimination")
     assert find_mixed([group("anchors", 50.0, exact=False), group("anchors", 50.0, exact=True)]) == ()
     assert find_mixed([group("names", 100.0, exact=False)]) == find_mixed([]) == ()
+
+
+def test_one_note_tells_that_groups_are_doubtful_and_why_provenance_cannot_help() -> None:
+    doubtful = [group("anchors", 100.0, exact=False)]
+    (both,) = find_mixed(doubtful, "the sides are of two runs", bare=False)
+    assert both.startswith("100 % of A's GPU time and 100 % of B's GPU time could only be matched by elimination")
+    assert both.endswith("Provenance cannot tell it: the sides are of two runs.")
+    assert "A run of `tracekit profile`" not in both
+    # What is no use to advise of a run, brings something for a bare trace.
+    (of_runs,), (of_traces,) = find_mixed(doubtful, bare=False), find_mixed(doubtful)
+    assert "A run of `tracekit profile`" not in of_runs
+    assert of_traces.endswith("A run of `tracekit profile` asks torch instead.")
+    sure = [group("anchors", 100.0, exact=True)]
+    (why,) = find_mixed(sure, "the sides are of two runs")
+    assert why == "Kernels are matched by operators, shapes and order, not by provenance: the sides are of two runs."

@@ -8,7 +8,7 @@ import pytest
 from tracekit.comparison import compare
 from tracekit.comparison.gate import check, parse_conditions
 from tracekit.errors import TracekitError
-from tracekit.model.comparison import Comparison
+from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.gate import Checked
 from tracekit.model.run import FormResult
 from tracekit.model.timing import FormTiming, ProcessTimes
@@ -86,7 +86,7 @@ def test_two_processes_differ_by_more_than_the_interval_of_one_tells():
 
 def test_one_process_a_run_says_that_how_processes_differ_is_assumed():
     one = checked(two_runs(1.08), "wall<=+3%")
-    assert one.because.startswith("all of its interval says so; ±2 % of it are assumed")
+    assert one.because.startswith("all of its interval says so; ±2 % of a call are assumed")
     assert "--repeat-process" in one.because
     assert one.low is not None and one.high is not None
     assert one.low < 0.08 - 0.02 and one.high > 0.08 + 0.02
@@ -106,7 +106,7 @@ def test_processes_of_a_run_that_differ_widen_the_interval_beyond_what_was_assum
     one = checked(two_runs_of(apart, tuple(1.08 * by for by in apart)), "wall<=+3%")
     assert (one.outcome, one.because) == (
         "inconclusive",
-        "its interval holds the limit: measure more processes (--repeat-process)",
+        "its interval holds the limit: ±7.6 % is how processes differ (more of them narrow that: --repeat-process)",
     )
     assert one.low is not None and one.high is not None
     assert one.high - one.low > 2 * (0.02 + 0.03)
@@ -296,3 +296,96 @@ def test_a_limit_of_its_own_idle_time_knows_how_certain_wall_and_gpu_time_are():
     above = (wall.high - wall.new) + (busy.high - busy.new)  # type: ignore[operator]
     assert idle.high - idle.new == pytest.approx(above)  # type: ignore[operator]
     assert "assumed" in idle.because
+
+
+def test_more_calls_are_advised_only_where_they_narrow_the_interval():
+    one = checked(two_runs(1.03), "wall<=+3%")
+    assert one.outcome == "inconclusive"
+    told = one.because.removeprefix("its interval holds the limit: ").split("; ")
+    # Calls that differ by a few tenths of a percent: what is assumed is nearly all of the width.
+    assert told[0] == (
+        "±2.1 % is assumed for what differs from process to process (no number of calls narrows that, "
+        "--repeat-process 4 on both sides measures it)"
+    )
+    assert told[1].endswith("% is how calls differ (more calls narrow that: --iterations)")
+    assert "assumed" not in told[1] and len(told) == 2
+
+
+def test_calls_that_differ_by_more_than_is_assumed_come_first_in_the_advice():
+    wild = tuple(1000.0 + (150 if at % 4 < 2 else -150) + 7 * at for at in range(10))
+    sides = two_runs(1.0)
+    noisy = compare(*(replace(side, form=make_form("compiled", wild)) for side in (sides.a, sides.b)))
+    one = checked(noisy, "wall<=1ms")
+    assert one.outcome == "inconclusive"
+    assert one.because.startswith("its interval holds the limit: ±")
+    first, second = one.because.split("; ")
+    assert "is how calls differ (more calls narrow that: --iterations)" in first
+    assert "no number of calls" not in first and "--repeat-process 4" in second
+
+
+def test_where_a_form_differs_from_itself_by_more_than_is_assumed_that_is_what_is_said():
+    by_turns = tuple(1000.0 * (1.3 if at % 2 else 1.0) for at in range(20))
+    sides = two_runs(1.0)
+    noisy = compare(*(replace(side, form=make_form("compiled", by_turns)) for side in (sides.a, sides.b)))
+    assert noisy.verdict.noise_floor is not None and noisy.verdict.noise_floor > 0.02
+    one = checked(noisy, "wall<=+100%")
+    assert "±2 %" not in one.because
+    assert "by which a form differs from itself, are taken for what differs from process to process" in one.because
+
+
+def test_gpu_time_that_no_number_of_calls_makes_more_certain_says_so():
+    analysis = make_analysis(COMPILED)
+    twice = compare(*(replace(each, rich=analysis) for each in (one_run(1.0).a, one_run(1.0, analysis=analysis).b)))
+    told = checked(twice, "busy<=+0.5%").because
+    assert told == (
+        "its interval holds the limit: ±1.0 % is how GPU time differs from recording to recording "
+        "(no number of calls narrows that; allow more, or limit kernels and launches, which are exact)"
+    )
+    once = checked(one_run(1.0), "busy<=+0.5%").because
+    assert "±10.0 % is assumed for GPU time that was recorded once" in once
+
+
+def test_two_forms_of_one_run_have_the_interval_of_their_verdict():
+    comparison = one_run(1.1)
+    assert comparison.verdict.ci95 is not None
+    one = checked(comparison, "wall<=+3%")
+    # Both ends of the speed-up's interval, turned around.
+    assert one.base is not None and one.low is not None and one.high is not None
+    assert (1 + one.high, 1 + one.low) == pytest.approx(tuple(1 / each for each in comparison.verdict.ci95))
+
+
+def test_a_limit_that_is_nearer_than_a_form_differs_from_itself_decides_nothing():
+    comparison = one_run(1.1)
+    noisy = replace(comparison, verdict=replace(comparison.verdict, noise_floor=0.05))
+    assert (checked(comparison, "wall<=+12%").outcome, checked(comparison, "wall<=+8%").outcome) == ("pass", "fail")
+    for condition in ("wall<=+12%", "wall<=+8%"):
+        one = checked(noisy, condition)
+        assert one.outcome == "inconclusive"
+        assert one.because.startswith("the limit is no further from the figure than ±5.5 % is how far a form differs")
+    assert checked(noisy, "wall<=+20%").outcome == "pass"
+    assert checked(noisy, "wall<=+3%").outcome == "fail"
+
+
+def lost_in(repeats: float, kind: str, window: str) -> Comparison:
+    """A comparison of sides read like this, with one group of that kind that is there so often."""
+    member = GroupMember("kernel", 1.0, 10.0)
+    group = KernelGroup(kind, "attention", "anchors", (member,), (member,), 1.0, 0.0, (), repeats=repeats)  # type: ignore[arg-type]
+    comparison = one_run(1.0)
+    analysis = comparison.b.analysis
+    other = replace(comparison.b, analysis=replace(analysis, window=replace(analysis.window, kind=window)))  # type: ignore[arg-type]
+    return replace(comparison, b=other, groups=(group,))
+
+
+def test_places_that_need_more_kernels_are_counted_in_a_step_with_their_repeats():
+    one = checked(lost_in(12, "defused", "steps"), "groups_lost<=+0")
+    assert (one.outcome, one.new, one.low, one.high) == ("fail", 12, 12, 12)
+    assert checked(lost_in(12, "fused", "steps"), "groups_lost<=+0").outcome == "pass"
+
+
+def test_places_of_a_recording_without_steps_are_one_to_all_in_a_step():
+    of_all = lost_in(24, "defused", "whole")
+    none, some, every = (checked(of_all, f"groups_lost<={limit}") for limit in (0, 12, 24))
+    assert [each.outcome for each in (none, some, every)] == ["fail", "inconclusive", "pass"]
+    assert (some.low, some.high) == (1, 24)
+    assert "mark no steps" in some.because
+    assert checked(lost_in(24, "fused", "whole"), "groups_lost<=+0").outcome == "pass"

@@ -79,3 +79,22 @@ def test_another_model_is_refused() -> None:
     other = compare(side("h200-vit"), side("h200-causal-lm"))
     with pytest.raises(TracekitError, match=r"like with like.*workload: A has vit, B has causal-lm"):
         checked(other, "kernels<=+0")
+
+
+def test_a_regression_between_two_runs_is_told_and_explained_by_the_waterfall() -> None:
+    back = compare(side("h200-vit-reduce-overhead"), side("h200-vit"))
+    gate = checked(back, "wall<=+3%")
+    assert gate.outcome == "fail"
+    apart = back.verdict.apart
+    assert apart is not None and apart.beyond
+    # The headline's range is the gate's.
+    assert (apart.low - 1, apart.high - 1) == pytest.approx((gate.low, gate.high))
+    assert back.reason is not None
+    first = back.reason.shares[0]
+    assert (first.kind, [part.label for part in first.parts]) == ("idle", ["op_dispatch", "launch_call"])
+
+
+def test_two_runs_have_one_note_on_how_their_kernels_were_matched() -> None:
+    back = compare(side("h200-vit-reduce-overhead"), side("h200-vit"))
+    (note,) = [each for each in back.warnings if "matched" in each]
+    assert note.endswith("Provenance cannot tell it: it leads from an eager form to a compiled one.")

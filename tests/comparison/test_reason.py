@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison.reason import find_reason
+from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Side, Verdict, Waterfall, WaterfallPart
 
 from ..sides import make_analysis, make_pair, scaled
@@ -133,6 +134,13 @@ def test_a_recorded_process_that_shows_another_sign_than_all_of_them_explains_no
     reason = find_reason(A, B, of_all, waterfall(gpu("fused", -1000)))
     assert reason is not None
     assert reason.of_one_process
+
+
+@pytest.mark.parametrize("beyond", [True, False])
+def test_separate_runs_have_a_reason_where_their_times_differ_by_more_than_those_leave_open(beyond: bool) -> None:
+    apart = ApartChange(0.5, 0.45, 0.55, None, beyond)
+    verdict = replace(FASTER, result="inconclusive", basis="apart", apart=apart)
+    assert (find_reason(A, B, verdict, waterfall(gpu("fused", -1000))) is not None) is beyond
 
 
 def test_recorded_windows_are_distorted_and_explain_no_unprofiled_difference() -> None:

@@ -86,6 +86,7 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
         "least_change",
         "block",
         "stopped",
+        "apart",
     ]
     assert list(told["deltas"]) == ["kernels", "launches", "busy_us", "idle_us"]
     assert list(told["waterfall"]) == ["basis", "a_us", "b_us", "parts", "residual_us"]

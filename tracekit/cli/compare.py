@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.conditions import read_conditions
 from tracekit.cli.place import Place
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
-    from tracekit.model.gate import Outcome
+    from tracekit.model.gate import Condition, Outcome
     from tracekit.model.run import FormName, Run
     from tracekit.walks.reading import Reading
 
@@ -47,6 +48,7 @@ FORMS = click.Choice(("eager", "compiled"))
 @click.option(
     "--gate",
     multiple=True,
+    callback=read_conditions,
     metavar="CONDITION",
     help='What B must keep to, like "wall<=+3%"; exit code 3 if it does not, 4 if that cannot be told (docs/gate.md).',
 )
@@ -72,7 +74,7 @@ def compare(
     ops: str | None,
     cpu: bool,
     out: Path | None,
-    gate: tuple[str, ...],
+    gate: tuple[Condition, ...],
     inconclusive: Outcome | None,
     json_path: str | None,
     no_cache: bool,
@@ -96,7 +98,7 @@ def compare(
     from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
     from tracekit.comparison import compare as compare_sides
     from tracekit.comparison.advice import with_verified
-    from tracekit.comparison.gate import check, parse_conditions
+    from tracekit.comparison.gate import check
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary, interrupted_summary
     from tracekit.walks.reading import Reading, parse_steps
@@ -104,7 +106,6 @@ def compare(
     from tracekit.walks.sides import interrupted_run, raise_if_damaged, write_report
 
     check_output_path("--json", json_path, a, b, ops)
-    conditions = parse_conditions(",".join(gate)) if gate else ()
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     one, other, run = load_sides(a, b, (form_a, form_b), reading)
     if ops is not None:
@@ -113,7 +114,7 @@ def compare(
     interrupted = [run for run in map(interrupted_run, {a, b or a}) if run]
     comparison = _with_interrupts(compare_sides(one, other, order), len(interrupted))
     comparison = with_verified(comparison, run.verified if run else None)
-    comparison = replace(comparison, gate=check(comparison, conditions)) if conditions else comparison
+    comparison = replace(comparison, gate=check(comparison, gate, inconclusive)) if gate else comparison
     folder, name = place_of_report(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
     if run and out is None:
         refuse_other_report(run, folder, name)
@@ -127,8 +128,7 @@ def compare(
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(one, other, strict=strict)
     if comparison.gate is not None:
-        outcome = comparison.gate.outcome
-        context.exit(GATE_EXITS[(inconclusive or outcome) if outcome == "inconclusive" else outcome])
+        context.exit(GATE_EXITS[comparison.gate.ends_as])
 
 
 #: Options that ask something of two sides.
@@ -174,9 +174,11 @@ def load_sides(
 
     from tracekit import store
     from tracekit.errors import TracekitError
+    from tracekit.tracefile.source import raise_if_absent
     from tracekit.walks.sides import is_run_folder, load_side
 
     if b is None and not is_run_folder(a):
+        raise_if_absent(a)
         raise TracekitError(f"{a} is one trace: name a second one to compare it with")
     b = b or a
     if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():

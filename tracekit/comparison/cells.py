@@ -26,7 +26,7 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[str, ..
     """
     if a.sequence is None or b.sequence is None:
         return None, ()
-    amiss: list[str] = list(_why_no_provenance(a, b))
+    amiss: list[str] = []
     rounds = _rounds(a.sequence, b.sequence)
     if len(rounds) == 1:
         cells, notes = _match(a.sequence, b.sequence, a, b)
@@ -58,7 +58,7 @@ def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell
     eager, compiled = a.provenance, b.provenance
     if not one.activities or not other.activities:
         return align(one, other), ()
-    if not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites) or _why_no_provenance(a, b):
+    if not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites) or why_no_provenance(a, b):
         return align(one, other), ()
     linked = link(one, other, eager, compiled)
     told = [
@@ -67,19 +67,17 @@ def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell
     return (*told, *_align_rest(one, other, linked)), linked.notes
 
 
-def _why_no_provenance(a: Side, b: Side) -> tuple[str, ...]:
-    """A sentence where a side has provenance that is of no use for this comparison."""
+def why_no_provenance(a: Side, b: Side) -> str | None:
+    """Why the provenance that a side has is of no use here; None where it is of use, and where there is none."""
     if a.provenance is None and b.provenance is None:
-        return ()
+        return None
     if not isinstance(a.provenance, EagerOps) or not isinstance(b.provenance, CompiledSites):
-        reason = "it leads from an eager form to a compiled one"
-    elif PurePath(a.path).parent != PurePath(b.path).parent:
-        reason = "the sides are of two runs"
-    elif not all(_tells_steps(side.sequence) for side in (a, b)):
-        reason = "the steps of a side do not all run the same kernels, and where each begins is not known"
-    else:
-        return ()
-    return (f"Kernels are matched by operators, shapes and order, not by provenance: {reason}.",)
+        return "it leads from an eager form to a compiled one"
+    if PurePath(a.path).parent != PurePath(b.path).parent:
+        return "the sides are of two runs"
+    if not all(_tells_steps(side.sequence) for side in (a, b)):
+        return "the steps of a side do not all run the same kernels, and where each begins is not known"
+    return None
 
 
 def _tells_steps(sequence: Sequence | None) -> bool:

@@ -36,9 +36,10 @@ def find_strangers(coverage: Coverage | None) -> tuple[str, ...]:
     return (f"Only {' and '.join(below)} could be matched: are both sides the same model, at the same sizes?",)
 
 
-def find_mixed(groups: Iterable[KernelGroup]) -> tuple[str, ...]:
-    """A sentence where most of a side's GPU time was aligned by elimination, so that groups may hold others' kernels.
-    Matching by names alone has a sentence of its own (`find_doubts`).
+def find_mixed(groups: Iterable[KernelGroup], why: str | None = None, *, bare: bool = True) -> tuple[str, ...]:
+    """A sentence where most of a side's GPU time was aligned by elimination, so that groups may hold others' kernels,
+    or where provenance is of no use, which `why` tells. Bare traces hear what would bring it. Matching by names alone
+    has a sentence of its own (`find_doubts`).
 
     Without provenance that is so of products that Inductor wrote itself (max-autotune), which have no operator's sizes:
     on ViT the groups then agreed with provenance by a fifth.
@@ -47,9 +48,14 @@ def find_mixed(groups: Iterable[KernelGroup]) -> tuple[str, ...]:
     shares = {"A": _mixed([(each, each.a) for each in groups]), "B": _mixed([(each, each.b) for each in groups])}
     most = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in shares.items() if share > MOST_INEXACT]
     if not most:
-        return ()
-    told = f"{' and '.join(most)} could only be matched by elimination, not kernel by kernel"
-    return (f"{told}: which kernel became which is doubtful there. A run of `tracekit profile` asks torch instead.",)
+        return (f"Kernels are matched by operators, shapes and order, not by provenance: {why}.",) if why else ()
+    told = (
+        f"{' and '.join(most)} could only be matched by elimination, not kernel by kernel: which kernel became which is"
+        " doubtful there."
+    )
+    if why:
+        return (f"{told} Provenance cannot tell it: {why}.",)
+    return (f"{told} A run of `tracekit profile` asks torch instead.",) if bare else (told,)
 
 
 def _mixed(groups: Sequence[tuple[KernelGroup, Sequence[GroupMember]]]) -> float:

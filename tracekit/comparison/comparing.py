@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.accuracy import judge_accuracy
+from tracekit.comparison.apart_change import find_apart_change
 from tracekit.comparison.bound import find_bound
 from tracekit.comparison.break_even import find_break_even
-from tracekit.comparison.cells import evened, find_cells
+from tracekit.comparison.cells import evened, find_cells, why_no_provenance
 from tracekit.comparison.certainty import find_doubts, find_mixed, find_strangers
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
@@ -33,6 +34,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     """
     a, b, warnings = _alike(*evened(*with_waiting_lines(note_calls(a), note_calls(b))))
     verdict, timing_warnings = judge(a, b, order)
+    verdict = replace(verdict, apart=find_apart_change(a, b, verdict))
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
     told = (*amiss, *warnings)
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
@@ -52,7 +54,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
             *find_fallbacks(a, b),
             *find_unfairness(a, b),
             *find_strangers(coverage),
-            *find_mixed(groups),
+            *find_mixed(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
             *find_doubts(a, b),
             *told,
         ),

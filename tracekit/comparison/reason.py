@@ -19,20 +19,20 @@ MOST_NAMED = 2
 AGAINST = 0.3
 #: Parts that are what is left of others, and name nothing.
 REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
-#: Of a verdict, whether B's call takes less or more.
-SIGNS = {"faster": -1.0, "slower": 1.0}
 
 
 def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None) -> Reason | None:
     """The shares of GPU work and of waiting, the larger first, and what nothing explains.
 
-    None where no difference of unprofiled times was established, for there is nothing to explain then; where the
-    recorded process shows none of the verdict's sign; and where no share is larger than what GPU time is certain to.
+    None where no difference of unprofiled times was established, in alternation or beyond what separate runs leave
+    open, for there is nothing to explain then; where the recorded process shows none of the verdict's sign; and where
+    no share is larger than what GPU time is certain to.
     Waiting is the call less GPU time, so what makes the one uncertain makes the other.
     """
-    if waterfall is None or waterfall.basis != "unprofiled" or verdict.result not in SIGNS:
+    if waterfall is None or waterfall.basis != "unprofiled" or not verdict.established:
         return None
-    change, sign = waterfall.b_us - waterfall.a_us, SIGNS[verdict.result]
+    change = waterfall.b_us - waterfall.a_us
+    sign = -1.0 if verdict.speedup is not None and verdict.speedup > 1 else 1.0
     least = max(TOLD * abs(change), _doubt(a), _doubt(b))
     shares = [share for kind in ("gpu", "idle") if (share := _share(kind, waterfall.parts, least)) is not None]
     if change * sign <= 0 or not any(share.delta_us * sign > 0 for share in shares):

@@ -12,6 +12,7 @@ from tracekit.model.calibration import shrink_idle
 if TYPE_CHECKING:
     from tracekit.model.advice import VerifiedAdvice
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
+    from tracekit.model.apart import ApartChange
     from tracekit.model.compilation import Diagnostics
     from tracekit.model.gate import Gate
     from tracekit.model.numerics import Accuracy, Picture
@@ -257,7 +258,7 @@ class Verdict:
     `noise_floor` is how far a form differs from itself when measured twice in this run (0.01 = 1 %), `least_change`
     what a change must exceed besides. `n` is how many rounds of all `processes` count, `block` how many neighbouring
     ones were resampled together. All but `result` are None when a side was not timed; the interval and the floors are
-    None too when it was timed too few times.
+    None too when it was timed too few times. `apart` is what is known of sides that were timed in separate runs.
     """
 
     result: Literal["faster", "slower", "inconclusive", "not_timed"]
@@ -272,6 +273,12 @@ class Verdict:
     least_change: float | None = None
     block: int | None = None
     stopped: StopReason | None = None
+    apart: ApartChange | None = None
+
+    @property
+    def established(self) -> bool:
+        """Whether there is a difference to explain: found round by round, or larger than separate runs leave open."""
+        return self.result in ("faster", "slower") or (self.apart is not None and self.apart.beyond)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,11 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """All conditions of one `--gate`. It fails if one fails, passes if all pass, and is inconclusive else."""
+    """All conditions of one `--gate`. It fails if one fails, passes if all pass, and is inconclusive else.
+    `taken_for` is what it was asked to end as then (`--inconclusive`); None where that was not asked."""
 
     checked: tuple[Checked, ...]
+    taken_for: Outcome | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -49,3 +51,8 @@ class Gate:
         if "fail" in outcomes:
             return "fail"
         return "inconclusive" if "inconclusive" in outcomes else "pass"
+
+    @property
+    def ends_as(self) -> Outcome:
+        """The outcome that the command ends with."""
+        return (self.taken_for or "inconclusive") if self.outcome == "inconclusive" else self.outcome

@@ -48,7 +48,7 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(comparison)
     if comparison.gate is not None:
-        fields["gate"] = {"outcome": comparison.gate.outcome, **fields["gate"]}
+        fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
     for group in fields["groups"]:
         # Positions in sequences that are not written.
         del group["a_at"], group["b_at"]

@@ -15,7 +15,7 @@ from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.findings import finding_notes
-from tracekit.report.sections.gate import gate_table
+from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.sections.groups import evidence_table, group_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
@@ -46,7 +46,9 @@ def comparison_markdown(comparison: Comparison, run: Run | None = None, command:
 
 
 def _sections(comparison: Comparison, run: Run | None, command: str | None) -> Iterator[str | Detail]:
-    yield f"# {escaped(verdict_sentence(comparison))}\n\n{escaped(subjects(comparison))}\n\n"
+    yield f"# {escaped(f'{_gate_first(comparison)}{verdict_sentence(comparison)}')}\n\n"
+    yield "".join(f"- {escaped(each)}\n" for each in gate_sentences(comparison)) + "\n" if comparison.gate else ""
+    yield f"{escaped(subjects(comparison))}\n\n"
     evidence = verdict_evidence(comparison)
     yield f"{escaped(evidence)}\n\n" if evidence else ""
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in comparison.grave)
@@ -60,13 +62,17 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     yield from markdown_ending(how_measured(comparison, run), command)
 
 
+def _gate_first(comparison: Comparison) -> str:
+    """Who asked for a gate reads no praise before its outcome."""
+    return f"{gate_outcome(comparison.gate)}. " if comparison.gate else ""
+
+
 def about_run(run: Run | None) -> tuple[str, ...]:
     return (f"Size chosen: {run.size_reason}.", *run.notes) if run else ()
 
 
 def _tables(comparison: Comparison) -> Iterator[Table | None]:
     sides = both(comparison)
-    yield gate_table(comparison)
     yield overview_table(comparison)
     yield startup_table(comparison)
     yield waterfall_table(comparison)

@@ -11,6 +11,7 @@ from tracekit.report.lettered import both
 from tracekit.report.method import TIMELINES, how_measured
 from tracekit.report.rendering import Tables, render_page, those
 from tracekit.report.sections.every_group import every_group
+from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.sections.groups import evidence_table, origin_table
 from tracekit.report.sections.kernels import top_kernels_table
 from tracekit.report.sections.limits import limit_sentences
@@ -48,6 +49,8 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         run=run,
         command=command,
         evidence=verdict_evidence(comparison),
+        gate=gate_outcome(comparison.gate) if comparison.gate else None,
+        gate_sentences=gate_sentences(comparison),
         reason=reason_sentence(comparison),
         limits=limit_sentences(comparison),
         warnings=(*warnings_beside(comparison), *(run.notes if run else ())),

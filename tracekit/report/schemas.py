@@ -19,6 +19,7 @@ from tracekit.model import (
     advice,
     alone,
     analysis,
+    apart,
     comparison,
     comparisons,
     compilation,
@@ -55,7 +56,7 @@ NOUNS = (
     startup,
     timing,
 )
-MORE_NOUNS = (advice, timeline, run, gate, analysis, comparison, comparisons, alone, sweep, sweep_figures)
+MORE_NOUNS = (advice, timeline, run, gate, apart, analysis, comparison, comparisons, alone, sweep, sweep_figures)
 #: Where names in annotations are found, whatever a module imports for itself.
 NAMES = {name: value for module in (*NOUNS, *MORE_NOUNS) for name, value in vars(module).items()}
 #: The dialect that msgspec writes.
@@ -110,7 +111,7 @@ def _comparison() -> Fields:
     bound = parts.pop("a_bound")
     del parts["b_bound"]
     side = _made("Side", {**_side_fields(), "bound": bound})
-    checked = _made("Gate", {"outcome": gate.Outcome, **_fields(gate.Gate)})
+    checked = _made("Gate", {"outcome": gate.Outcome, "ends_as": gate.Outcome, **_fields(gate.Gate)})
     return {**parts, "a": side, "b": side, "gate": checked | None}
 
 

@@ -21,7 +21,7 @@ from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.alone import compiled_too_late, figure_rows
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.findings import finding_notes
-from tracekit.report.sections.gate import OUTCOMES, gate_sentences
+from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
 from tracekit.report.sections.numerics import accuracy_sentence
@@ -94,6 +94,8 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     # That a trace marks no steps is among the warnings, said of both sides.
     health = [each for side in (comparison.a, comparison.b) for each in side.health if each.code != "whole_trace"]
     parts: list[RenderableType] = [Text(printable(subjects(comparison)), style="dim"), Text()]
+    gate = tuple(_gate(comparison))
+    parts += [*gate, Text()] if gate else []
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
     parts += [Text.assemble(("warning: ", "yellow"), printable(each)) for each in comparison.grave]
@@ -112,16 +114,15 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [Text(), *notes] if notes else []
     parts += _health([each for each in health if each.severity != "error"])
     parts += [Text(), *next_lines(next_commands)] if next_commands else []
-    parts += _gate(comparison)
+    # First because it was asked for, and last because that is what is still in view.
+    parts += [Text(), *gate] if gate else []
     return Group(*parts)
 
 
 def _gate(comparison: Comparison) -> Iterator[RenderableType]:
     if comparison.gate is None:
         return
-    yield Text()
-    outcome = comparison.gate.outcome
-    yield Text(f"Gate: {OUTCOMES[outcome]}", style=OUTCOME_STYLES[outcome])
+    yield Text(gate_outcome(comparison.gate), style=OUTCOME_STYLES[comparison.gate.ends_as])
     for sentence, each in zip(gate_sentences(comparison), comparison.gate.checked, strict=True):
         yield Text(printable(sentence), style=OUTCOME_STYLES[each.outcome])
 

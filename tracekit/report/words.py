@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.generation import Generation
 from tracekit.numbers import count, counted, duration, times
@@ -83,7 +84,9 @@ RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive
 def result_word(comparison: Comparison) -> str:
     """The answer in a word."""
     verdict = comparison.verdict
-    return "Not judged" if verdict.basis == "apart" else RESULTS[verdict.result]
+    if verdict.basis != "apart":
+        return RESULTS[verdict.result]
+    return "Separate runs" if verdict.apart else "Not judged"
 
 
 def cause_words(cause: str) -> str:
@@ -125,9 +128,27 @@ def _answer(comparison: Comparison) -> str:
         return f"{b} is slower than {a}: a call takes {times(1 / verdict.speedup)} the time."
     if withheld := [side.label for side in (comparison.a, comparison.b) if _compiled_while_timed(side)]:
         return f"{' and '.join(withheld)} was compiled again inside the timed calls: the verdict is withheld."
+    if verdict.apart is not None:
+        return _apart(verdict.apart, a, b)
     if verdict.basis == "apart":
         return f"{a} and {b} were timed in separate runs, not in alternation: which is faster was not judged."
     return f"No difference in speed between {a} and {b} could be established."
+
+
+def _apart(change: ApartChange, a: str, b: str) -> str:
+    """What separate runs say, which is less than a verdict."""
+    if not change.beyond:
+        return (
+            f"{a} and {b} were timed in separate runs, which leave open which is faster: {b} takes"
+            f" {times(change.low)} to {times(change.high)} as long."
+        )
+    ratio, low, high, said = change.ratio, change.low, change.high, "takes {} as long as"
+    if ratio < 1 and low > 0:
+        ratio, low, high, said = 1 / ratio, 1 / high, 1 / low, "is {} as fast as"
+    return (
+        f"Timed in separate runs, {b} {said.format(times(ratio))} {a} ({times(low)} to {times(high)}), if all else was"
+        " the same."
+    )
 
 
 def _compiled_while_timed(side: Side) -> bool:
@@ -155,6 +176,8 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     text += f"; {_what_was_timed(comparison)}"
     if verdict.noise_floor is not None:
         text += f"; a form differs from itself by up to {_roughly(verdict.noise_floor)} here"
+    if verdict.apart is not None and verdict.apart.assumed:
+        text += f"; the range above is wider: {verdict.apart.assumed}"
     return text + "."
 
 

@@ -62,9 +62,20 @@ def _opened_file(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except FileNotFoundError:
-        raise TracekitError(f"{path} is not there; check the path (`ls traces` lists recorded runs)") from None
+        raise _absent(path) from None
     except OSError as error:
         raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _absent(path: Path) -> TracekitError:
+    return TracekitError(f"{path} is not there; check the path (`ls traces` lists recorded runs)")
+
+
+def raise_if_absent(place: str) -> None:
+    """Raises TracekitError where the place is a path that does not exist; of URLs and standard input nothing is known
+    before they are read."""
+    if place != "-" and URL_MARK not in place and not Path(place).exists():
+        raise _absent(Path(place))
 
 
 def holds_traces(folder: Path) -> bool:

@@ -5,52 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracekit.model.comparison import Comparison
-from tracekit.model.gate import Checked, Metric
+from tracekit.model.gate import Checked, Gate, Metric
 from tracekit.numbers import MINUS, MISSING, count, duration, percent, size
-from tracekit.report.table import Column, Table
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 TIMES: tuple[Metric, ...] = ("wall", "busy", "idle")
 
 
-def gate_table(comparison: Comparison) -> Table | None:
-    """A row for each condition; None without a gate."""
-    gate = comparison.gate
-    if gate is None:
-        return None
-    rows = tuple(
-        (
-            each.condition.text,
-            OUTCOMES[each.outcome],
-            _shown(each)(each.base),
-            _shown(each)(each.new),
-            _interval(each),
-            each.because,
-        )
-        for each in gate.checked
-    )
-    return Table(
-        caption=f"Gate: {OUTCOMES[gate.outcome]}",
-        columns=(
-            Column("Condition", numeric=False),
-            Column("Outcome", numeric=False),
-            Column("A"),
-            Column("B"),
-            Column("Limited figure, from to"),
-            Column("Why", numeric=False),
-        ),
-        rows=rows,
-        note="B is held against A. A limit with a sign or % is of the change, one without of B's figure itself.",
-    )
+def gate_outcome(gate: Gate) -> str:
+    """`Gate: failed`; of one that could not be decided what it ends as, where that was asked."""
+    taken_for = gate.taken_for if gate.outcome == "inconclusive" else None
+    ends = {"pass": ", which passes here", "fail": ", which fails here"}
+    asked = f"{ends[taken_for]} (--inconclusive {taken_for})" if taken_for in ends else ""
+    return f"Gate: {OUTCOMES[gate.outcome]}{asked}"
 
 
 def gate_sentences(comparison: Comparison) -> tuple[str, ...]:
     """`wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`"""
     return tuple(
-        f"{each.condition.text}: {OUTCOMES[each.outcome]}."
-        f" {_shown(each)(each.base)} to {_shown(each)(each.new)}, {_interval(each)}; {each.because}."
+        f"{each.condition.text}: {OUTCOMES[each.outcome]}. {_figures(each)}; {each.because}."
         for each in (comparison.gate.checked if comparison.gate else ())
     )
+
+
+def _figures(checked: Checked) -> str:
+    if checked.condition.metric == "groups_lost" and checked.new is not None and checked.low is not None:
+        most = count(checked.new)
+        places = most if checked.low == checked.high else f"{count(min(1.0, checked.new))} to {most}"
+        return f"{places} {'place' if places == '1' else 'places'} in a step where B needs more kernels than A"
+    return f"{_shown(checked)(checked.base)} to {_shown(checked)(checked.new)}, {_interval(checked)}"
 
 
 def _shown(checked: Checked) -> Callable[[float | None], str]:
