@@ -44,6 +44,12 @@ def test_a_figure_without_a_change_has_no_sign():
     assert gate_sentences(replace(gated("wall<=+3%"), gate=None)) == ()
 
 
+def test_what_was_measured_on_neither_side_has_no_figures():
+    bare = replace(gated("wall<=+3%"), groups=())
+    (sentence,) = gate_sentences(replace(bare, gate=check(bare, parse_conditions("groups_lost<=+0"))))
+    assert sentence == "groups_lost<=+0: inconclusive; it was not measured on both sides."
+
+
 def lost(low: float, high: float) -> str:
     comparison = gated("groups_lost<=+0")
     assert comparison.gate is not None

@@ -22,13 +22,19 @@ def gate_outcome(gate: Gate) -> str:
 
 def gate_sentences(comparison: Comparison) -> tuple[str, ...]:
     """`wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`"""
-    return tuple(
-        f"{each.condition.text}: {OUTCOMES[each.outcome]}. {_figures(each)}; {each.because}."
-        for each in (comparison.gate.checked if comparison.gate else ())
-    )
+    return tuple(map(_sentence, comparison.gate.checked)) if comparison.gate else ()
 
 
-def _figures(checked: Checked) -> str:
+def _sentence(checked: Checked) -> str:
+    figures = _figures(checked)
+    told = f". {figures}" if figures else ""
+    return f"{checked.condition.text}: {OUTCOMES[checked.outcome]}{told}; {checked.because}."
+
+
+def _figures(checked: Checked) -> str | None:
+    """Of both sides, and what is known of what is limited; None where neither side has one."""
+    if checked.base is None and checked.new is None:
+        return None
     if checked.condition.metric == "groups_lost" and checked.new is not None and checked.low is not None:
         most = count(checked.new)
         places = most if checked.low == checked.high else f"{count(min(1.0, checked.new))} to {most}"
