@@ -53,6 +53,7 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     from tracekit.comparison import compare
     from tracekit.comparison.advice import with_verified
     from tracekit.comparison.several import find_differences, labelled, name_ways, refuse_other_work, set_beside
+    from tracekit.walks.naming import short_names
     from tracekit.walks.sides import load_side
 
     _refuse_what_is_no_pair(places)
@@ -60,7 +61,7 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     pairs = [[load_side(place, form=form, reading=reading) for form in ("eager", "compiled")] for place in places]
     eager = [pair[0] for pair in pairs]
     refuse_other_work(eager, places)
-    names = name_ways([run.settings for run in runs], [Path(place).resolve().name for place in places])
+    names = name_ways([run.settings for run in runs], short_names(places))
     differences = find_differences(eager, names)
     comparisons = []
     for (one, other), run, name in zip(pairs, runs, names, strict=True):
@@ -92,4 +93,4 @@ def _refuse_what_is_no_pair(places: tuple[str, ...]) -> None:
 
 def _best(told: Comparisons) -> list[str]:
     """The run to look at next: the fastest one's, else the first."""
-    return [told.paths[at] for at in told.fastest[:1] or (0,)]
+    return [told.paths[told.leader or 0]]

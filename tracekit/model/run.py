@@ -129,6 +129,12 @@ class FormResult:
     memory: FormMemory | None = None
     gpu_state: GpuState | None = None
 
+    @property
+    def compilations_while_timed(self) -> int:
+        """How much was compiled inside timed calls, of the run's own process and of those that repeated it."""
+        own = self.compilation.during_timing if self.compilation else 0
+        return own + sum(each.during_timing for each in (self.timing.processes if self.timing else ()))
+
 
 @dataclass(frozen=True, slots=True)
 class Component:
