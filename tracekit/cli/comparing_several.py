@@ -22,7 +22,7 @@ def compare_several(
     strict: bool,
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
-    from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
+    from tracekit.cli.output import check_apart, check_output_path, command_line, console_beside, say, write_json
     from tracekit.report.contract import comparisons_json
     from tracekit.report.several.markdown import comparisons_markdown
     from tracekit.report.several.page import comparisons_page
@@ -36,6 +36,7 @@ def compare_several(
     told = load_comparisons(places, reading)
     names = [Path(place).resolve().name for place in places]
     folder, name = place_of_report(out, f"{names[0]}-and-{len(names) - 1}-more")
+    check_apart({"--json": json_path, "the page": folder / f"{name}.html", "its twin": folder / f"{name}.md"})
     command = command_line()
     written = write_pages(comparisons_page(told, command), comparisons_markdown(told, command), folder, name)
     console = console_beside(json_path)
