@@ -262,3 +262,14 @@ def test_damaged_or_missing_provenance_is_one_line(tmp_path: Path) -> None:
     (tmp_path / name).unlink()
     with pytest.raises(TracekitError, match=r"eager-ops\.json\.gz is missing"):
         store.load_eager_ops(tmp_path, run)
+
+
+@pytest.mark.parametrize("us", ["NaN", "null", "0", "-2.5", "1e400"])
+def test_a_manifest_with_times_that_are_none_is_one_line(tmp_path: Path, us: str) -> None:
+    folder = finished(tmp_path / "flux-eager")
+    manifest = folder / "run.json"
+    text = manifest.read_text()
+    assert "2.5" in text
+    manifest.write_text(text.replace("2.5", us))
+    with pytest.raises(TracekitError, match=r"run\.json cannot be read \(.*\); record the run again"):
+        store.load(folder)

@@ -346,3 +346,18 @@ def test_an_empty_place_is_no_place(tmp_path: Path) -> None:
     told = run(make_run_folder(tmp_path), "--out", "")
     assert told.exit_code == 2
     assert "it names no place" in told.stderr
+
+
+def test_the_json_does_not_replace_the_page_or_its_twin(folder: Path) -> None:
+    made = make_run_folder(folder, "base")
+    for name in ("base.html", "base.md"):
+        result = run(made, "--json", f"reports/{name}")
+        assert (result.exit_code, "would both be written to" in result.stderr) == (1, True)
+        assert not (folder / "reports").exists()
+    assert run(made, "--json", "reports/base.json").exit_code == 0
+    assert (folder / "reports/base.html").is_file() and (folder / "reports/base.json").is_file()
+
+
+def test_what_is_to_become_of_a_gate_is_not_said_without_one(folder: Path) -> None:
+    result = run(make_run_folder(folder), "--inconclusive", "fail")
+    assert (result.exit_code, "--inconclusive says what to do about a --gate" in result.stderr) == (2, True)

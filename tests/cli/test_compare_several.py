@@ -77,3 +77,15 @@ def test_an_interrupted_run_is_refused(three: list[Path]) -> None:
     manifest.write_text(manifest.read_text().replace('"complete"', '"incomplete"'))
     result = run(*three)
     assert (result.exit_code, "was interrupted and is not whole" in result.stderr) == (1, True)
+
+
+def test_runs_of_one_folder_name_are_told_apart_by_the_folders_they_lie_in(tmp_path: Path) -> None:
+    runs = [make_run_folder(tmp_path / name, "vit") for name in ("before", "after", "later")]
+    result = run(*runs, "--out", tmp_path / "x.html", "--json", "-")
+    assert json.loads(result.stdout)["names"] == ["before/vit", "after/vit", "later/vit"]
+
+
+def test_the_json_of_several_does_not_replace_their_page(three: list[Path], tmp_path: Path) -> None:
+    result = run(*three, "--out", tmp_path / "x.html", "--json", tmp_path / "x.html")
+    assert (result.exit_code, "would both be written to" in result.stderr) == (1, True)
+    assert not (tmp_path / "x.html").exists()

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,6 +16,7 @@ from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write
 from tracekit.analysis import analyze
 from tracekit.cli.main import main
 from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.report.tables import GROUP_COLUMNS
 from tracekit.tracefile import read_trace
 
 FLUX = DATA / "flux_default.json.gz"
@@ -58,7 +60,7 @@ def test_names_of_any_kind_survive(tmp_path: Path) -> None:
     assert [row["name"] for row in rows_of(out.read_text(encoding="utf-8"))] == HOSTILE
 
 
-@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@x"])
+@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@x", "\tx", "\rx", "\t=1", " =1"])
 def test_no_name_becomes_a_formula_in_a_spreadsheet(tmp_path: Path, name: str) -> None:
     (row,) = rows_of(run(write_trace(tmp_path, [make_kernel(0, 1, name=name)]), "--csv", "-").stdout)
     assert row["name"] == "'" + name
@@ -208,6 +210,45 @@ def test_a_benchmark_has_the_entries_that_actions_read() -> None:
     assert "vit eager: compiling" not in by_name
     others = json.loads(run(VIT.with_name("h200-vit-reduce-overhead"), "--benchmark", "-").stdout)
     assert "vit compiled (reduce-overhead): call" in {each["name"] for each in others}
+
+
+@pytest.mark.parametrize("places", [(VIT,), (DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz"), "hand-made"])
+def test_a_parquet_file_has_the_same_columns_whatever_is_known(places: Any, tmp_path: Path) -> None:
+    if places == "hand-made":
+        # Nothing says what bytes its kernels move.
+        places = (make_run_folder(tmp_path),)
+    out = tmp_path / "groups.parquet"
+    assert run(*places, "--groups", out).exit_code == 0
+    schema = dict(pl.read_parquet(out).schema)
+    assert (schema["a_bytes"], schema["b_bytes"], schema["group"]) == (pl.Float64, pl.Float64, pl.Int64)
+    assert list(schema) == list(GROUP_COLUMNS)
+    for table in ("kernels", "gaps"):
+        out = tmp_path / f"{table}.parquet"
+        assert run(places[0], f"--{table}", out).exit_code == 0
+        assert pl.Null not in pl.read_parquet(out).schema.values()
+
+
+def test_two_tables_in_one_file_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "x.csv"
+    result = run(VIT, "--kernels", out, "--gaps", tmp_path / "nowhere" / ".." / "x.csv")
+    assert (result.exit_code, "--kernels and --gaps would both be written to" in result.stderr) == (1, True)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((VIT, VIT, "--kernels", "-"), "--kernels takes one trace: leave"),
+        ((FLUX, FLUX, "--hta", "out"), "--hta takes one trace: leave"),
+        ((VIT, "--groups", "-", "--form", "eager"), "--form is for --kernels and --gaps: leave it out"),
+        ((VIT, "--groups", "-", "--rank", "1"), "--rank is for --hta: leave it out"),
+        ((FLUX, "--hta", "out", "--window", "whole"), "--window is for tables: leave it out"),
+        ((FLUX, "--hta", "out", "--steps", "1"), "--steps is for tables: leave it out"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(arguments: tuple[object, ...], message: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
 
 
 def test_standard_output_takes_one_table() -> None:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from tracekit.comparison.fairness import find_unfairness
+import pytest
+
+from tracekit.comparison.fairness import WORK, find_other_work, find_unfairness
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Side
 from tracekit.model.generation import Generation
+from tracekit.model.own import Own
+from tracekit.model.run import Settings
 
 from ..sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
 
@@ -138,3 +142,101 @@ def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
     assert told in find_unfairness(a, longer)
     drawn = replace(make_side("a", form=make_form()), settings=make_settings(prompt="a cat"))
     assert not any("prompt" in each for each in find_unfairness(drawn, changed(settings=make_settings(prompt="a dog"))))
+
+
+#: What is no other work: how it is compiled and timed, and what is told of another way.
+NO_OTHER_WORK = {"scope", "mode", "fullgraph", "dynamic", "prompt", "seed", "iterations", "generation", "own"}
+
+
+def test_every_setting_is_other_work_or_is_not() -> None:
+    """A new setting is to be put on either side."""
+    assert {field.name for field in fields(Settings)} == {*WORK, *NO_OTHER_WORK}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"workload": "vit"},
+        {"size": "tiny"},
+        {"pretrained": "org/name"},
+        {"device": "cpu"},
+        {"dtype": "float16"},
+        {"batch_size": 4},
+        {"height": 1024},
+        {"width": 1024},
+        {"seq_length": 128},
+        {"steps": 4},
+        {"own": Own(options=("depth=2",))},
+        {"generation": Generation("generate", 8, "dynamic", fast_processor=True)},
+        {"generation": Generation("generate", 16, "static", fast_processor=True)},
+        {"generation": Generation("decode", 16, "dynamic", fast_processor=True)},
+        {"generation": None},
+        {"own": None},
+    ],
+    ids=str,
+)
+def test_other_work_is_told_apart(change: dict[str, Any]) -> None:
+    asked = Generation("generate", 16, "dynamic", fast_processor=True)
+    settings = make_settings(own=Own(options=("depth=1",)), generation=asked)
+    a = replace(make_side("a", form=make_form()), settings=settings)
+    b = replace(a, settings=replace(settings, **change))
+    assert tuple(find_other_work(a, a)) == ()
+    (told,) = find_other_work(a, b)
+    assert told in find_unfairness(a, b)
+    assert len(tuple(find_other_work(b, a))) == 1
+
+
+def test_traces_of_another_gpu_or_of_more_are_other_work() -> None:
+    trace, run = make_side("a"), make_side("b", form=make_form())
+    other = make_side("c", make_analysis(gpu_name="NVIDIA L4"))
+    four = make_side("d", make_analysis(devices=4))
+    assert tuple(find_other_work(trace, run)) == ()
+    for a in (trace, run):
+        assert tuple(find_other_work(a, other)) == ("The sides differ in GPU: A has NVIDIA H200, B has NVIDIA L4.",)
+        assert tuple(find_other_work(a, four)) == ("The sides differ in number of GPUs: A has 1, B has 4.",)
+
+
+def test_a_trace_that_names_no_gpu_is_taken_for_the_same() -> None:
+    unnamed = make_side("a", make_analysis(gpu_name=None))  # type: ignore[arg-type]
+    assert tuple(find_other_work(unnamed, make_side("b"))) == ()
+    # A run says itself what its trace does not.
+    run = replace(unnamed, environment=make_environment(gpu="NVIDIA L4"))
+    assert tuple(find_other_work(run, make_side("b"))) == (
+        "The sides differ in GPU: A has NVIDIA L4, B has NVIDIA H200.",
+    )
+
+
+@pytest.mark.parametrize(("dtype", "refused"), [("float32", True), ("bfloat16", False)])
+def test_another_precision_of_float32_products_is_other_work_to_a_model_of_float32(dtype: str, refused: bool) -> None:
+    a, b = (
+        replace(
+            make_side(name, form=make_form()),
+            settings=make_settings(dtype=dtype),
+            environment=make_environment(float32_matmul_precision=precision),
+        )
+        for name, precision in (("a", "highest"), ("b", "high"))
+    )
+    assert bool(tuple(find_other_work(a, b))) == refused
+    assert any("precision of float32 products" in each for each in find_unfairness(a, b))
+
+
+@pytest.mark.parametrize("change", [{"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}])
+def test_another_driver_or_the_like_is_named_and_is_the_same_work(change: dict[str, str]) -> None:
+    b = changed(environment=make_environment(**change))
+    assert next(iter(change.values())) in only(b)
+    assert tuple(find_other_work(make_side("a", form=make_form()), b)) == ()
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.2, False), (1.35, True)])
+def test_a_quarter_more_than_recorded_is_disturbed(factor: float, told: bool) -> None:
+    b = make_side("b")
+    assert b.recorded_wall_us is not None
+    timed = make_form(wall_us=(factor * b.recorded_wall_us,) * 10)
+    warnings = find_unfairness(make_side("a", form=make_form()), replace(make_side("b", form=timed), path="other"))
+    assert any("as long as recorded ones" in each for each in warnings) == told
+
+
+def test_recordings_that_were_not_read_over_steps_do_not_stand_beside_unprofiled_times() -> None:
+    a, b = (make_side(name, make_analysis(window="whole"), make_form()) for name in "ab")
+    assert any("not read over their steps" in each for each in find_unfairness(a, b))
+    assert not any("not read over their steps" in each for each in find_unfairness(make_side("a"), make_side("b")))

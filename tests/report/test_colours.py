@@ -12,8 +12,12 @@ from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
 
 import numpy as np
 import pytest
+from tests.sides import make_side
 
+from tracekit.comparison.several import MOST_RUNS
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
+from tracekit.report.charts import HUES, side_charts
+from tracekit.report.lettered import lettered
 from tracekit.report.templating import asset
 from tracekit.report.timelines import texture
 
@@ -124,5 +128,12 @@ def test_kinds_of_one_lane_differ_in_hue_or_in_texture(kinds: tuple[str, ...]):
 @pytest.mark.parametrize("dark", [False, True])
 def test_bars_of_the_sides_are_seen_on_their_paper(dark: bool):
     told = scheme(dark)
-    for letter in "abcdefghi":
+    for letter in HUES:
         assert contrast(told[f"side-{letter}"], told["paper"]) >= 3, letter
+
+
+def test_as_many_sides_as_may_stand_beside_each_other_have_looks_of_their_own():
+    told = scheme(False)
+    for chart in side_charts(lettered(*(make_side(f"side {at}") for at in range(2 * MOST_RUNS)))).values():
+        looks = [(told[bar["marker"]["color"]], str(bar["marker"].get("pattern"))) for bar in chart.data]
+        assert len(looks) == len(set(looks)) == 2 * MOST_RUNS

@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from markdown_it import MarkdownIt
 
-from tracekit.report.comment import LONGEST, RESERVE, Detail, bounded
+from tracekit.comparison.gate import check, parse_conditions
+from tracekit.model.comparison import Finding
+from tracekit.report.comment import FIRST, LONGEST, MORE_FINDINGS, RESERVE, TABLES, Detail, Part, bounded
+from tracekit.report.markdown import comparison_markdown
+
+from .conftest import timed_comparison
 
 
 def test_details_are_folded_and_their_tables_are_still_markdown():
@@ -37,3 +44,34 @@ def test_where_even_the_answer_is_too_long_the_text_ends_and_says_so():
     text = bounded(["# Answer\n\n", "x" * LONGEST, "after\n", Detail("Detail", "y")])
     assert text.startswith("# Answer") and "after" not in text and "<details>" not in text
     assert text.endswith("The rest is left out for its length; the HTML page has all of it.\n")
+
+
+def test_what_is_left_out_is_named_with_nothing_in_it_that_markdown_acts_on():
+    text = bounded([Detail("<b>bold</b> *and* [a](b) | @you #1", "y" * LONGEST)])
+    assert r"\<b\>bold\</b\> \*and\* \[a\](b) \| \@you \#1" in text
+    page = MarkdownIt("commonmark", {"html": True}).render(text)
+    assert "<b>" not in page and "<em>" not in page and "<a " not in page
+
+
+def test_parts_find_room_by_their_rank_and_stand_in_their_order():
+    half = "x" * (LONGEST // 2)
+    parts = [Part("late", f"1{half}", MORE_FINDINGS), Part("table", f"2{half}", TABLES), Part("gate", "3", FIRST)]
+    text = bounded([*parts, Detail("small", "4"), "end\n"])
+    places = [text.index(mark) for mark in ("2xx", "3", "<details>", "end")]
+    assert places == sorted(places)
+    assert "1xx" not in text and "Left out for length: late." in text
+
+
+def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():
+    findings = tuple(
+        Finding("code", "warning", f"finding number {at} " + "t" * 100, "e" * 1500, 1.0, "a" * 100) for at in range(40)
+    )
+    comparison = timed_comparison()
+    gate = check(comparison, parse_conditions("wall<=+3%"))
+    text = comparison_markdown(replace(comparison, findings=findings, gate=gate), None, "the command")
+    assert LONGEST - RESERVE - 2000 < len(text) < LONGEST
+    assert "wall\\<=+3%" in text
+    for told in ("Wall time, unprofiled median", "From A to B", "Kernel groups", "the command", "finding number 0 "):
+        assert told in text
+    assert text.count("**warning: finding number") > 20
+    assert "Left out for length: finding: finding number" in text

@@ -3,9 +3,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tracekit.model.comparison import Comparison
+import numpy as np
+
+from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.timeline import Bars, Label, StepTimeline
+from tracekit.numbers import duration_change
+from tracekit.report.page import comparison_page
 from tracekit.report.sections import every_group as section
-from tracekit.report.sections.every_group import every_group
+from tracekit.report.sections.every_group import _row, every_group
+from tracekit.report.sections.explorer import _bytes
 
 from .conftest import cpu_comparison, hostile_comparison, matched_comparison, timed_comparison
 
@@ -31,6 +37,69 @@ def test_what_has_no_row_is_summed_up(monkeypatch):
     assert told is not None
     assert len(told.rows) == 1
     assert told.note.endswith(" 3 more groups with smaller changes, +6.00 µs in all, are not listed.")
+
+
+def large_groups(number: int) -> tuple[KernelGroup, ...]:
+    """Each with kernels of long names, many modules and long evidence."""
+    members = tuple(GroupMember(f"{i}<&>" + "k" * 196, 1.0, 1.0) for i in range(30))
+    return tuple(
+        KernelGroup(
+            kind="substituted",
+            label=f"exchanged {at} " + "y" * 200,
+            how="anchors",
+            a=members,
+            b=members,
+            delta_count=0.0,
+            delta_us=-float(number - at),
+            where=tuple(f"model.layers.{at}.mlp.{j}." + "m" * 100 for j in range(50)),
+            evidence=("e<" * 2500,) * 12,
+            a_at=(at,),
+            b_at=(at,),
+        )
+        for at in range(number)
+    )
+
+
+def test_a_page_of_large_groups_stays_small_and_says_what_it_leaves_out():
+    comparison = replace(timed_comparison(), groups=large_groups(500))
+    told = every_group(comparison)
+    assert told is not None
+    assert 50 < len(told.rows) < 400
+    left_out = math.fsum(group.delta_us for group in comparison.groups[len(told.rows) :])
+    assert f" {500 - len(told.rows):,} more groups with smaller changes, {duration_change(left_out)}" in told.note
+    assert all(len(each) == 500 and each.endswith("…") for each in told.rows[0].evidence)
+    assert len(told.rows[0].evidence) == 8
+    drawn = large_timelines(replace(comparison, groups=large_groups(500)))
+    page = comparison_page(drawn)
+    assert len(page.encode()) < 4_000_000
+    assert "more groups with smaller changes" in page
+    assert "events, the shortest, are not drawn" in page
+
+
+def large_timelines(comparison: Comparison) -> Comparison:
+    """As many bars as a recording may have, none like another."""
+    number, random = 40_000, np.random.default_rng(0)
+    bars = Bars(
+        tuple(np.cumsum(random.exponential(10.0, number)).tolist()),
+        tuple(random.exponential(5.0, number).tolist()),
+        tuple(range(number)),
+        (0,) * number,
+        0,
+    )
+    labels = tuple(Label(f"kernel<{at}>" + "n" * 100, "pointwise") for at in range(number))
+    timeline = StepTimeline(0, 4e5, 0, 0, (7,), labels, bars, tuple(range(number)), bars, bars)
+    return replace(comparison, a=replace(comparison.a, timeline=timeline), b=replace(comparison.b, timeline=timeline))
+
+
+def test_a_row_is_written_about_as_long_as_it_is_counted():
+    rows = [_row(at, group, "place") for at, group in enumerate(large_groups(40))]
+    told = every_group(replace(timed_comparison(), groups=large_groups(40)))
+    assert told is not None
+    bare = replace(timed_comparison(), groups=large_groups(1))
+    written = len(comparison_page(replace(bare, groups=large_groups(40))).encode()) - len(
+        comparison_page(bare).encode()
+    )
+    assert 0.8 * written < sum(map(_bytes, rows[1:])) < 1.3 * written
 
 
 def test_the_words_that_occur_are_explained():

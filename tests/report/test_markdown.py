@@ -69,7 +69,7 @@ def test_a_comparison_of_very_many_kernels_stays_within_what_a_comment_holds():
     comparison = compare(make_side("a", make_analysis(kernels)), make_side("b", make_analysis(others)))
     run = make_run(notes=("*" * 300,) * 200)
     assert len(comparison_markdown(comparison, run, "x")) < LONGEST
-    assert "left out for its length" in comparison_markdown(comparison, run, "x")
+    assert "Left out for length: " in comparison_markdown(comparison, run, "x")
 
 
 def test_a_command_to_try_is_whole_however_long_it_is():

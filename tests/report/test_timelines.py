@@ -10,7 +10,9 @@ import pytest
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.timeline import Bars, Label, StepTimeline
+from tracekit.report import timelines as drawing
 from tracekit.report.contract import comparison_json
+from tracekit.report.names import short_kernel_name
 from tracekit.report.page import comparison_page
 from tracekit.report.timelines import NO_GROUP, timelines
 
@@ -60,6 +62,31 @@ def test_what_is_not_drawn_is_said():
     whole = timelines(matched_comparison())
     assert whole is not None
     assert "No event is left out." in whole.notes
+
+
+def test_the_shortest_bars_and_the_last_groups_go_where_the_page_would_be_too_large(monkeypatch):
+    comparison = matched_comparison()
+    whole = timelines(comparison)
+    assert whole is not None and comparison.a.timeline is not None
+    monkeypatch.setattr(drawing, "MOST_BYTES", 6_000)
+    monkeypatch.setattr(drawing, "MOST_GROUP_BYTES", 300)
+    told = timelines(comparison)
+    assert told is not None
+    assert len(base64.b64decode(told.data["packed"])) <= 6_000 * 1.2
+    (left_out,) = (int(each.split()[0].replace(",", "")) for each in told.notes if "are not drawn" in each)
+    assert left_out == sum(sum(each["counts"]) for each in whole.data["sides"]) - sum(
+        sum(each["counts"]) for each in told.data["sides"]
+    )
+    assert any("groups with smaller changes, for the page's size, do not light up" in each for each in told.notes)
+    assert 0 < len(told.data["groups"]) < len(whole.data["groups"])
+    # The longest kernel is still there, by its own name.
+    work = comparison.a.timeline.work
+    longest = comparison.a.timeline.labels[work.labels[int(np.argmax(work.durations_us))]].name
+    assert short_kernel_name(longest) in {name for name, _ in told.data["sides"][0]["labels"]}
+    packed = gzip.decompress(base64.b64decode(told.data["packed"]))
+    count = told.data["sides"][0]["counts"][0]
+    groups = np.frombuffer(packed, "<u2", count, 10 * count)
+    assert set(groups.tolist()) <= {*range(len(told.data["groups"])), NO_GROUP}
 
 
 def test_without_recordings_of_both_sides_there_is_nothing_to_draw():

@@ -13,9 +13,10 @@ from tracekit.report.lettered import both
 from tracekit.report.markdown import comparison_markdown
 from tracekit.report.method import how_measured
 from tracekit.report.page import comparison_page
+from tracekit.report.sections.alone import compiled_too_late
 from tracekit.report.sections.startup import break_even_sentence, pays_after, startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
-from tracekit.report.words import verdict_evidence
+from tracekit.report.words import verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -32,6 +33,28 @@ def timed(*repeats: float) -> Comparison:
         form = replace(make_form(name, scaled(factor)), timing=timing, warmup_us=(1e6 * (2 - factor), 1000.0 * factor))
         forms.append(make_side(name, form=form))
     return compare(*forms, ORDER)
+
+
+def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
+    told = timed(1.0, 1.0)
+    sides = []
+    for side in (told.a, told.b):
+        assert side.form is not None and side.form.timing is not None
+        compiled = tuple(replace(each, during_timing=1) for each in side.form.timing.processes)
+        sides.append(replace(side, form=replace(side.form, timing=replace(side.form.timing, processes=compiled))))
+    one = compare(told.a, sides[1], ORDER)
+    assert (one.verdict.result, verdict_sentence(one)) == (
+        "inconclusive",
+        "Compiled was compiled again inside the timed calls: the verdict is withheld.",
+    )
+    both_sides = verdict_sentence(compare(sides[0], sides[1], ORDER))
+    assert both_sides.startswith("Eager and compiled were compiled again")
+    assert "recompiled_during_timing" in {each.code for each in one.findings}
+    # Of repeats nobody knows which rounds those were.
+    assert "left out" not in (verdict_evidence(one) or "")
+    assert compiled_too_late(one.b) == (
+        "compiled: 2 compilations ran inside its 30 timed calls: their times are not of compiled code alone."
+    )
 
 
 def cells(table) -> dict[str, tuple[str, ...]]:

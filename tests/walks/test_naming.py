@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.walks.naming import folder_name
+from tracekit.walks.naming import folder_name, short_names
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,9 @@ def test_of_a_long_path_the_end_names_the_folder() -> None:
     name = folder_name("hf:" + "/very-long" * 40 + "/model")
     assert name.endswith("very-long-model") and 90 < len(name) <= 100
     assert folder_name("hf:/" + "." * 300 + "/m") == "hf-m"
+
+
+def test_folders_of_one_name_are_told_apart_by_those_they_lie_in() -> None:
+    assert short_names(["/x/vit", "/x/flux"]) == ("vit", "flux")
+    assert short_names(["/x/vit", "/y/vit"]) == ("x/vit", "y/vit")
+    assert short_names(["/x/a/vit", "/y/a/vit", "/y/bert"]) == ("x/a/vit", "y/a/vit", "/y/bert")

@@ -86,6 +86,8 @@ def compare(
     eager with compiled. Three or more run folders stand side by side, each compiled form beside the eager one of its
     own process: tracekit compare traces/vit traces/vit-reduce-overhead traces/vit-max-autotune
     """
+    if inconclusive and not gate:
+        raise click.UsageError("--inconclusive says what to do about a --gate: pass one, or leave it out", ctx=context)
     if more:
         from tracekit.cli.comparing_several import compare_several
 
@@ -93,42 +95,89 @@ def compare(
         places = (a, b or a, *more)
         compare_several(places, window, steps, out, json_path, cpu=cpu, cached=not no_cache, strict=strict)
         return
-    from dataclasses import replace
-
-    from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
-    from tracekit.comparison import compare as compare_sides
-    from tracekit.comparison.advice import with_verified
-    from tracekit.comparison.gate import check
+    from tracekit.cli.output import check_output_path, write_json
     from tracekit.report.contract import comparison_json
-    from tracekit.report.terminal import comparison_summary, interrupted_summary
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reports import place_of_report, refuse_other_report
-    from tracekit.walks.sides import interrupted_run, raise_if_damaged, write_report
+    from tracekit.walks.sides import raise_if_damaged
 
     check_output_path("--json", json_path, a, b, ops)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
-    one, other, run = load_sides(a, b, (form_a, form_b), reading)
-    if ops is not None:
-        one, other = _with_operators_of(ops, one, other, reading)
-    order = run.order if run and one.label != other.label else ()
-    interrupted = [run for run in map(interrupted_run, {a, b or a}) if run]
-    comparison = _with_interrupts(compare_sides(one, other, order), len(interrupted))
-    comparison = with_verified(comparison, run.verified if run else None)
-    comparison = replace(comparison, gate=check(comparison, gate, inconclusive)) if gate else comparison
-    folder, name = place_of_report(out, Path(a).resolve().name if run else f"{one.label}-vs-{other.label}")
-    if run and out is None:
-        refuse_other_report(run, folder, name)
-    written = write_report(comparison, run, command_line(), folder, name)
-    console = console_beside(json_path)
-    for each in interrupted:
-        console.print(interrupted_summary(each))
-    console.print(comparison_summary(comparison, _next_commands(a, b, one, other, as_is=not (form_a or form_b))))
-    for path in written:
-        say(console, f"written: {path}")
+    comparison, run = _compared(a, b, (form_a, form_b), ops, reading, gate, inconclusive)
+    written = _write(comparison, run, a, out, json_path)
+    _show(comparison, (a, b), written, json_path, as_is=not (form_a or form_b))
     write_json(comparison_json(comparison), json_path)
-    raise_if_damaged(one, other, strict=strict)
+    raise_if_damaged(comparison.a, comparison.b, strict=strict)
     if comparison.gate is not None:
         context.exit(GATE_EXITS[comparison.gate.ends_as])
+
+
+def _compared(
+    a: str,
+    b: str | None,
+    forms: tuple[FormName | None, FormName | None],
+    ops: str | None,
+    reading: Reading,
+    conditions: tuple[Condition, ...],
+    taken_for: Outcome | None,
+) -> tuple[Comparison, Run | None]:
+    """What changed, with the gate's outcome where there are conditions; and the run, when both sides are of one."""
+    from dataclasses import replace
+
+    from tracekit.comparison import compare as compare_sides
+    from tracekit.comparison.advice import with_verified
+    from tracekit.comparison.gate import check
+    from tracekit.walks.pairs import load_sides, with_interrupts, with_operators_of
+
+    one, other, run = load_sides(a, b, forms, reading)
+    if ops is not None:
+        one, other = with_operators_of(ops, one, other, reading)
+    order = run.order if run and one.label != other.label else ()
+    comparison = with_interrupts(compare_sides(one, other, order), len(_interrupted(a, b)))
+    comparison = with_verified(comparison, run.verified if run else None)
+    return (replace(comparison, gate=check(comparison, conditions, taken_for)) if conditions else comparison), run
+
+
+def _interrupted(a: str, b: str | None) -> list[Run]:
+    """Those of the runs that are not whole."""
+    from tracekit.walks.sides import interrupted_run
+
+    return [run for run in map(interrupted_run, dict.fromkeys((a, b or a))) if run]
+
+
+def _write(
+    comparison: Comparison, run: Run | None, place: str, out: Path | None, json_path: str | None
+) -> tuple[Path, Path]:
+    """Writes the page and its twin. Raises TracekitError, before anything is written, where the JSON would replace one
+    of them, or they the report of another run."""
+    from tracekit.cli.output import check_apart, command_line
+    from tracekit.walks.reports import place_of_report, refuse_other_report
+    from tracekit.walks.sides import write_report
+
+    name = Path(place).resolve().name if run else f"{comparison.a.label}-vs-{comparison.b.label}"
+    folder, name = place_of_report(out, name)
+    check_apart({"--json": json_path, "the page": folder / f"{name}.html", "its twin": folder / f"{name}.md"})
+    if run and out is None:
+        refuse_other_report(run, folder, name)
+    return write_report(comparison, run, command_line(), folder, name)
+
+
+def _show(
+    comparison: Comparison,
+    places: tuple[str, str | None],
+    written: tuple[Path, Path],
+    json_path: str | None,
+    *,
+    as_is: bool,
+) -> None:
+    from tracekit.cli.output import console_beside, say
+    from tracekit.report.terminal import comparison_summary, interrupted_summary
+
+    console = console_beside(json_path)
+    for each in _interrupted(*places):
+        console.print(interrupted_summary(each))
+    console.print(comparison_summary(comparison, _next_commands(*places, comparison.a, comparison.b, as_is=as_is)))
+    for path in written:
+        say(console, f"written: {path}")
 
 
 #: Options that ask something of two sides.
@@ -153,70 +202,3 @@ def _next_commands(a: str, b: str | None, one: Side, other: Side, *, as_is: bool
     if as_is and "-" not in (a, b):
         return (shlex.join(("tracekit", "open", a, *((b,) if b else ()))),)
     return f"tracekit open {one.path}", f"tracekit open {other.path}"
-
-
-def _with_interrupts(comparison: Comparison, runs: int) -> Comparison:
-    """The report is read without the terminal: it says too that a run is not whole."""
-    from dataclasses import replace
-
-    if not runs:
-        return comparison
-    which = "A run of this comparison" if runs == 1 else "Both runs of this comparison"
-    warning = f"{which} was interrupted and is not whole: calls or recordings are missing."
-    return replace(comparison, warnings=(warning, *comparison.warnings))
-
-
-def load_sides(
-    a: str, b: str | None, forms: tuple[FormName | None, FormName | None], reading: Reading
-) -> tuple[Side, Side, Run | None]:
-    """Both sides, told apart by their labels; and the run, when both are of one."""
-    from dataclasses import replace
-
-    from tracekit import store
-    from tracekit.errors import TracekitError
-    from tracekit.tracefile.source import raise_if_absent
-    from tracekit.walks.sides import is_run_folder, load_side
-
-    if b is None and not is_run_folder(a):
-        raise_if_absent(a)
-        raise TracekitError(f"{a} is one trace: name a second one to compare it with")
-    b = b or a
-    if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():
-        one = load_side(a, form=forms[0] or "eager", reading=reading)
-        other = load_side(b, form=forms[1] or "compiled", reading=reading)
-        return one, other, store.load(Path(a))
-    one, other = (load_side(place, form=form, reading=reading) for place, form in zip((a, b), forms, strict=True))
-    labels = [_label(side, place) for side, place in ((one, a), (other, b))]
-    if labels[0] == labels[1]:
-        labels = [f"{Path(place).resolve().parent.name}-{label}" for place, label in zip((a, b), labels, strict=True)]
-    return replace(one, label=labels[0]), replace(other, label=labels[1]), None
-
-
-def _with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
-    """Both sides, with the operators of the trace at `place` where they lack their own."""
-    from tracekit.comparison.matching import lacks_operators
-    from tracekit.comparison.misfit import find_misfit
-    from tracekit.errors import TracekitError
-    from tracekit.walks.sides import borrow_operators, load_side
-
-    side = load_side(place, reading=reading)
-    lender = side.sequence
-    if lender is None or lender.operators == "none":
-        raise TracekitError(f"{place} holds no operators to lend: record it with ProfilerActivity.CPU and shapes")
-    borrowed = borrow_operators(one, lender), borrow_operators(other, lender)
-    for side in borrowed:
-        if side.sequence and lacks_operators(side.sequence):
-            raise TracekitError(
-                f"{place} lends operators to few of {side.label}'s kernels: it is of another model, size or compilation"
-            )
-    for borrower, beside in ((one, other), (other, one)):
-        if borrower.sequence and lacks_operators(borrower.sequence) and (why := find_misfit(side, borrower, beside)):
-            raise TracekitError(f"{place} lends {borrower.label} no operators: {why}; pass one of the same sizes")
-    return borrowed
-
-
-def _label(side: Side, place: str) -> str:
-    if side.form is None:
-        return side.label
-    run = Path(place).resolve().name
-    return run if run.endswith(f"-{side.form.name}") else f"{run} {side.form.name}"

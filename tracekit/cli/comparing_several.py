@@ -22,7 +22,7 @@ def compare_several(
     strict: bool,
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
-    from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
+    from tracekit.cli.output import check_apart, check_output_path, command_line, console_beside, say, write_json
     from tracekit.report.contract import comparisons_json
     from tracekit.report.several.markdown import comparisons_markdown
     from tracekit.report.several.page import comparisons_page
@@ -36,6 +36,7 @@ def compare_several(
     told = load_comparisons(places, reading)
     names = [Path(place).resolve().name for place in places]
     folder, name = place_of_report(out, f"{names[0]}-and-{len(names) - 1}-more")
+    check_apart({"--json": json_path, "the page": folder / f"{name}.html", "its twin": folder / f"{name}.md"})
     command = command_line()
     written = write_pages(comparisons_page(told, command), comparisons_markdown(told, command), folder, name)
     console = console_beside(json_path)
@@ -53,6 +54,7 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     from tracekit.comparison import compare
     from tracekit.comparison.advice import with_verified
     from tracekit.comparison.several import find_differences, labelled, name_ways, refuse_other_work, set_beside
+    from tracekit.walks.naming import short_names
     from tracekit.walks.sides import load_side
 
     _refuse_what_is_no_pair(places)
@@ -60,7 +62,7 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     pairs = [[load_side(place, form=form, reading=reading) for form in ("eager", "compiled")] for place in places]
     eager = [pair[0] for pair in pairs]
     refuse_other_work(eager, places)
-    names = name_ways([run.settings for run in runs], [Path(place).resolve().name for place in places])
+    names = name_ways([run.settings for run in runs], short_names(places))
     differences = find_differences(eager, names)
     comparisons = []
     for (one, other), run, name in zip(pairs, runs, names, strict=True):
@@ -92,4 +94,4 @@ def _refuse_what_is_no_pair(places: tuple[str, ...]) -> None:
 
 def _best(told: Comparisons) -> list[str]:
     """The run to look at next: the fastest one's, else the first."""
-    return [told.paths[at] for at in told.fastest[:1] or (0,)]
+    return [told.paths[told.leader or 0]]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +38,7 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 @click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run, for kernels and gaps.")
 @click.option("--window", default="auto", metavar="steps|whole|NAME", help="What the tables hold; as in compare.")
 @click.option("--steps", metavar="N|N-M", help="In the tables only the marked steps with these numbers.")
-@click.option("--rank", default=0, show_default=True, type=click.IntRange(min=0), help="What HTA is to call it.")
+@click.option("--rank", type=click.IntRange(min=0), help="What HTA is to call it; 0 if not given.")
 @click.option("--no-cache", is_flag=True, help="Read the file anew, and keep nothing of it.")
 def export(
     trace: str,
@@ -48,21 +51,32 @@ def export(
     form: FormName | None,
     window: str,
     steps: str | None,
-    rank: int,
+    rank: int | None,
     no_cache: bool,
 ) -> None:
     """Write TRACE for other tools (docs/export.md). Tables are Parquet where PATH ends so, else CSV."""
     from tracekit import store
-    from tracekit.cli.output import check_output_path, console_beside, say
-    from tracekit.errors import TracekitError
+    from tracekit.cli.output import check_apart, check_output_path, console_beside, say
     from tracekit.tracefile.hta import export_for_hta
     from tracekit.walks.reading import Reading, parse_steps
 
     asked = {"--kernels": kernels, "--gaps": gaps, "--groups": groups, "--benchmark": benchmark}
     if hta is None and not any(asked.values()):
         raise TracekitError("say what for: --hta FOLDER, --kernels, --gaps, --groups or --benchmark PATH")
+    of_one = [each for each in ("--kernels", "--gaps") if asked[each]]
+    _refuse_what_is_idle(
+        {
+            "--form": (form, bool(of_one), "--kernels and --gaps"),
+            "--rank": (rank, hta is not None, "--hta"),
+            "--window": (None if window == "auto" else window, any(asked.values()), "tables"),
+            "--steps": (steps, any(asked.values()), "tables"),
+        }
+    )
+    if other is not None and (hta is not None or of_one):
+        raise TracekitError(f"{', '.join([*of_one, *(['--hta'] if hta else [])])} takes one trace: leave {other} out")
     for option, path in asked.items():
         check_output_path(option, path, trace, other)
+    check_apart(asked)
     if list(asked.values()).count("-") > 1:
         raise TracekitError("standard output takes one table: name files for the others")
     if hta is not None and store.is_run(Path(trace)):
@@ -70,12 +84,20 @@ def export(
         raise TracekitError(f"{trace} is a run folder: name one of its traces ({names})")
     console = console_beside("-" if "-" in asked.values() else None)
     if hta is not None:
-        say(console, f"written: {export_for_hta(trace, hta, rank=rank)}")
+        say(console, f"written: {export_for_hta(trace, hta, rank=rank or 0)}")
     reading = Reading(window, parse_steps(steps), cached=not no_cache)
     if groups is not None or benchmark is not None:
         _export_sides(trace, other, reading, groups, benchmark, console)
     if kernels is not None or gaps is not None:
         _export_one(trace, form, reading, kernels, gaps, console)
+
+
+def _refuse_what_is_idle(options: Mapping[str, tuple[object, bool, str]]) -> None:
+    """Raises TracekitError for an option that was given and says nothing of what is written; of each its value, whether
+    what it is for is asked for, and what that is."""
+    for option, (value, is_used, purpose) in options.items():
+        if value is not None and not is_used:
+            raise TracekitError(f"{option} is for {purpose}: leave it out")
 
 
 def _export_sides(
@@ -88,13 +110,13 @@ def _export_sides(
 
     from tracekit.comparison import compare
     from tracekit.report.benchmark import benchmark_json
-    from tracekit.report.tables import group_rows
+    from tracekit.report.tables import GROUP_COLUMNS, group_rows
     from tracekit.walks.sides import raise_if_damaged
 
     sides, order = _load(a, b, replace(reading, shapes=True), both=groups is not None)
     if groups is not None:
         rows = group_rows(compare(sides[0], sides[1], order))
-        _write_table(pl.DataFrame(rows, infer_schema_length=None), groups, console)
+        _write_table(pl.DataFrame(rows, schema=GROUP_COLUMNS), groups, console)
     if benchmark is not None:
         _write_text(benchmark_json(sides), benchmark, console)
     raise_if_damaged(*sides)
@@ -103,7 +125,7 @@ def _export_sides(
 def _load(a: str, b: str | None, reading: Reading, *, both: bool) -> tuple[tuple[Side, ...], tuple[FormName, ...]]:
     """Two sides and the order of their calls, or the one form that a run has."""
     from tracekit import store
-    from tracekit.cli.compare import load_sides
+    from tracekit.walks.pairs import load_sides
     from tracekit.walks.sides import load_side
 
     forms = store.load(Path(a)).forms if b is None and store.is_run(Path(a)) else ()
@@ -119,7 +141,6 @@ def _export_one(
     """Raises TracekitError, after writing what there is, when the trace could be read in part only."""
     from tracekit import store
     from tracekit.analysis.listing import list_activities, list_idle
-    from tracekit.errors import TracekitError
     from tracekit.walks.sides import choose_form
 
     if store.is_run(Path(place)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tracekit.cli.compare import load_sides
+from tracekit.walks.pairs import load_sides
 from tracekit.walks.reading import Reading
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,17 @@ def check_output_path(option: str, path_text: str | None, *inputs: str | None) -
     for each in (Path(given).resolve() for given in inputs if given):
         if resolved.exists() and (resolved == each or each in resolved.parents):
             raise TracekitError(f"{option} {path_text} would overwrite what is read; name another place")
+
+
+def check_apart(outputs: Mapping[str, Path | str | None]) -> None:
+    """Raises TracekitError, before any of them is written, where two of the outputs are one file."""
+    seen: dict[Path, str] = {}
+    for what, place in outputs.items():
+        if place is None or str(place) == "-":
+            continue
+        other = seen.setdefault(Path(place).resolve(), what)
+        if other != what:
+            raise TracekitError(f"{other} and {what} would both be written to {place}: name two files")
 
 
 def write_json(text: str, json_path: str | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.cli.output import console_beside, say, write_json
+from tracekit.cli.output import check_apart, console_beside, say, write_json
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked
@@ -32,6 +32,7 @@ def show_sweep(
     found = load_sweep(path, calls, suite)
     command = "\n".join(_commands(SweepFolder(path)))
     place, name = place_of_report(out or reports_of_sweep(path), f"sweep-{found.name}")
+    check_apart({"--json": json_path, "the page": place / f"{name}.html", "its twin": place / f"{name}.md"})
     written = write_pages(sweep_page(found, command), sweep_markdown(found, command), place, name)
     console.print(sweep_summary(found))
     for page in written:

@@ -44,9 +44,7 @@ def find_compiling_costs(side: Timed) -> tuple[CompilingCost, ...]:
 
 def compilations_while_timed(side: Timed) -> int:
     """How much was compiled inside timed calls, of the run's own process and of those that repeated it."""
-    form = side.form
-    own = form.compilation.during_timing if form and form.compilation else 0
-    return own + sum(each.during_timing for each in (form.timing.processes if form and form.timing else ()))
+    return side.form.compilations_while_timed if side.form else 0
 
 
 def calls_that_count(side: Timed) -> Times:

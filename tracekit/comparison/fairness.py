@@ -99,21 +99,37 @@ def _shown(value: object) -> str:
 
 
 def find_other_work(a: Side, b: Side) -> Iterator[str]:
-    """One sentence for each setting, and for the GPU, that makes figures of the two sides differ whatever the code."""
+    """One sentence for each setting, and for the GPUs, that makes figures of the two sides differ whatever the code.
+    What neither a run nor the devices of a trace tell is not held against anybody."""
     yield from _other_work(a, b)
-    if a.environment and b.environment:
-        yield from _differences(a.environment, b.environment, {"gpu": MACHINE["gpu"]})
+    yield from _other_gpu(a, b)
+    one, other = len(a.analysis.devices), len(b.analysis.devices)
+    if one and other and one != other:
+        yield f"The sides differ in number of GPUs: A has {one}, B has {other}."
+    if a.environment and b.environment and _multiplies_in_float32(a, b):
+        yield from _differences(a.environment, b.environment, _known(a.environment, b.environment, CHOOSING))
 
 
 def _other_work(a: Side, b: Side) -> Iterator[str]:
-    if a.settings and b.settings:
-        yield from _differences(a.settings, b.settings, WORK)
-        if a.settings.generation and b.settings.generation:
-            yield from _differences(a.settings.generation, b.settings.generation, GENERATION)
-            # Its length is that of the work: what draws pads it to one length.
-            yield from _differences(a.settings, b.settings, {"prompt": "prompt"})
-        if a.settings.own and b.settings.own:
-            yield from _differences(a.settings.own, b.settings.own, OWN)
+    if a.settings is None or b.settings is None:
+        return
+    yield from _differences(a.settings, b.settings, WORK)
+    one, other = a.settings.generation, b.settings.generation
+    if one and other:
+        yield from _differences(one, other, GENERATION)
+        # Its length is that of the work: what draws pads it to one length.
+        yield from _differences(a.settings, b.settings, {"prompt": "prompt"})
+    elif one or other:
+        yield f"Only {'A' if one else 'B'} generates text."
+    if a.settings.own and b.settings.own:
+        yield from _differences(a.settings.own, b.settings.own, OWN)
+    elif a.settings.own or b.settings.own:
+        yield f"Only {'A' if a.settings.own else 'B'} is a model of the user's own."
+
+
+def _multiplies_in_float32(a: Side, b: Side) -> bool:
+    """Whether either run's model is of float32: to one of 16 bits the precision of float32 products means little."""
+    return "float32" in {side.settings.dtype for side in (a, b) if side.settings}
 
 
 def find_other_machine(a: Side, b: Side) -> Iterator[str]:
@@ -123,9 +139,24 @@ def find_other_machine(a: Side, b: Side) -> Iterator[str]:
         yield from _differences(a.environment, b.environment, _known(a.environment, b.environment, CHOOSING))
         yield from _other_packages(a.environment.packages, b.environment.packages)
         return
-    names = [sorted({device.name for device in side.analysis.devices if device.name}) for side in (a, b)]
-    if names[0] and names[1] and names[0] != names[1]:
-        yield f"The sides differ in GPU: A has {', '.join(names[0])}, B has {', '.join(names[1])}."
+    yield from _other_gpu(a, b)
+
+
+def _other_gpu(a: Side, b: Side) -> Iterator[str]:
+    """By what runs say of their machines, and where a side is a bare trace by the devices that it names."""
+    if a.environment and b.environment:
+        yield from _differences(a.environment, b.environment, {"gpu": MACHINE["gpu"]})
+        return
+    one, other = map(_gpu_names, (a, b))
+    if one and other and one != other:
+        yield f"The sides differ in GPU: A has {one}, B has {other}."
+
+
+def _gpu_names(side: Side) -> str:
+    names = {device.name for device in side.analysis.devices if device.name}
+    if not names and side.environment and side.environment.gpu:
+        names = {side.environment.gpu}
+    return ", ".join(sorted(names))
 
 
 def _other_packages(a: dict[str, str], b: dict[str, str]) -> Iterator[str]:

@@ -76,19 +76,21 @@ def set_beside(comparisons: Sequence[Comparison], paths: Sequence[str], differen
 
 
 def find_fastest(comparisons: Sequence[Comparison]) -> tuple[int, ...]:
-    """The places of those that the largest speed-up cannot be told from; empty where none is faster than eager. Told
-    apart are two whose intervals leave room between them for what processes differ by: as much as eager code took
-    longer in one than in another, and what each run says that a change must exceed."""
-    faster = {
-        at: (each.verdict.speedup, each.verdict.ci95)
+    """The places of those that the largest certain speed-up cannot be told from, undecided ones too; empty where none
+    is faster than eager. Told apart are two whose intervals leave room between them for what processes differ by: as
+    much as eager code took longer in one than in another, and what each run says that a change must exceed. One that
+    compiled inside its timed calls is not among them, whatever its times."""
+    judged = {
+        at: (each.verdict.result, each.verdict.speedup, each.verdict.ci95)
         for at, each in enumerate(comparisons)
-        if each.verdict.result == "faster" and each.verdict.speedup is not None and each.verdict.ci95
+        if each.verdict.speedup is not None and each.verdict.ci95 and not each.compiled_while_timed
     }
-    if not faster:
+    certain = {at: speedup for at, (result, speedup, _) in judged.items() if result == "faster"}
+    if not certain:
         return ()
-    best = max(faster, key=lambda at: faster[at][0])
-    low = faster[best][1][0] / (1 + _least_difference(comparisons))
-    return tuple(at for at, (_, ci95) in faster.items() if at == best or ci95[1] >= low)
+    best = max(certain, key=lambda at: certain[at])
+    low = judged[best][2][0] / (1 + _least_difference(comparisons))
+    return tuple(at for at, (_, _, ci95) in judged.items() if at == best or ci95[1] >= low)
 
 
 def _least_difference(comparisons: Sequence[Comparison]) -> float:
@@ -99,13 +101,14 @@ def _least_difference(comparisons: Sequence[Comparison]) -> float:
 
 def _other_eager(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
     """That eager code took another time in another process, where it did: absolute times then differ for that too."""
-    walls = {each.b.label: each.a.wall_us for each in comparisons if each.a.wall_us}
+    # By their places: labels may be the same.
+    walls = {at: each.a.wall_us for at, each in enumerate(comparisons) if each.a.wall_us}
     if len(walls) < 2 or max(walls.values()) <= (1 + EAGER_DIFFERS) * min(walls.values()):
         return ()
-    slowest, fastest = max(walls, key=lambda name: walls[name]), min(walls, key=lambda name: walls[name])
+    slowest, fastest = max(walls, key=lambda at: walls[at]), min(walls, key=lambda at: walls[at])
     ratio = walls[slowest] / walls[fastest]
     warning = (
-        f"The eager form took {ratio:.2f} times as long in the process of {slowest} as in that of {fastest}: look at "
-        "speed-ups, each within one process, before absolute times."
+        f"The eager form took {ratio:.2f} times as long in the process of {comparisons[slowest].b.label} as in that of "
+        f"{comparisons[fastest].b.label}: look at speed-ups, each within one process, before absolute times."
     )
     return (warning,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -115,6 +116,11 @@ class KernelTime:
     count: int
     total_us: float
     mean_us: float
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the time is no number: it could be in no sum."""
+        if not math.isfinite(self.total_us):
+            raise ValueError(f"{self.name[:200]} took {self.total_us} microseconds, which is no time")
 
 
 @dataclass(frozen=True, slots=True)

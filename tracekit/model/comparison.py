@@ -468,3 +468,8 @@ class Comparison:
     accuracy: Accuracy | None = None
     grave: tuple[str, ...] = ()
     reason: Reason | None = None
+
+    @property
+    def compiled_while_timed(self) -> tuple[Side, ...]:
+        """The sides in whose timed calls something was compiled: their times give no verdict."""
+        return tuple(side for side in (self.a, self.b) if side.form and side.form.compilations_while_timed)

@@ -16,8 +16,9 @@ class Comparisons:
     it differs from the others.
 
     `alike` says that the runs differ in how they compile alone: one eager form then stands for all. `warnings` are what
-    a reader must know before setting one run beside another. `fastest` are the places of those with the largest
-    speed-up over their own eager form, several where their intervals overlap; empty where none is faster than eager.
+    a reader must know before setting one run beside another. `fastest` are the places of the one with the
+    largest certain speed-up over its own eager form and of those that cannot be told from it, undecided ones too; empty
+    where none is faster than eager.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -25,6 +26,19 @@ class Comparisons:
     alike: bool
     warnings: tuple[str, ...]
     fastest: tuple[int, ...]
+
+    @property
+    def leader(self) -> int | None:
+        """The place of the largest speed-up that is certain; None where none is faster than eager."""
+        faster = [at for at in self.fastest if self.comparisons[at].verdict.result == "faster"]
+        return max(faster, key=lambda at: self.comparisons[at].verdict.speedup or 0.0, default=None)
+
+    @property
+    def not_judged(self) -> tuple[int, ...]:
+        """The places of those of which nobody can say how fast they are: something was compiled inside their timed
+        calls, or there are too few."""
+        every = enumerate(self.comparisons)
+        return tuple(at for at, each in every if each.compiled_while_timed or each.verdict.ci95 is None)
 
     @property
     def sides(self) -> tuple[Side, ...]:

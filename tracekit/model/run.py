@@ -13,7 +13,7 @@ from tracekit.model.memory import FormMemory
 from tracekit.model.numerics import FormNumerics
 from tracekit.model.own import Own
 from tracekit.model.startup import Startup
-from tracekit.model.timing import FormTiming
+from tracekit.model.timing import FormTiming, refuse_no_times
 
 FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
@@ -128,6 +128,15 @@ class FormResult:
     numerics: FormNumerics | None = None
     memory: FormMemory | None = None
     gpu_state: GpuState | None = None
+
+    def __post_init__(self) -> None:
+        refuse_no_times(self.wall_us)
+
+    @property
+    def compilations_while_timed(self) -> int:
+        """How much was compiled inside timed calls, of the run's own process and of those that repeated it."""
+        own = self.compilation.during_timing if self.compilation else 0
+        return own + sum(each.during_timing for each in (self.timing.processes if self.timing else ()))
 
 
 @dataclass(frozen=True, slots=True)

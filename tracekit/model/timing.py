@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 #: Why no more calls were made. `most rounds` is a limit of tracekit's own, for calls of microseconds.
 StopReason = Literal["asked number", "target reached", "budget spent", "most rounds", "interrupted"]
+
+
+def refuse_no_times(wall_us: Sequence[float]) -> None:
+    """Raises ValueError where a call took no time that a clock can show: ratios and medians of it would be none."""
+    for number, us in enumerate(wall_us, 1):
+        if not (math.isfinite(us) and us > 0):
+            raise ValueError(f"timed call {number} took {us} microseconds, which is no time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,9 @@ class ControlCall:
     wall_us: float
     device_us: float | None
 
+    def __post_init__(self) -> None:
+        refuse_no_times((self.wall_us,))
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessTimes:
@@ -46,6 +58,9 @@ class ProcessTimes:
     stopped: StopReason
     seconds: float
     during_timing: int = 0
+
+    def __post_init__(self) -> None:
+        refuse_no_times(self.wall_us)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import textwrap
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import Any
 
 from tracekit.model.comparison import Comparison
@@ -22,6 +23,9 @@ from tracekit.report.words import cause_words, scope_of, shared_scope
 
 #: Width of the labels beside a chart, in characters, so that bars keep room on a phone.
 LABEL_WIDTH = 26
+
+#: Sides that the style sheet has a hue for (`side-a` to `side-i`). The others have the same ones again, hatched.
+HUES = "abcdefghi"
 
 #: Heights in pixels.
 PER_BAR = 34
@@ -159,7 +163,7 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Letter
             "y": list(range(len(labels))),
             "customdata": [html.escape(printable(label), quote=False) for label in labels],
             "x": [figures[index] for figures in values.values()],
-            "marker": {"color": f"side-{(letter or 'b').lower()}"},
+            "marker": _look(ascii_lowercase.index((letter or "b").lower())),
             "hovertemplate": f"%{{customdata}}: %{{x:,.3~f}} {unit}<extra>{letter}</extra>",
         }
         for index, (letter, side) in enumerate(sides)
@@ -177,6 +181,12 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Letter
         },
         height=(BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + 30,
     )
+
+
+def _look(place: int) -> dict[str, Any]:
+    """Of the bars of the side at this place: no two look alike."""
+    colour = {"color": f"side-{HUES[place % len(HUES)]}"}
+    return colour if place < len(HUES) else {**colour, "pattern": {"shape": "/"}}
 
 
 def _axis(labels: list[str]) -> dict[str, Any]:

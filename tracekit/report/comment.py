@@ -20,12 +20,30 @@ LONGEST_TITLE = 80
 THE_REST = "The rest is left out for its length; the HTML page has all of it."
 
 
+#: Parts find room in this order: the first tables, warnings, the first findings, other tables, the other findings, and
+#: details last.
+FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS = range(6)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part that stands open, and is left out by itself where there is no room. `text` is markdown, `title` is not."""
+
+    title: str
+    text: str
+    rank: int
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True, slots=True)
 class Detail:
     """A part that a reader opens if wanted. `text` is markdown, `title` is not."""
 
     title: str
     text: str
+    rank: int = DETAILS
 
     def __str__(self) -> str:
         # Between the blank lines GitHub reads markdown; the title's line is HTML.
@@ -33,11 +51,15 @@ class Detail:
         return f"<details><summary>{title}</summary>\n\n{self.text.strip()}\n\n</details>\n\n"
 
 
-def bounded(parts: Iterable[str | Detail]) -> str:
+#: What a text is made of: words that always stand, and what is left out where there is no room for it.
+Parts = Iterable[str | Part | Detail]
+
+
+def bounded(parts: Parts) -> str:
     """The parts in order, at most 65,535 characters.
 
-    What is no detail comes first: where that alone does not fit, the text ends before what is too long. Then as many
-    details as there is room for, the earlier ones before the later. What was left out is said.
+    Bare words come first: where these alone do not fit, the text ends before what is too long. Then as many of the
+    others as there is room for, by rank, the earlier ones before the later. What was left out is said.
     """
     every = tuple(parts)
     room, whole = LONGEST - RESERVE, True
@@ -47,11 +69,12 @@ def bounded(parts: Iterable[str | Detail]) -> str:
             whole = len(part) <= room
             room -= len(part) if whole else 0
             kept |= {at} if whole else set()
-    for at, part in enumerate(every):
-        if isinstance(part, Detail) and whole and len(str(part)) <= room:
+    others = [(part.rank, at, part) for at, part in enumerate(every) if not isinstance(part, str)]
+    for _, at, part in sorted(others, key=lambda each: each[:2]):
+        if whole and len(str(part)) <= room:
             room -= len(str(part))
             kept.add(at)
-    left_out = [part.title for at, part in enumerate(every) if isinstance(part, Detail) and at not in kept]
+    left_out = [part.title for _, at, part in others if at not in kept]
     text = "".join(str(part) for at, part in enumerate(every) if at in kept)
     if not whole:
         return f"{text}\n\n{THE_REST}\n"

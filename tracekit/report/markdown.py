@@ -8,7 +8,7 @@ from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Run
 from tracekit.numbers import duration
 from tracekit.report.beside import setting_tables
-from tracekit.report.comment import Detail, bounded
+from tracekit.report.comment import FINDINGS, FIRST, MORE_FINDINGS, TABLES, WARNINGS, Detail, Part, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.lettered import both
 from tracekit.report.method import how_measured
@@ -35,17 +35,19 @@ from tracekit.report.words import subjects, verdict_evidence, verdict_sentence, 
 
 #: What makes a table's names shortens them. A command that was cut could not be run.
 LONGEST_CODE = 4000
+#: So many findings, the gravest, find room before tables of figures.
+FIRST_FINDINGS = 8
 
 
 def comparison_markdown(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
     """The comparison in GitHub's markdown, at most 65,535 characters; `command` is the one that reproduces it.
 
-    Details are folded. Those that do not fit are left out, and the text says so.
+    Details are folded. What does not fit is left out, table by table and finding by finding, and the text says so.
     """
     return bounded(_sections(comparison, run, command))
 
 
-def _sections(comparison: Comparison, run: Run | None, command: str | None) -> Iterator[str | Detail]:
+def _sections(comparison: Comparison, run: Run | None, command: str | None) -> Iterator[str | Part | Detail]:
     yield f"# {escaped(f'{_gate_first(comparison)}{verdict_sentence(comparison)}')}\n\n"
     yield "".join(f"- {escaped(each)}\n" for each in gate_sentences(comparison)) + "\n" if comparison.gate else ""
     yield f"{escaped(subjects(comparison))}\n\n"
@@ -54,10 +56,11 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in comparison.grave)
     told = (reason_sentence(comparison), *limit_sentences(comparison), accuracy_sentence(comparison))
     yield "".join(f"{escaped(each)}\n\n" for each in told if each)
-    yield markdown_list("Before you rely on this", warnings_beside(comparison))
-    yield markdown_list("About this run", about_run(run))
-    yield markdown_findings(comparison.findings)
-    yield from markdown_tables(_tables(comparison))
+    yield from markdown_list("Before you rely on this", warnings_beside(comparison))
+    yield from markdown_list("About this run", about_run(run))
+    yield from markdown_findings(comparison.findings)
+    # The gate and the figures, or the figures and what starting costs.
+    yield from markdown_tables(_tables(comparison), first=2)
     yield from details(_details(comparison, run))
     yield from markdown_ending(how_measured(comparison, run), command)
 
@@ -102,16 +105,25 @@ def _details(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield from setting_tables(sides, run)
 
 
-def markdown_list(heading: str, texts: Iterable[str]) -> str:
+def markdown_list(heading: str, texts: Iterable[str]) -> Iterator[str | Part]:
     """The texts as a list under the heading; nothing where there are none."""
-    items = "".join(f"- {escaped(text)}\n" for text in texts)
-    return f"## {heading}\n\n{items}\n" if items else ""
+    return _listed(heading, [Part(text, f"- {escaped(text)}\n", WARNINGS) for text in texts])
 
 
-def markdown_findings(findings: Iterable[Finding], heading: str = "Findings") -> str:
+def markdown_findings(findings: Iterable[Finding], heading: str = "Findings") -> Iterator[str | Part]:
     """Nothing where there are none."""
-    items = "".join(map(_finding, findings))
-    return f"## {heading}\n\n{items}\n" if items else ""
+    parts = (
+        Part(f"finding: {each.title}", _finding(each), FINDINGS if at < FIRST_FINDINGS else MORE_FINDINGS)
+        for at, each in enumerate(findings)
+    )
+    return _listed(heading, list(parts))
+
+
+def _listed(heading: str, items: list[Part]) -> Iterator[str | Part]:
+    if items:
+        yield f"## {heading}\n\n"
+        yield from items
+        yield "\n"
 
 
 def markdown_ending(method: Iterable[tuple[str, str]], command: str | None) -> Iterator[str | Detail]:
@@ -120,9 +132,12 @@ def markdown_ending(method: Iterable[tuple[str, str]], command: str | None) -> I
     yield f"## Reproduce\n\n{fenced(command)}\n" if command else ""
 
 
-def markdown_tables(tables: Iterable[Table | None]) -> Iterator[str]:
-    """Those that there are, each under its caption."""
-    return (f"### {escaped(table.caption)}\n\n{_rows(table)}\n" for table in tables if table is not None)
+def markdown_tables(tables: Iterable[Table | None], first: int = 1) -> Iterator[Part]:
+    """Those that there are, each under its caption; the `first` of them find room before anything else."""
+    there_are = [table for table in tables if table is not None]
+    for at, table in enumerate(there_are):
+        text = f"### {escaped(table.caption)}\n\n{_rows(table)}\n"
+        yield Part(table.caption, text, FIRST if at < first else TABLES)
 
 
 def details(tables: Iterable[Table | None]) -> Iterator[str | Detail]:

@@ -8,6 +8,26 @@ from typing import Any
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 
+#: What every file has, whatever is known of its groups.
+GROUP_COLUMNS: dict[str, type] = {
+    "group": int,
+    "kind": str,
+    "label": str,
+    "matched_by": str,
+    "repeats": float,
+    "a_count": float,
+    "b_count": float,
+    "a_us": float,
+    "b_us": float,
+    "delta_count": float,
+    "delta_us": float,
+    "a_bytes": float,
+    "b_bytes": float,
+    "where": str,
+    "a_kernels": str,
+    "b_kernels": str,
+    "evidence": str,
+}
 #: Between several names in one cell.
 BETWEEN = "; "
 

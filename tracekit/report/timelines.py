@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import gzip
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ import numpy as np
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timeline import Bars, StepTimeline
-from tracekit.numbers import duration
+from tracekit.numbers import counted, duration
 from tracekit.report.lettered import Lettered, both, called
 from tracekit.report.names import clipped, printable, short_kernel_name
 from tracekit.report.places import distinct_places
 from tracekit.report.sections.groups import group_label
+from tracekit.report.thinning import thinned
 from tracekit.report.words import cause_words
 
 #: Ticks of time are 10 ns.
@@ -33,6 +35,9 @@ MOST_LANES = 5
 
 #: Of all sides together, packed, before base64 makes it a third longer.
 MOST_BYTES = 750_000
+#: Of the names of all sides, and of those of all groups, as they stand in the page.
+MOST_NAME_BYTES = 400_000
+MOST_GROUP_BYTES = 300_000
 
 #: These share their colour with others, and are told by their texture.
 RARE_FAMILIES = ("communication", "memcpy", "memset")
@@ -92,7 +97,9 @@ def timelines(comparison: Comparison) -> Timelines | None:
         ],
     )
     by_names = not any(group.a_at or group.b_at for group in comparison.groups)
-    return _drawn(both(comparison), lit, GROUPS_LIGHT_UP, *([BY_NAMES] if by_names else []))
+    lit, dark = _lit_within_room(lit)
+    told = [f"{counted(dark, 'group')} with smaller changes, for the page's size, do not light up."] if dark else []
+    return _drawn(_thinned(both(comparison)), lit, GROUPS_LIGHT_UP, *([BY_NAMES] if by_names else []), *told)
 
 
 def timelines_by_name(sides: Lettered) -> Timelines | None:
@@ -105,10 +112,12 @@ def timelines_by_name(sides: Lettered) -> Timelines | None:
     for index, (_, side) in enumerate(shown):
         numbers.append(_numbered_by_name(side, names, index, len(shown)))
     lit = Lit(tuple(numbers), [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP])
+    lit, dark = _lit_within_room(lit)
     missing = [called(*each) for each in sides if each not in there]
-    too_large = [called(*each) for each in there if each not in shown]
+    too_large = [called(*each) for each in there[len(shown) :]]
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
     told += [f"Left out, for the page's size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
+    told += [f"{counted(dark, 'name')}, for the page's size, light up nothing."] if dark else []
     return _drawn(shown, lit, NAMES_LIGHT_UP, *told) if shown else None
 
 
@@ -116,13 +125,50 @@ def _fitting(sides: Lettered) -> Lettered:
     """The first of the sides, as many as leave the page small enough."""
     shown: list[tuple[str, Side]] = []
     room = MOST_BYTES
-    for letter, side in sides:
+    names = MOST_NAME_BYTES
+    for letter, side in (_thinned((each,))[0] for each in sides):
         # Groups change little of the size.
         room -= len(gzip.compress(_packed(side.timeline, {}))) if side.timeline else 0
-        if room < 0 and shown:
+        names -= _json_bytes(_named(side.timeline)) if side.timeline else 0
+        if min(room, names) < 0 and shown:
             break
         shown.append((letter, side))
     return tuple(shown)
+
+
+def _thinned(sides: Lettered) -> Lettered:
+    """The sides, whose timelines have lost their shortest bars where all of them would make the page too large."""
+    drawn = tuple(side.timeline for _, side in sides if side.timeline is not None)
+    if len(drawn) < len(sides):
+        return sides
+    kept = thinned(drawn, _fits)
+    return tuple((letter, replace(side, timeline=each)) for (letter, side), each in zip(sides, kept, strict=True))
+
+
+def _fits(drawn: tuple[StepTimeline, ...]) -> bool:
+    names = sum(_json_bytes(_named(each)) for each in drawn)
+    return names <= MOST_NAME_BYTES and len(gzip.compress(b"".join(_packed(each, {}) for each in drawn))) <= MOST_BYTES
+
+
+def _named(timeline: StepTimeline) -> list[list[str]]:
+    return [[short_kernel_name(label.name), label.kind] for label in timeline.labels]
+
+
+def _json_bytes(told: object) -> int:
+    """How long it is where a page holds it: marks of HTML are written by their numbers."""
+    text = json.dumps(told, separators=(",", ":"))
+    return len(text) + 5 * sum(map(text.count, "<>&"))
+
+
+def _lit_within_room(lit: Lit) -> tuple[Lit, int]:
+    """The first of the groups, as many as leave the page small enough, and how many that light up are left out."""
+    room = MOST_GROUP_BYTES
+    for kept, group in enumerate(lit.groups):
+        room -= _json_bytes(group) + 1
+        if room < 0:
+            numbers = tuple({at: number for at, number in each.items() if number < kept} for each in lit.numbers)
+            return Lit(numbers, lit.groups[:kept]), sum(map(bool, lit.groups[kept:]))
+    return lit, 0
 
 
 def _numbered_by_name(side: Side, names: dict[str, list[int]], index: int, sides: int) -> dict[int, int]:
@@ -175,7 +221,7 @@ def _side(letter: str, side: Side, timeline: StepTimeline) -> dict[str, Any]:
         "title": f"{letter}: {clipped(printable(side.label), 40)}" if letter else clipped(printable(side.label), 40),
         "length": round(timeline.length_us, 2),
         "lanes": lanes,
-        "labels": [[short_kernel_name(label.name), label.kind] for label in timeline.labels],
+        "labels": _named(timeline),
         "counts": [len(bars.labels) for bars in (timeline.work, timeline.gaps, timeline.host)],
     }
 

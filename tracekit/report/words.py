@@ -126,8 +126,9 @@ def _answer(comparison: Comparison) -> str:
         return f"{b} is {times(verdict.speedup)} as fast as {a}."
     if verdict.result == "slower":
         return f"{b} is slower than {a}: a call takes {times(1 / verdict.speedup)} the time."
-    if withheld := [side.label for side in (comparison.a, comparison.b) if _compiled_while_timed(side)]:
-        return f"{' and '.join(withheld)} was compiled again inside the timed calls: the verdict is withheld."
+    if compiled := [side.label for side in comparison.compiled_while_timed]:
+        were = "were" if len(compiled) > 1 else "was"
+        return f"{' and '.join(compiled)} {were} compiled again inside the timed calls: the verdict is withheld."
     if verdict.apart is not None:
         return _apart(verdict.apart, a, b)
     if verdict.basis == "apart":
@@ -151,10 +152,6 @@ def _apart(change: ApartChange, a: str, b: str) -> str:
     )
 
 
-def _compiled_while_timed(side: Side) -> bool:
-    return bool(side.form and side.form.compilation and side.form.compilation.during_timing)
-
-
 def _why_not_timed(comparison: Comparison) -> str:
     untimed = [side.label for side in (comparison.a, comparison.b) if side.wall_us is None]
     if len(untimed) == 1:
@@ -171,7 +168,7 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call, {times(verdict.speedup)}{by_rounds}"
     if verdict.ci95:
         text += f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})"
-    if any(map(_compiled_while_timed, (comparison.a, comparison.b))):
+    if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
         text += ", rounds that compiled left out"
     text += f"; {_what_was_timed(comparison)}"
     if verdict.noise_floor is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
+from collections.abc import Sequence
+from pathlib import Path, PurePath
 
 
 def folder_name(workload: str) -> str:
@@ -15,3 +16,14 @@ def folder_name(workload: str) -> str:
     # A file's name may have 255 bytes; of a long one the end says most.
     plain = re.sub(r"\W*[^\w.-]\W*", "-", workload, flags=re.ASCII).strip("-.")
     return plain[-100:].lstrip("-.") or "own"
+
+
+def short_names(places: Sequence[str]) -> tuple[str, ...]:
+    """Each folder by its own name, and by as many of the folders that it lies in as it takes to tell it from the
+    others: `before/vit` and `after/vit`."""
+    parts = [Path(place).resolve().parts for place in places]
+    for kept in range(1, max(map(len, parts), default=0) + 1):
+        names = tuple(str(PurePath(*each[-kept:])) for each in parts)
+        if len(set(names)) == len(names):
+            return names
+    return tuple(places)

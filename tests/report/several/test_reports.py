@@ -16,10 +16,11 @@ from tests.report.conftest import HOSTILE_NAMES, matched_comparison
 from tests.report.test_page_in_browser import UNREACHABLE, serious, was_quiet, written
 from tests.report.test_schemas import faults
 from tests.report.test_timelines import hostile_timelines
-from tests.sides import make_pair, scaled
+from tests.sides import make_form, make_pair, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.several import labelled, set_beside
+from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.report import timelines as drawing
 from tracekit.report.comment import LONGEST
@@ -28,7 +29,7 @@ from tracekit.report.several.markdown import comparisons_markdown
 from tracekit.report.several.page import comparisons_page
 from tracekit.report.several.tables import figures_table
 from tracekit.report.several.terminal import comparisons_summary
-from tracekit.report.several.words import headline
+from tracekit.report.several.words import TOLD_APART, headline, sentences
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
 ORDER = ("eager", "compiled") * 10
@@ -85,7 +86,39 @@ def test_the_headline_names_the_fastest_and_what_cannot_be_told_from_it():
     assert headline(made()) == "reduce-overhead is fastest: 3.00× as fast as eager."
     near = replace(made(), fastest=(0, 1))
     assert headline(near) == "reduce-overhead is 3.00× as fast as eager; default cannot be told from it."
-    assert headline(replace(made(), fastest=())) == "None is faster than eager."
+    assert TOLD_APART in sentences(near)
+    assert TOLD_APART not in sentences(made())
+    assert headline(replace(made(), fastest=())) == "None was found to be faster than eager."
+    slower = [beside("default", 1.0, 1.5), beside("max-autotune", 1.0, 1.2)]
+    assert headline(set_beside(slower, NAMES[:2], ())) == "None is faster than eager."
+
+
+def beside(name: str, eager: float, compiled: float, during_timing: int = 0) -> Comparison:
+    a, b = make_pair(scaled(eager), scaled(compiled))
+    b = replace(b, form=make_form("compiled", scaled(compiled), during_timing=during_timing))
+    return compare(*labelled(a, b, name, alike=True), ORDER)
+
+
+def test_the_headline_names_what_was_not_judged_and_nothing_false_is_said_of_it():
+    told = set_beside([beside("default", 1.0, 0.5), beside("max-autotune", 1.0, 0.4, 1)], NAMES[:2], ())
+    assert headline(told) == (
+        "default is fastest of those that could be judged: 2.00× as fast as eager. "
+        "Not judged, for something was compiled inside timed calls: max-autotune."
+    )
+    assert not any("smaller speed-up" in each for each in sentences(told))
+    few = compare(*labelled(*make_pair(scaled(1.0)[:3], scaled(0.4)[:3]), "few", alike=True), ORDER[:6])
+    assert headline(set_beside([told.comparisons[0], few], NAMES[:2], ())).endswith("too few calls were timed: few.")
+    every = headline(set_beside([told.comparisons[1]] * 2, NAMES[:2], ()))
+    assert every.startswith("None was found to be faster than eager. Not judged")
+
+
+def test_the_shortest_calls_are_of_a_smaller_speed_up_only_where_eager_was_faster_there():
+    told = set_beside([beside("default", 2.0, 1.0), beside("max-autotune", 1.2, 0.8)], NAMES[:2], ())
+    assert sentences(told)[-1].startswith("max-autotune has the shortest calls (800.2 µs), and the smaller speed-up")
+    # The larger speed-up of both, which is only not certain.
+    verdict = replace(told.comparisons[1].verdict, result="inconclusive", speedup=2.5, ci95=(0.9, 1.1))
+    unsure = replace(told, comparisons=(told.comparisons[0], replace(told.comparisons[1], verdict=verdict)))
+    assert not any("smaller speed-up" in each for each in sentences(unsure))
 
 
 def test_json_keeps_to_its_schema_and_holds_every_comparison():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
-from tracekit.comparison.compiling_calls import CompilingCost, find_compiling_costs
+from tracekit.comparison.compiling_calls import CompilingCost, compilations_while_timed, find_compiling_costs
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.numbers import counted
 
 #: So many calls are told one by one.
 NAMED = 3
@@ -14,8 +15,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
     """Found when a side's timed calls hold compilation, so that its times are not of compiled code alone. Says which
     calls, which checks failed where torch told, and what it cost in all."""
     for side in (comparison.a, comparison.b):
-        count = side.form.compilation.during_timing if side.form and side.form.compilation else 0
-        if count:
+        if count := compilations_while_timed(side):
             costs = find_compiling_costs(side)
             return Finding(
                 code="recompiled_during_timing",
@@ -30,7 +30,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
 
 def _evidence(side: Side, costs: tuple[CompilingCost, ...], count: int) -> str:
     if not costs:
-        return f"{count} compilations ran inside timed calls, so the times are not of compiled code alone."
+        return f"{counted(count, 'compilation')} ran inside timed calls, so the times are not of compiled code alone."
     calls = "; ".join(map(_told, costs[:NAMED])) + (
         f"; and {len(costs) - NAMED} calls more" if len(costs) > NAMED else ""
     )

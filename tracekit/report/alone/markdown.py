@@ -8,7 +8,7 @@ from tracekit.model.alone import Alone
 from tracekit.model.run import Run
 from tracekit.report.alone.words import headline, sentences, warnings
 from tracekit.report.beside import setting_tables
-from tracekit.report.comment import Detail, bounded
+from tracekit.report.comment import Detail, Part, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.lettered import lettered
 from tracekit.report.markdown import (
@@ -37,13 +37,13 @@ def alone_markdown(alone: Alone, run: Run | None = None, command: str | None = N
     return bounded(_sections(alone, run, command))
 
 
-def _sections(alone: Alone, run: Run | None, command: str | None) -> Iterator[str | Detail]:
+def _sections(alone: Alone, run: Run | None, command: str | None) -> Iterator[str | Part | Detail]:
     yield f"# {escaped(headline(alone.side))}\n\n{escaped(subject(alone.side))}\n\n"
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in alone.grave)
     yield "".join(f"{escaped(each)}\n\n" for each in sentences(alone))
-    yield markdown_list("Before you rely on this", warnings(alone, ()))
-    yield markdown_list("About this run", about_run(run))
-    yield markdown_findings(alone.findings)
+    yield from markdown_list("Before you rely on this", warnings(alone, ()))
+    yield from markdown_list("About this run", about_run(run))
+    yield from markdown_findings(alone.findings)
     yield from markdown_tables(_tables(alone))
     yield from details(_details(alone, run))
     yield from markdown_ending(how_one_was_measured(alone, run), command)

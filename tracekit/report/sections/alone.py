@@ -77,10 +77,10 @@ def process_rows(side: Side) -> Iterator[tuple[str, str]]:
 def compiled_too_late(side: Side) -> str | None:
     """A warning where timed calls compiled: their median is not what a warm form takes."""
     form = side.form
-    facts = form.compilation if form else None
-    if form is None or facts is None or not facts.during_timing:
+    if form is None or not form.compilations_while_timed:
         return None
+    calls = len(form.wall_us) + sum(len(each.wall_us) for each in (form.timing.processes if form.timing else ()))
     return (
-        f"{side.label}: {counted(facts.during_timing, 'compilation')} ran inside its"
-        f" {counted(len(form.wall_us), 'timed call')}: their times are not of compiled code alone."
+        f"{side.label}: {counted(form.compilations_while_timed, 'compilation')} ran inside its"
+        f" {counted(calls, 'timed call')}: their times are not of compiled code alone."
     )

@@ -8,8 +8,8 @@ from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.numbers import count, duration, duration_change
 from tracekit.report.names import clipped, printable
 from tracekit.report.places import distinct_places
-from tracekit.report.sections.explorer import MOST_MEMBERS, Explorer, ExplorerRow, Figure, members_of
-from tracekit.report.sections.groups import group_label, group_note
+from tracekit.report.sections.explorer import MOST_MEMBERS, Explorer, ExplorerRow, Figure, fitting, members_of
+from tracekit.report.sections.groups import group_label, group_note, told_evidence
 from tracekit.report.words import became, kinds_told, shared_scope, ways_told
 
 #: Groups with a row of their own, so that the page stays small; the rest are in one line.
@@ -25,6 +25,7 @@ def every_group(comparison: Comparison) -> Explorer | None:
     if not groups:
         return None
     places = distinct_places(groups)
+    rows = fitting(_row(at, group, places[at]) for at, group in enumerate(groups[:MOST_ROWS]))
     return Explorer(
         caption=f"Kernel groups, {shared_scope(comparison)}",
         noun="groups",
@@ -32,8 +33,8 @@ def every_group(comparison: Comparison) -> Explorer | None:
         head="Kernels",
         words=("Became", "Told by"),
         figures=("count A", "count B", "time A", "time B", "change"),
-        rows=tuple(_row(at, group, places[at]) for at, group in enumerate(groups[:MOST_ROWS])),
-        note=f"{group_note(comparison)}{_rest(groups[MOST_ROWS:])}",
+        rows=rows,
+        note=f"{group_note(comparison)}{_rest(groups[len(rows) :])}",
         legends=(("What became of them", kinds_told(groups)), ("Told by", ways_told(groups))),
     )
 
@@ -55,7 +56,7 @@ def _row(number: int, group: KernelGroup, place: str) -> ExplorerRow:
         members=tuple(chain(members_of("A", group.a), members_of("B", group.b))),
         left_out=sum(max(len(members) - MOST_MEMBERS, 0) for members in (group.a, group.b)),
         where=tuple(clipped(printable(each), 120) for each in group.where[:MOST_PLACES]),
-        evidence=group.evidence,
+        evidence=told_evidence(group),
     )
 
 

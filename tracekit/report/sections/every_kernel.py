@@ -10,7 +10,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
 from tracekit.numbers import count, counted, duration, percent
 from tracekit.report.names import clipped, printable, short_kernel_name
-from tracekit.report.sections.explorer import LONGEST_NAME, Explorer, ExplorerRow, Figure
+from tracekit.report.sections.explorer import LONGEST_NAME, Explorer, ExplorerRow, Figure, fitting
 from tracekit.report.words import scope
 
 #: Names with a row of their own, so that the page stays small; the rest are in one line.
@@ -27,7 +27,7 @@ def every_kernel(side: Side) -> Explorer | None:
     if not found:
         return None
     operators, whole_us = _operators(side), sum(each.total_us for each in found)
-    rows = tuple(_row(at, each, side.steps, whole_us, operators) for at, each in enumerate(found[:MOST_ROWS]))
+    rows = fitting(_row(at, each, side.steps, whole_us, operators) for at, each in enumerate(found[:MOST_ROWS]))
     return Explorer(
         caption=f"Kernels, copies and sets by name, {scope(side)}",
         noun="names",
@@ -36,7 +36,7 @@ def every_kernel(side: Side) -> Explorer | None:
         words=("Family",),
         figures=("count", "total", "mean", "share"),
         rows=rows,
-        note=_note(side, found[MOST_ROWS:]),
+        note=_note(side, found[len(rows) :]),
     )
 
 

@@ -18,6 +18,9 @@ from tracekit.report.words import INEXACT, became, kinds_told, legend, shared_sc
 LEAST_SHARE = 0.0005
 #: Modules and lines named of one group.
 MOST_PLACES = 4
+#: Sentences of evidence of one group, and characters of each.
+MOST_EVIDENCE = 8
+LONGEST_EVIDENCE = 500
 
 #: What is said of operators that are not the recording's own.
 BORROWED = {
@@ -108,10 +111,15 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
             Column("Change"),
         ),
         rows=tuple(
-            (group_label(group), became(group), " ".join(group.evidence), duration_change(group.delta_us))
+            (group_label(group), became(group), " ".join(told_evidence(group)), duration_change(group.delta_us))
             for group in told
         ),
     )
+
+
+def told_evidence(group: KernelGroup) -> tuple[str, ...]:
+    """The first of the sentences, so that a row stays readable."""
+    return tuple(clipped(printable(each), LONGEST_EVIDENCE) for each in group.evidence[:MOST_EVIDENCE])
 
 
 def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:

@@ -26,18 +26,21 @@ def part_labels(comparison: Comparison, limit: int = 64) -> tuple[str, ...]:
     parts = comparison.waterfall.parts if comparison.waterfall else ()
     labels = [part_label(part, limit) for part in parts]
     repeated = Counter(labels)
+    if not any(number > 1 for number in repeated.values()):
+        return tuple(labels)
+    places = _places(comparison)
     return tuple(
-        f"{label}, {place}" if repeated[label] > 1 and (place := _place(part, comparison)) else label
+        f"{label}, {place}" if repeated[label] > 1 and (place := places.get((part.label, part.delta_us), "")) else label
         for part, label in zip(parts, labels, strict=True)
     )
 
 
-def _place(part: WaterfallPart, comparison: Comparison) -> str:
-    """Of the group that the part was made from."""
+def _places(comparison: Comparison) -> dict[tuple[str, float], str]:
+    """The place of the group that a part was made from, by the part's label and change."""
+    found: dict[tuple[str, float], str] = {}
     for group, place in zip(comparison.groups, distinct_places(comparison.groups), strict=True):
-        if (group.label, group.delta_us) == (part.label, part.delta_us):
-            return place
-    return ""
+        found.setdefault((group.label, group.delta_us), place)
+    return found
 
 
 def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | None:

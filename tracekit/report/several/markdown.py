@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracekit.model.comparisons import Comparisons
 from tracekit.report.beside import setting_tables
-from tracekit.report.comment import Detail, bounded
+from tracekit.report.comment import Detail, Part, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.markdown import details, markdown_ending, markdown_findings, markdown_list, markdown_tables
 from tracekit.report.method import how_measured
@@ -27,13 +27,13 @@ def comparisons_markdown(told: Comparisons, command: str | None = None) -> str:
     return bounded(_sections(told, command))
 
 
-def _sections(told: Comparisons, command: str | None) -> Iterator[str | Detail]:
+def _sections(told: Comparisons, command: str | None) -> Iterator[str | Part | Detail]:
     yield f"# {escaped(headline(told))}\n\n{escaped(subjects(told))}\n\n"
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in grave(told))
     yield "".join(f"{escaped(each)}\n\n" for each in sentences(told))
-    yield markdown_list("Before you rely on this", (*told.warnings, *notes_of_runs(told)))
+    yield from markdown_list("Before you rely on this", (*told.warnings, *notes_of_runs(told)))
     for each in told.comparisons:
-        yield markdown_findings(each.findings, f"Findings: {escaped(each.b.label)}")
+        yield from markdown_findings(each.findings, f"Findings: {escaped(each.b.label)}")
     yield from markdown_tables(_tables(told))
     yield from details(_details(told))
     yield from markdown_ending(how_measured(told.comparisons[0], None), command)

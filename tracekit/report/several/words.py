@@ -18,23 +18,45 @@ PROCESSES = (
 )
 
 
+#: Beside a headline that names several, whose intervals need not meet.
+TOLD_APART = "Forms are told apart where their intervals lie further from each other than processes differ by."
+
+
 def headline(told: Comparisons) -> str:
-    """Which is fastest over its own eager form."""
-    best = [told.comparisons[at] for at in told.fastest]
-    if not best:
-        return "None is faster than eager."
-    leader = max(best, key=lambda each: each.verdict.speedup or 0.0)
+    """Which is fastest over its own eager form, and which were not judged."""
+    return " ".join((_fastest(told), *_not_judged(told)))
+
+
+def _fastest(told: Comparisons) -> str:
+    if told.leader is None:
+        slower = all(each.verdict.result == "slower" for each in told.comparisons)
+        return "None is faster than eager." if slower else "None was found to be faster than eager."
+    leader = told.comparisons[told.leader]
     name, speedup = printable(leader.b.label), times(leader.verdict.speedup)
-    if len(best) == 1:
-        return f"{name} is fastest: {speedup} as fast as eager."
-    others = [printable(each.b.label) for each in best if each is not leader]
-    return f"{name} is {speedup} as fast as eager; {' and '.join(others)} cannot be told from it."
+    others = [printable(told.comparisons[at].b.label) for at in told.fastest if at != told.leader]
+    if others:
+        return f"{name} is {speedup} as fast as eager; {' and '.join(others)} cannot be told from it."
+    among = " of those that could be judged" if told.not_judged else ""
+    return f"{name} is fastest{among}: {speedup} as fast as eager."
+
+
+def _not_judged(told: Comparisons) -> Iterator[str]:
+    """What keeps the others from being fastest is not their speed."""
+    compiled: list[str] = []
+    few: list[str] = []
+    for each in (told.comparisons[at] for at in told.not_judged):
+        (compiled if each.compiled_while_timed else few).append(printable(each.b.label))
+    if compiled:
+        yield f"Not judged, for something was compiled inside timed calls: {', '.join(compiled)}."
+    if few:
+        yield f"Not judged, for too few calls were timed: {', '.join(few)}."
 
 
 def sentences(told: Comparisons) -> tuple[str, ...]:
     """What stands below the headline: every form in a line, and what its speed-up is worth."""
     lines = [f"{printable(each.b.label)}: {_found(each)}" for each in told.comparisons]
-    return (*lines, PROCESSES, *_shortest(told))
+    rule = (TOLD_APART,) if len(told.fastest) > 1 else ()
+    return (*lines, *rule, PROCESSES, *_shortest(told))
 
 
 def _found(comparison: Comparison) -> str:
@@ -52,13 +74,21 @@ def _found(comparison: Comparison) -> str:
 def _shortest(told: Comparisons) -> Iterator[str]:
     """That another form has the shortest calls, where it has: its eager form was faster too."""
     timed = {at: each.b.wall_us for at, each in enumerate(told.comparisons) if each.b.wall_us is not None}
-    if not timed or not told.fastest:
+    if not timed or told.leader is None:
         return
-    shortest = min(timed, key=lambda at: timed[at])
-    if shortest not in told.fastest:
-        name = printable(told.comparisons[shortest].b.label)
-        ends = f"{name} has the shortest calls ({duration(timed[shortest])})"
+    at = min(timed, key=lambda at: timed[at])
+    shortest, leader = told.comparisons[at], told.comparisons[told.leader]
+    if at not in (told.leader, *told.not_judged) and _gained_less(shortest, leader):
+        ends = f"{printable(shortest.b.label)} has the shortest calls ({duration(timed[at])})"
         yield f"{ends}, and the smaller speed-up: eager was faster in its process."
+
+
+def _gained_less(one: Comparison, other: Comparison) -> bool:
+    """Whether one has the smaller speed-up, and over an eager form that took less time."""
+    speedups, walls = (one.verdict.speedup, other.verdict.speedup), (one.a.wall_us, other.a.wall_us)
+    if None in speedups or None in walls:
+        return False
+    return (speedups[0] or 0.0) < (speedups[1] or 0.0) and (walls[0] or 0.0) < (walls[1] or 0.0)
 
 
 def notes_of_runs(told: Comparisons) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.model.sweep_figures import Sweep
-from tracekit.report.comment import Detail, bounded
+from tracekit.report.comment import Detail, Part, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.markdown import details, markdown_ending, markdown_list, markdown_tables
 from tracekit.report.sweep.failing import last_words_markdown
@@ -37,11 +37,11 @@ def sweep_markdown(sweep: Sweep, command: str | None = None) -> str:
     return bounded(_sections(sweep, command))
 
 
-def _sections(sweep: Sweep, command: str | None) -> Iterator[str | Detail]:
+def _sections(sweep: Sweep, command: str | None) -> Iterator[str | Part | Detail]:
     yield f"# {escaped(headline(sweep))}\n\n{escaped(' · '.join(label(sweep).common))}\n\n"
     yield f"{escaped(progress_sentence(sweep))}\n\n"
-    yield markdown_list("Before you rely on this", sweep.warnings)
-    yield from markdown_tables(_tables(sweep))
+    yield from markdown_list("Before you rely on this", sweep.warnings)
+    yield from markdown_tables(_tables(sweep), first=4)
     yield from details(_details(sweep))
     notes = [f"- {escaped(name)}: {escaped(' '.join(sentences))}\n" for name, sentences in note_rows(sweep)]
     if notes:

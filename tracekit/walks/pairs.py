@@ -1,0 +1,74 @@
+"""What a user names as A and B: two sides, or both forms of one run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit import store
+from tracekit.errors import TracekitError
+from tracekit.tracefile.source import raise_if_absent
+from tracekit.walks.sides import borrow_operators, is_run_folder, load_side
+
+if TYPE_CHECKING:
+    from tracekit.model.comparison import Comparison, Side
+    from tracekit.model.run import FormName, Run
+    from tracekit.walks.reading import Reading
+
+
+def load_sides(
+    a: str, b: str | None, forms: tuple[FormName | None, FormName | None], reading: Reading
+) -> tuple[Side, Side, Run | None]:
+    """Both sides, told apart by their labels; and the run, when both are of one."""
+    if b is None and not is_run_folder(a):
+        raise_if_absent(a)
+        raise TracekitError(f"{a} is one trace: name a second one to compare it with")
+    b = b or a
+    if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():
+        one = load_side(a, form=forms[0] or "eager", reading=reading)
+        other = load_side(b, form=forms[1] or "compiled", reading=reading)
+        return one, other, store.load(Path(a))
+    one, other = (load_side(place, form=form, reading=reading) for place, form in zip((a, b), forms, strict=True))
+    labels = [_label(side, place) for side, place in ((one, a), (other, b))]
+    if labels[0] == labels[1]:
+        labels = [f"{Path(place).resolve().parent.name}-{label}" for place, label in zip((a, b), labels, strict=True)]
+    return replace(one, label=labels[0]), replace(other, label=labels[1]), None
+
+
+def _label(side: Side, place: str) -> str:
+    if side.form is None:
+        return side.label
+    run = Path(place).resolve().name
+    return run if run.endswith(f"-{side.form.name}") else f"{run} {side.form.name}"
+
+
+def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
+    """Both sides, with the operators of the trace at `place` where they lack their own. Raises TracekitError where
+    it has none to lend, or is of other work."""
+    from tracekit.comparison.matching import lacks_operators
+    from tracekit.comparison.misfit import find_misfit
+
+    side = load_side(place, reading=reading)
+    lender = side.sequence
+    if lender is None or lender.operators == "none":
+        raise TracekitError(f"{place} holds no operators to lend: record it with ProfilerActivity.CPU and shapes")
+    borrowed = borrow_operators(one, lender), borrow_operators(other, lender)
+    for side in borrowed:
+        if side.sequence and lacks_operators(side.sequence):
+            raise TracekitError(
+                f"{place} lends operators to few of {side.label}'s kernels: it is of another model, size or compilation"
+            )
+    for borrower, beside in ((one, other), (other, one)):
+        if borrower.sequence and lacks_operators(borrower.sequence) and (why := find_misfit(side, borrower, beside)):
+            raise TracekitError(f"{place} lends {borrower.label} no operators: {why}; pass one of the same sizes")
+    return borrowed
+
+
+def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
+    """The report is read without the terminal: it says too that a run is not whole."""
+    if not runs:
+        return comparison
+    which = "A run of this comparison" if runs == 1 else "Both runs of this comparison"
+    warning = f"{which} was interrupted and is not whole: calls or recordings are missing."
+    return replace(comparison, warnings=(warning, *comparison.warnings))
