@@ -59,18 +59,18 @@ def checked(comparison: Comparison, text: str) -> Checked:
 
 
 def test_a_time_within_its_limit_passes():
-    one = checked(one_run(1.02), "wall<=+3%")
+    one = checked(one_run(1.005), "wall<=+3%")
     assert one.outcome == "pass"
     assert one.low is not None
     assert one.high is not None
-    assert one.low <= 0.02 <= one.high <= 0.03
+    assert one.low <= 0.005 <= one.high <= 0.01
 
 
 def test_a_time_clearly_beyond_its_limit_fails():
-    assert checked(one_run(1.05), "wall<=+3%").outcome == "fail"
-    assert checked(one_run(1.05), "wall<=+20ms").outcome == "pass"
-    assert checked(one_run(1.05), "wall<=1.01ms").outcome == "fail"
-    assert checked(one_run(1.05), "wall<=+30us").outcome == "fail"
+    assert checked(one_run(1.06), "wall<=+3%").outcome == "fail"
+    assert checked(one_run(1.06), "wall<=+20ms").outcome == "pass"
+    assert checked(one_run(1.06), "wall<=1.02ms").outcome == "fail"
+    assert checked(one_run(1.06), "wall<=+35us").outcome == "fail"
 
 
 def test_a_limit_inside_the_interval_is_inconclusive():
@@ -78,7 +78,8 @@ def test_a_limit_inside_the_interval_is_inconclusive():
 
 
 def test_two_processes_differ_by_more_than_the_interval_of_one_tells():
-    assert checked(one_run(1.045), "wall<=+3%").outcome == "fail"
+    alike = (1.0, 1.001, 0.999, 1.0005)
+    assert checked(two_runs_of(alike, tuple(1.045 * by for by in alike)), "wall<=+3%").outcome == "fail"
     assert checked(two_runs(1.045), "wall<=+3%").outcome == "inconclusive"
     assert checked(two_runs(1.08), "wall<=+3%").outcome == "fail"
     assert checked(two_runs(0.99), "wall<=+3%").outcome == "pass"
@@ -228,7 +229,7 @@ def test_what_was_not_measured_is_inconclusive_and_says_so():
 
 
 def test_several_conditions_fail_together_pass_together():
-    comparison = one_run(1.05)
+    comparison = one_run(1.06)
     assert check(comparison, parse_conditions("wall<=+3%, kernels<=+0")).outcome == "fail"
     assert check(comparison, parse_conditions("wall<=+10%,kernels<=+0")).outcome == "pass"
     assert check(comparison, parse_conditions("wall<=+10%,recompiles<=+0")).outcome == "inconclusive"
@@ -262,19 +263,22 @@ def test_what_is_no_condition_is_told_with_how_it_is_written(text: str, told: st
 
 
 def test_a_long_call_may_exceed_its_limit_by_half_a_percent():
-    def long(factor: float) -> Comparison:
-        slow = tuple(100 * us for us in STEADY)
-        sides = one_run(1.0).a, one_run(1.0).b
-        walls = (slow, tuple(factor * us for us in slow))
-        forms = (make_form(name, us) for name, us in zip(("eager", "compiled"), walls, strict=True))  # type: ignore[arg-type]
-        return compare(*(replace(side, form=form) for side, form in zip(sides, forms, strict=True)), ORDER)
+    def long(factor: float) -> Checked:
+        side = replace(make_side("new", make_analysis(COMPILED)), path="traces/new/x.json.gz")
+        calls = tuple(100 * us for us in STEADY)
+        slower = tuple(factor * us for us in calls)
+        repeats = tuple(ProcessTimes(slower, None, (), "asked number", 1.0) for _ in range(3))
+        form = replace(make_form("compiled", slower), timing=FormTiming("asked number", None, None, 1.0, (), repeats))
+        return checked(
+            compare(make_side("base", form=make_form("eager", calls)), replace(side, form=form)), "wall<=0.1s"
+        )
 
-    slight = checked(long(1.0345), "wall<=+3%")
+    slight = long(1.0045)
     assert (slight.outcome, slight.because.partition(";")[0]) == (
         "pass",
         "the limit is exceeded by less than is held against anybody (docs/gate.md)",
     )
-    assert checked(long(1.0355), "wall<=+3%").outcome == "fail"
+    assert long(1.0065).outcome == "fail"
 
 
 def test_a_limit_of_its_own_gpu_time_asks_nothing_of_the_bases_recordings():
@@ -357,8 +361,8 @@ def test_two_forms_of_one_run_have_the_interval_of_their_verdict():
 def test_a_limit_that_is_nearer_than_a_form_differs_from_itself_decides_nothing():
     comparison = one_run(1.1)
     noisy = replace(comparison, verdict=replace(comparison.verdict, noise_floor=0.05))
-    assert (checked(comparison, "wall<=+12%").outcome, checked(comparison, "wall<=+8%").outcome) == ("pass", "fail")
-    for condition in ("wall<=+12%", "wall<=+8%"):
+    assert (checked(comparison, "wall<=+13%").outcome, checked(comparison, "wall<=+7%").outcome) == ("pass", "fail")
+    for condition in ("wall<=+13%", "wall<=+7%"):
         one = checked(noisy, condition)
         assert one.outcome == "inconclusive"
         assert one.because.startswith("the limit is no further from the figure than ±5.5 % is how far a form differs")
@@ -382,10 +386,160 @@ def test_places_that_need_more_kernels_are_counted_in_a_step_with_their_repeats(
     assert checked(lost_in(12, "fused", "steps"), "groups_lost<=+0").outcome == "pass"
 
 
-def test_places_of_a_recording_without_steps_are_one_to_all_in_a_step():
-    of_all = lost_in(24, "defused", "whole")
-    none, some, every = (checked(of_all, f"groups_lost<={limit}") for limit in (0, 12, 24))
-    assert [each.outcome for each in (none, some, every)] == ["fail", "inconclusive", "pass"]
-    assert (some.low, some.high) == (1, 24)
-    assert "mark no steps" in some.because
-    assert checked(lost_in(24, "fused", "whole"), "groups_lost<=+0").outcome == "pass"
+def windows(a: str, b: str) -> Comparison:
+    """Bare traces of the same kernels, read over such windows."""
+    sides = (make_side(label, make_analysis(window=kind)) for label, kind in (("base", a), ("new", b)))
+    base, new = (replace(side, path=f"traces/{side.label}/x.json.gz") for side in sides)
+    return compare(base, new)
+
+
+@pytest.mark.parametrize("metric", ["busy", "idle", "kernels", "launches", "groups_lost"])
+@pytest.mark.parametrize(("a", "b"), [("whole", "steps"), ("steps", "whole")])
+def test_a_whole_recording_is_not_held_against_steps(metric: str, a: str, b: str):
+    one = checked(windows(a, b), f"{metric}<=+0%")
+    assert (one.outcome, one.low, one.high) == ("inconclusive", None, None)
+    assert "which do not mean the same (--window)" in one.because
+
+
+@pytest.mark.parametrize("metric", ["busy", "idle", "kernels", "launches", "groups_lost"])
+def test_whole_recordings_may_hold_any_number_of_steps_each(metric: str):
+    """8 kernels a step in 2 steps are fewer than 5 in 10, and no gain."""
+    base, new = (make_analysis({"a": ("gemm", n, 10.0 * n)}, window="whole") for n in (50, 16))
+    one = checked(compare(make_side("base", base), make_side("new", new)), f"{metric}<=+0")
+    assert (one.outcome, one.low, one.high) == ("inconclusive", None, None)
+    assert "mark no steps" in one.because and "--window" in one.because
+
+
+def test_what_was_not_recorded_is_judged_whatever_the_windows():
+    whole = make_analysis(COMPILED, window="whole")
+    comparison = two_runs(1.0)
+    comparison = compare(comparison.a, replace(comparison.b, analysis=whole))
+    assert checked(comparison, "kernels<=+0").outcome == "inconclusive"
+    for condition in ("memory<=+0", "recompiles<=+0", "breaks<=+0", "wall<=+10%"):
+        assert checked(comparison, condition).outcome == "pass", condition
+
+
+def test_a_limit_of_all_that_one_recording_holds_is_said_to_be_that():
+    comparison = windows("steps", "whole")
+    one = checked(comparison, "kernels<=74")
+    assert (one.outcome, one.because) == (
+        "pass",
+        "the figure is exact; the recording marks no steps, so that this is of all of it",
+    )
+    assert checked(comparison, "kernels<=73").outcome == "fail"
+    assert checked(windows("whole", "steps"), "kernels<=37").because == "the figure is exact"
+
+
+def test_nothing_is_lost_for_sure_where_nothing_was_matched():
+    attention = make_analysis({"cudnn_attention": ("attention", 20, 1000.0)})
+    apart = make_analysis({"softmax": ("reduction", 20, 1000.0), "gemm": ("gemm", 40, 1000.0)})
+    comparison = compare(make_side("base", attention), make_side("new", apart))
+    one = checked(comparison, "groups_lost<=0")
+    # 30 kernels a step of which nobody knows what they were: 15 places at most.
+    assert (one.outcome, one.low, one.high) == ("inconclusive", 0, 15)
+    assert one.because == (
+        "its interval holds the limit; nobody knows what became of 100.0 % of the GPU time, and places may hide there"
+    )
+    assert checked(comparison, "groups_lost<=14").outcome == "inconclusive"
+
+
+def test_a_fusion_that_fell_apart_unmatched_is_not_said_to_be_none():
+    gemm = {"gemm": ("gemm", 20, 1000.0)}
+    fused = make_analysis({**gemm, "triton_poi_fused_add_norm_0": ("triton", 10, 100.0)})
+    two = make_analysis(
+        {**gemm, "triton_poi_fused_add_0": ("triton", 10, 100.0), "triton_poi_fused_norm_1": ("triton", 10, 100.0)}
+    )
+    one = checked(compare(make_side("base", fused), make_side("new", two)), "groups_lost<=0")
+    assert one.outcome == "inconclusive"
+    assert "exact" not in one.because
+
+
+def lost_beside(unmatched_us: float, kind: str = "unmatched", how: str = "unmatched") -> Comparison:
+    """A place that fell apart 3 times a step in 900 us, and so much that is not known, in one kernel of B."""
+    known, unknown = GroupMember("a", 6.0, 900.0), GroupMember("b", 1.0, unmatched_us)
+    groups = (
+        KernelGroup("defused", "attention", "anchors", (known,), (known,), 3.0, 0.0, (), repeats=3),
+        KernelGroup(kind, "rest", how, (), (unknown,), 1.0, 0.0, ()),  # type: ignore[arg-type]
+    )
+    return replace(one_run(1.0), groups=groups)
+
+
+def test_what_fell_apart_for_sure_fails_and_what_may_have_is_open():
+    much = lost_beside(100.0)
+    outcomes = [checked(much, f"groups_lost<={limit}").outcome for limit in (2, 3, 4)]
+    # Exactly at the limit the seen ones keep to it; one that is hidden would not.
+    assert outcomes == ["fail", "inconclusive", "pass"]
+    assert [checked(lost_beside(100.0, "substituted", "names"), "groups_lost<=3").outcome] == ["inconclusive"]
+    assert [checked(lost_beside(100.0, "unchanged", "names"), "groups_lost<=3").outcome] == ["pass"]
+
+
+def test_little_that_was_not_matched_hides_nothing_and_is_told():
+    one = checked(lost_beside(45.0), "groups_lost<=3")
+    assert (one.outcome, one.low, one.high) == ("pass", 3, 3)
+    assert one.because == "all but 4.8 % of the GPU time was matched"
+    assert checked(lost_beside(50.0), "groups_lost<=3").outcome == "inconclusive"
+
+
+def test_a_gate_does_not_fail_what_the_verdict_of_the_run_leaves_open():
+    comparison = one_run(1.012)
+    assert comparison.verdict.result == "inconclusive"
+    one = checked(comparison, "wall<=+0.5%")
+    assert one.outcome == "inconclusive"
+    assert "±2.0 % is the least that the verdict calls a change" in one.because
+    slower = one_run(1.03)
+    assert (slower.verdict.result, checked(slower, "wall<=+0.5%").outcome) == ("slower", "fail")
+
+
+def test_more_than_nothing_has_no_share():
+    analysis = make_analysis(COMPILED)
+    assert analysis.kernels is not None
+    none = replace(analysis, kernels=replace(analysis.kernels, count=0))
+    comparison = one_run(1.0)
+    some = replace(comparison, a=replace(comparison.a, analysis=none))
+    one = checked(some, "kernels<=+5%")
+    assert (one.outcome, one.base, one.new, one.low, one.high) == ("fail", 0, 22, None, None)
+    assert "A has 0, and anything is more than any share of that" in one.because
+    neither = replace(some, b=replace(some.b, analysis=none))
+    assert (checked(neither, "kernels<=+5%").outcome, checked(neither, "kernels<=+5%").low) == ("pass", 0)
+    assert checked(some, "kernels<=+22").outcome == "pass"
+
+
+def test_a_limit_of_b_alone_is_held_whatever_is_known_of_a():
+    timed = two_runs(1.0)
+    untimed = compare(replace(timed.a, form=None), timed.b)
+    assert checked(untimed, "wall<=1.1ms").outcome == "pass"
+    assert checked(untimed, "wall<=0.9ms").outcome == "fail"
+    change = checked(untimed, "wall<=+3%")
+    assert (change.outcome, change.because) == ("inconclusive", "base was not timed")
+    other = compare(timed.a, replace(timed.b, form=None))
+    assert checked(other, "wall<=5ms").because == "new was not timed"
+    idle = replace(untimed, b=replace(untimed.b, rich=untimed.b.analysis))
+    assert checked(idle, "idle<=1ms").outcome == checked(idle, "busy<=1ms").outcome == "pass"
+
+
+def test_compilation_in_the_base_spoils_the_change_and_not_b():
+    timed = two_runs(1.0)
+    late = compare(replace(timed.a, form=make_form("compiled", STEADY, during_timing=1)), timed.b)
+    change = checked(late, "wall<=+10%")
+    assert change.outcome == "inconclusive" and "compiled inside timed calls" in change.because
+    assert checked(late, "wall<=1.1ms").outcome == "pass"
+    back = compare(timed.b, late.a)
+    assert "compiled inside timed calls" in checked(back, "wall<=1.1ms").because
+
+
+def test_too_few_calls_are_not_said_to_be_none():
+    timed = two_runs(1.0)
+    few = compare(timed.a, replace(timed.b, form=make_form("compiled", STEADY[:4])))
+    for condition in ("wall<=+3%", "wall<=5ms"):
+        one = checked(few, condition)
+        assert (one.outcome, one.because.partition(" of ")[0]) == ("inconclusive", "fewer than 5 calls"), condition
+    assert checked(compare(few.b, timed.b), "wall<=1.1ms").outcome == "pass"
+
+
+def test_a_form_that_differs_from_itself_widens_what_one_process_says_by_that():
+    comparison = two_runs(1.0)
+    ways = [replace(comparison, verdict=replace(comparison.verdict, noise_floor=floor)) for floor in (0.01, 0.08)]
+    assumed, stands_in = (checked(way, "wall<=+50%") for way in ways)
+    assert None not in (assumed.high, stands_in.high)
+    assert assumed.high - stands_in.high == pytest.approx(0.02 - 0.08, abs=1e-9)  # type: ignore[operator]
+    assert [checked(way, "wall<=+5%").outcome for way in ways] == ["pass", "inconclusive"]

@@ -6,7 +6,7 @@ import math
 import re
 
 from tracekit.comparison.fairness import find_other_work
-from tracekit.comparison.ranges import OF_THE_FORM, RANGES, Doubt, Range, Span, is_slight
+from tracekit.comparison.ranges import RANGES, Doubt, Range, Span, is_slight
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
 from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Outcome
@@ -26,6 +26,7 @@ UNITS: dict[Metric, dict[str, float]] = {
     "breaks": {},
     "groups_lost": {},
 }
+NO_SHARE = "A has 0, and anything is more than any share of that: limit the change or B's own figure"
 WRITTEN = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*<=\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|[A-Za-zµ]*)\s*"
 )
@@ -75,37 +76,42 @@ def check(comparison: Comparison, conditions: tuple[Condition, ...], taken_for: 
 
 def _check(comparison: Comparison, condition: Condition) -> Checked:
     measured = RANGES[condition.metric](comparison)
-    span = measured.own if condition.kind == "value" else measured.beside
+    own = condition.kind == "value"
+    span = measured.own if own else measured.beside
     if span is None:
-        return Checked(condition, "inconclusive", measured.base, measured.new, None, None, measured.unknown)
+        unknown = measured.own_unknown if own else measured.unknown
+        return Checked(condition, "inconclusive", measured.base, measured.new, None, None, unknown)
     low, high = (_in_terms_of(condition.kind, measured.base, each) for each in (span.low, span.high))
     outcome = _decide(condition.limit, *(_in_terms_of(condition.kind, measured.base, each) for each in span.held_to))
-    because = measured.unknown if low is None else _because(condition, measured, span, outcome)
+    because = _because(condition, measured, span, outcome)
     if outcome == "fail" and _is_slight(condition, measured):
         outcome, because = "pass", "the limit is exceeded by less than is held against anybody (docs/gate.md)"
     # Where nothing was decided what is assumed of other processes is among the doubts.
     if span.assumed and not (outcome == "inconclusive" and span.counted):
         because = f"{because}; {span.assumed}"
+    if math.isinf(low) or math.isinf(high):
+        return Checked(condition, outcome, measured.base, measured.new, None, None, f"{because}; {NO_SHARE}")
     return Checked(condition, outcome, measured.base, measured.new, low, high, because)
 
 
 def _is_slight(condition: Condition, measured: Range) -> bool:
     """Whether a time is beyond its limit by less than the floors."""
-    if UNITS[condition.metric] is not TIME or measured.base is None or measured.new is None:
+    if UNITS[condition.metric] is not TIME or measured.new is None:
         return False
+    # A limit of B's own time asks for no base.
+    base = measured.new if measured.base is None else measured.base
     allowed = {
-        "relative": measured.base * (1 + condition.limit),
-        "change": measured.base + condition.limit,
+        "relative": base * (1 + condition.limit),
+        "change": base + condition.limit,
         "value": condition.limit,
     }
-    return is_slight(measured.new - allowed[condition.kind], measured.base)
+    return is_slight(measured.new - allowed[condition.kind], base)
 
 
-def _in_terms_of(kind: LimitKind, base: float | None, value: float | None) -> float | None:
-    if value is None or kind == "value":
+def _in_terms_of(kind: LimitKind, base: float | None, value: float) -> float:
+    """What a condition limits, of a figure that may be `value`; infinite for more than a base of 0, as a share."""
+    if kind == "value" or base is None:
         return value
-    if base is None:
-        return None
     if kind == "change":
         return value - base
     if base:
@@ -113,9 +119,7 @@ def _in_terms_of(kind: LimitKind, base: float | None, value: float | None) -> fl
     return 0.0 if value == base else math.inf
 
 
-def _decide(limit: float, low: float | None, high: float | None) -> Outcome:
-    if low is None or high is None:
-        return "inconclusive"
+def _decide(limit: float, low: float, high: float) -> Outcome:
     # A limit of +3 % is met at 3 %, whatever the last bit of the division.
     slack = 1e-9 * max(abs(limit), 1.0)
     if high <= limit + slack:
@@ -125,10 +129,10 @@ def _decide(limit: float, low: float | None, high: float | None) -> Outcome:
 
 def _because(condition: Condition, measured: Range, span: Span, outcome: Outcome) -> str:
     if outcome != "inconclusive":
-        return "the figure is exact" if span.low == span.high else "all of its interval says so"
+        return span.settled if span.low == span.high else "all of its interval says so"
     ends = (_in_terms_of(condition.kind, measured.base, each) for each in (span.low, span.high))
     if _decide(condition.limit, *ends) != "inconclusive":
-        floor = Doubt(span.floor, *OF_THE_FORM)
+        floor = Doubt(span.floor, *span.floored)
         return f"the limit is no further from the figure than {_doubt(condition, measured.base, floor)}"
     doubts = sorted(span.doubts, key=lambda doubt: -doubt.by)
     told = [_doubt(condition, measured.base, doubt) for doubt in doubts if doubt.by]

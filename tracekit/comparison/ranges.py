@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tracekit.comparison.apart import process_medians
-from tracekit.comparison.compiling_calls import compilations_while_timed
+from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, process_medians
+from tracekit.comparison.compiling_calls import calls_that_count, compilations_while_timed
+from tracekit.comparison.lost_groups import MOST_UNKNOWN, find_lost_groups
+from tracekit.comparison.windows_alike import find_unlike_windows
 from tracekit.model.comparison import BUSY_MOVES, Comparison, Side, Verdict
 from tracekit.model.gate import Metric
 from tracekit.numbers import percent
@@ -30,7 +32,8 @@ STANDS_IN = (
 ONE_PROCESS = "one process was timed, and what differs from process to process is not in it (--repeat-process)"
 OF_THE_OTHER = "{} was timed in one process, which is assumed to differ from others as the processes of {} do"
 
-NO_STEPS = "the recordings mark no steps, and may hold any number (--window names spans that are steps)"
+OF_THE_WHOLE = "the recording marks no steps, so that this is of all of it"
+UNMATCHED = "nobody knows what became of {} of the GPU time, and places may hide there"
 
 #: What makes an interval as wide as it is, and what narrows it.
 OF_CALLS = ("how calls differ", "more calls narrow that: --iterations")
@@ -43,6 +46,11 @@ OF_THE_FORM = ("how far a form differs from itself", "more calls narrow that: --
 OF_THE_FORM_AND_OTHERS = (
     "how far a form differs from itself, taken for what differs from process to process",
     "more calls narrow that to 2 % at best, --repeat-process 4 on both sides measures it",
+)
+#: What another start of the program changes is in no interval of one process, and a verdict calls no less a change.
+OF_THE_VERDICT = (
+    "the least that the verdict calls a change",
+    "--repeat-process 4 halves that where no form changed its speed by itself",
 )
 OF_RECORDINGS = (
     "how GPU time differs from recording to recording",
@@ -66,8 +74,9 @@ class Doubt:
 @dataclass(frozen=True)
 class Span:
     """What a figure may really be, and the doubts that make it that wide; `assumed` is what of it was not measured, in
-    words. Where a form differs from itself by more than that, `floor` either way of `middle`, a limit in there is not
-    told from the figure either."""
+    words. Where that is narrower than what counts as a change, `floor` either way of `middle`, a limit in there is not
+    told from the figure either; `floored` says what that is and what narrows it. `settled` is what is said of it where
+    both ends are one."""
 
     low: float
     high: float
@@ -75,6 +84,8 @@ class Span:
     assumed: str | None = None
     middle: float | None = None
     floor: float = 0.0
+    floored: tuple[str, str] = OF_THE_FORM
+    settled: str = "the figure is exact"
     #: Whether what was assumed is among the doubts.
     counted: bool = False
 
@@ -92,16 +103,19 @@ class Span:
 @dataclass(frozen=True)
 class Range:
     """A figure of either side. `beside` is what the new side's may really be, given the base's; `own` the same where
-    nothing is held against the base: both None where nobody knows, and then `unknown` may say why."""
+    nothing is held against the base: both None where nobody knows, and then `unknown`
+    and `own_unknown` say why."""
 
     base: float | None
     new: float | None
     beside: Span | None = None
     own: Span | None = None
     unknown: str = "it was not measured on both sides"
+    own_unknown: str = "it was not measured"
 
 
 NOT_MEASURED = Range(None, None)
+TOO_FEW = f"fewer than {FEWEST_CALLS} calls of it count, which say nothing of the next (--iterations)"
 COMPILED = "something was compiled inside timed calls, so that times are not of compiled code alone"
 
 
@@ -113,31 +127,49 @@ def is_slight(excess_us: float, base_us: float) -> bool:
 def find_wall_range(a: Side, b: Side, verdict: Verdict) -> Range:
     """What B's call may really take, in microseconds.
 
-    Forms of one process have the verdict's own interval, and are held to its rule: a limit within the noise floor is
-    not told from the figure. Of sides that were started apart what differs from process to process is in it, measured
-    or assumed.
+    Forms of one process have the verdict's own interval, and are held to its rule: a limit within the noise floor, or
+    within the least that is called a change, is not told from the figure. Of sides that were started apart what differs
+    from process to process is in it, measured or assumed. What B takes by itself asks nothing of A.
     """
     of_a, of_b = process_medians(a), process_medians(b)
-    if verdict.ci95 is None or not (of_a and of_b):
-        return Range(verdict.a_wall_us, verdict.b_wall_us)
+    base = _typical(a, of_a) if of_a else a.wall_us
+    new = _typical(b, of_b) if of_b else b.wall_us
+    untold, untold_own = _why_untold(a, b), _why_untold(b)
+    beside = _wall_beside(a, b, verdict) if untold is None else None
+    own = _own_wall(b, of_b) if untold_own is None else None
+    return Range(base, new, beside, own, untold or TOO_FEW, untold_own or TOO_FEW)
+
+
+def _why_untold(*sides: Side) -> str | None:
+    """Why the times of these sides say nothing of their calls; None where they do."""
+    for side in sides:
+        if side.wall_us is None:
+            return f"{side.label} was not timed"
+        if not process_medians(side):
+            return TOO_FEW
+    return COMPILED if any(map(compilations_while_timed, sides)) else None
+
+
+def _wall_beside(a: Side, b: Side, verdict: Verdict) -> Span | None:
+    of_a, of_b = process_medians(a), process_medians(b)
+    if verdict.ci95 is None:
+        return None
     base, new = _typical(a, of_a), _typical(b, of_b)
-    if any(compilations_while_timed(side) for side in (a, b)):
-        return Range(base, new, unknown=COMPILED)
-    floor_us = (verdict.noise_floor or 0.0) * new
     low, high = (base / speedup for speedup in reversed(verdict.ci95))
-    if is_together(verdict):
-        span = _of(low, high, OF_CALLS if verdict.processes == 1 else OF_PROCESSES)
-        beside = replace(
-            span,
-            assumed=ONE_PROCESS if verdict.processes == 1 else None,
-            middle=base / verdict.speedup if verdict.speedup else new,
-            floor=floor_us,
-        )
-    elif len(of_a) == len(of_b) == 1:
-        beside = _of_one_process(_of(low, high, OF_CALLS), new, floor_us)
-    else:
-        beside = replace(_of(low, high, OF_PROCESSES), assumed=_of_the_other(a, b, len(of_a), len(of_b)))
-    return Range(base, new, beside, _own_wall(of_b, new, floor_us))
+    noise = verdict.noise_floor or 0.0
+    if not is_together(verdict):
+        if len(of_a) == len(of_b) == 1:
+            return _of_one_process(_of(low, high, OF_CALLS), new, noise * new)
+        return replace(_of(low, high, OF_PROCESSES), assumed=_of_the_other(a, b, len(of_a), len(of_b)))
+    # The gate fails nothing that the verdict beside it leaves open.
+    least = verdict.least_change or 0.0
+    return replace(
+        _of(low, high, OF_CALLS if verdict.processes == 1 else OF_PROCESSES),
+        assumed=ONE_PROCESS if verdict.processes == 1 else None,
+        middle=base / verdict.speedup if verdict.speedup else new,
+        floor=max(noise, least) * new,
+        floored=OF_THE_FORM if noise >= least else OF_THE_VERDICT,
+    )
 
 
 def is_together(verdict: Verdict) -> bool:
@@ -165,9 +197,12 @@ def _typical(side: Side, processes: tuple[Interval, ...]) -> float:
     return math.exp(math.fsum(each.middle for each in processes) / len(processes))
 
 
-def _own_wall(processes: tuple[Interval, ...], figure: float, floor_us: float) -> Span:
+def _own_wall(side: Side, processes: tuple[Interval, ...]) -> Span:
     if len(processes) == 1:
         (one,) = processes
+        figure = _typical(side, processes)
+        calls = calls_that_count(side)
+        floor_us = halves_floor(calls) * figure if len(calls) >= FEWEST_CALLS else 0.0
         return _of_one_process(_of(math.exp(one.low), math.exp(one.high), OF_CALLS), figure, floor_us)
     interval = interval_of_processes(processes)
     return _of(math.exp(interval.low), math.exp(interval.high), OF_PROCESSES)
@@ -185,10 +220,23 @@ def _wall(comparison: Comparison) -> Range:
 
 def _busy(comparison: Comparison) -> Range:
     a, b = comparison.a, comparison.b
-    if a.busy_us is None or b.busy_us is None:
-        return NOT_MEASURED
+    if b.busy_us is None:
+        return Range(a.busy_us, None)
     span = Span(b.busy_us, b.busy_us)
-    return Range(a.busy_us, b.busy_us, _busy_widened(span, a, b), _busy_widened(span, b))
+    own = replace(_busy_widened(span, b), assumed=_of_the_whole(b))
+    return _recorded(comparison, Range(a.busy_us, b.busy_us, _busy_widened(span, a, b), own))
+
+
+def _recorded(comparison: Comparison, measured: Range) -> Range:
+    """Without the change where the recordings are no measure of one another, or one has no such figure."""
+    unlike = find_unlike_windows(comparison.a, comparison.b)
+    if unlike is None:
+        return measured if measured.base is not None else replace(measured, beside=None)
+    return replace(measured, beside=None, unknown=unlike)
+
+
+def _of_the_whole(side: Side) -> str | None:
+    return OF_THE_WHOLE if side.analysis.window.kind == "whole" else None
 
 
 def _busy_widened(span: Span, *sides: Side) -> Span:
@@ -205,16 +253,19 @@ def _busy_margin(side: Side) -> float:
 def _idle(comparison: Comparison) -> Range:
     a, b = comparison.a, comparison.b
     wall = _wall(comparison)
-    if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None or wall.new is None:
-        return NOT_MEASURED
-    beside, own = (_around(b.unprofiled_idle_us, wall.new, span) for span in (wall.beside, wall.own))
-    return Range(
-        a.unprofiled_idle_us,
-        b.unprofiled_idle_us,
+    base, new = a.unprofiled_idle_us, b.unprofiled_idle_us
+    if new is None or wall.new is None:
+        return _recorded(comparison, Range(base, None))
+    beside, own = (_around(new, wall.new, span) for span in (wall.beside, wall.own))
+    measured = Range(
+        base,
+        new,
         _busy_widened(beside, a, b) if beside else None,
         _busy_widened(own, b) if own else None,
-        wall.unknown,
+        wall.unknown if beside is None else Range.unknown,
+        wall.own_unknown,
     )
+    return _recorded(comparison, measured)
 
 
 def _around(idle_us: float, wall_us: float, wall: Span | None) -> Span | None:
@@ -230,8 +281,21 @@ def _exact(of: Callable[[Side], float | None]) -> Callable[[Comparison], Range]:
 
     def measure(comparison: Comparison) -> Range:
         base, new = of(comparison.a), of(comparison.b)
+        if new is None:
+            return Range(base, None)
         # A limit of the new side's own figure needs no base: eager code compiles nothing.
-        return NOT_MEASURED if new is None else Range(base, new, Span(new, new), Span(new, new))
+        return Range(base, new, Span(new, new) if base is not None else None, Span(new, new))
+
+    return measure
+
+
+def _counted(of: Callable[[Side], float | None]) -> Callable[[Comparison], Range]:
+    """The same of what was recorded."""
+
+    def measure(comparison: Comparison) -> Range:
+        exact = _exact(of)(comparison)
+        own = replace(exact.own, assumed=_of_the_whole(comparison.b)) if exact.own else None
+        return _recorded(comparison, replace(exact, own=own))
 
     return measure
 
@@ -249,25 +313,26 @@ def _breaks(side: Side) -> float | None:
 
 
 def _groups_lost(comparison: Comparison) -> Range:
-    """Places in a step where the new side needs more kernels than the base: a group that is there 12 times counts 12.
-
-    Of recordings that were read whole nobody says how many steps they hold: then it is one, if there is any, to all.
-    """
-    if not comparison.groups:
-        return NOT_MEASURED
-    lost = math.fsum(group.repeats for group in comparison.groups if group.kind == "defused")
-    span = Span(lost, lost)
-    if lost and any(side.analysis.window.kind == "whole" for side in (comparison.a, comparison.b)):
-        span = Span(min(1.0, lost), lost, assumed=NO_STEPS)
-    return Range(0.0, lost, span, span)
+    """Places in a step where the new side needs more kernels than the base, as far as kernels could be matched."""
+    unlike = find_unlike_windows(comparison.a, comparison.b)
+    if unlike or not comparison.groups:
+        unknown = unlike or NOT_MEASURED.unknown
+        return Range(None, None, unknown=unknown, own_unknown=unknown)
+    lost = find_lost_groups(comparison.groups)
+    span = Span(lost.seen, lost.most)
+    if lost.unknown > MOST_UNKNOWN:
+        span = replace(span, assumed=UNMATCHED.format(percent(lost.unknown)))
+    elif lost.unknown:
+        span = replace(span, settled=f"all but {percent(lost.unknown)} of the GPU time was matched")
+    return Range(0.0, lost.seen, span, span)
 
 
 RANGES: dict[Metric, Callable[[Comparison], Range]] = {
     "wall": _wall,
     "busy": _busy,
     "idle": _idle,
-    "kernels": _exact(lambda side: side.kernels_per_step),
-    "launches": _exact(lambda side: side.launches_per_step),
+    "kernels": _counted(lambda side: side.kernels_per_step),
+    "launches": _counted(lambda side: side.launches_per_step),
     "memory": _exact(_memory),
     "recompiles": _exact(_recompiles),
     "breaks": _exact(_breaks),

@@ -25,8 +25,8 @@ class Condition:
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A condition and what came of it. `base` and `new` are in the metric's unit, None where not measured; `low` and
-    `high` bound what the condition limits, in the limit's own terms: equal where the figure is exact, None where
-    nothing is known. `because` says it in words."""
+    `high` bound what the condition limits, in the limit's own terms: equal where there is no doubt, None where nothing
+    is known, and where a share of 0 is limited. `because` says it in words."""
 
     condition: Condition
     outcome: Outcome

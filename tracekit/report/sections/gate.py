@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.gate import Checked, Gate, Metric
-from tracekit.numbers import MINUS, MISSING, count, duration, percent, size
+from tracekit.numbers import MINUS, count, duration, percent, size
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 TIMES: tuple[Metric, ...] = ("wall", "busy", "idle")
@@ -35,11 +35,13 @@ def _figures(checked: Checked) -> str | None:
     """Of both sides, and what is known of what is limited; None where neither side has one."""
     if checked.base is None and checked.new is None:
         return None
-    if checked.condition.metric == "groups_lost" and checked.new is not None and checked.low is not None:
-        most = count(checked.new)
-        places = most if checked.low == checked.high else f"{count(min(1.0, checked.new))} to {most}"
+    if checked.condition.metric == "groups_lost" and checked.low is not None and checked.high is not None:
+        most = count(checked.high)
+        places = most if checked.low == checked.high else f"{count(checked.low)} to {most}"
         return f"{places} {'place' if places == '1' else 'places'} in a step where B needs more kernels than A"
-    return f"{_shown(checked)(checked.base)} to {_shown(checked)(checked.new)}, {_interval(checked)}"
+    both = f"{_shown(checked)(checked.base)} to {_shown(checked)(checked.new)}"
+    interval = _interval(checked)
+    return f"{both}, {interval}" if interval else both
 
 
 def _shown(checked: Checked) -> Callable[[float | None], str]:
@@ -47,10 +49,10 @@ def _shown(checked: Checked) -> Callable[[float | None], str]:
     return duration if metric in TIMES else size if metric == "memory" else count
 
 
-def _interval(checked: Checked) -> str:
-    """What is known of the limited figure, in the limit's own terms."""
+def _interval(checked: Checked) -> str | None:
+    """What is known of the limited figure, in the limit's own terms; None where that is nothing."""
     if checked.low is None or checked.high is None:
-        return MISSING
+        return None
     low, high = (_in_terms(checked, value) for value in (checked.low, checked.high))
     return low if low == high else f"{low} to {high}"
 
