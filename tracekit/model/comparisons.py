@@ -17,7 +17,9 @@ class Comparisons:
 
     `alike` says that the runs differ in how they compile alone: one eager form then stands for all. `warnings` are what
     a reader must know before setting one run beside another. `fastest` are the places of those with the largest
-    speed-up over their own eager form, several where their intervals overlap; empty where none is faster than eager.
+    speed-up over their own eager form, several where they cannot be told apart; empty where none is faster than eager.
+    `told_apart_by` is the share that must lie between the intervals of two forms, beside each other in different
+    processes, to tell them apart (0.1 = 10 %): at least what eager code differed by from process to process.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -25,6 +27,7 @@ class Comparisons:
     alike: bool
     warnings: tuple[str, ...]
     fastest: tuple[int, ...]
+    told_apart_by: float | None = None
 
     @property
     def sides(self) -> tuple[Side, ...]:
