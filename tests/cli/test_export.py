@@ -136,10 +136,17 @@ def test_only_the_steps_asked_for_are_listed(tmp_path: Path) -> None:
     assert row["step"] == "2"
 
 
-def test_a_run_folder_is_asked_for_one_of_its_traces_for_hta(tmp_path: Path) -> None:
-    result = run(make_run_folder(tmp_path), "--hta", tmp_path / "out")
-    assert result.exit_code == 1
-    assert "is a run folder: name one of its traces (eager-light.json, eager-rich.json" in result.stderr
+def test_of_a_run_folder_hta_gets_the_light_recording_of_a_form_beside_tables(tmp_path: Path) -> None:
+    folder, out = make_run_folder(tmp_path), tmp_path / "out"
+    result = run(folder, "--hta", out, "--form", "eager", "--kernels", tmp_path / "kernels.csv")
+    assert result.exit_code == 0, result.output
+    written = json.loads(gzip.decompress((out / "rank0.pt.trace.json.gz").read_bytes()))["traceEvents"]
+    light = json.loads((folder / "eager-light.json").read_text())["traceEvents"]
+    assert len(written) == len(light)
+    names = [row["name"] for row in rows_of((tmp_path / "kernels.csv").read_text())]
+    assert names == [each["name"] for each in light if each.get("cat") == "kernel"]
+    alone = run(folder / "eager-light.json", "--hta", out, "--form", "eager")
+    assert (alone.exit_code, "is no run folder: leave --form out" in alone.stderr) == (1, True)
 
 
 def test_of_a_run_kernels_and_gaps_are_of_the_form_that_was_asked_for(tmp_path: Path) -> None:

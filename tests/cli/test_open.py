@@ -212,7 +212,7 @@ def test_a_run_of_both_forms_becomes_one_trace_in_its_folder(tmp_path: Path) -> 
     run = make_run_folder(tmp_path)
     result = CliRunner().invoke(main, ["open", str(run), "--no-serve"])
     assert result.exit_code == 0, result.output
-    assert result.output.startswith(f"written: {run / 'perfetto.json.gz'} (")
+    assert result.stdout.startswith(f"written: {run / 'perfetto.json.gz'} (")
     events = json.loads(gzip.decompress((run / "perfetto.json.gz").read_bytes()))["traceEvents"]
     names = {each["args"]["name"] for each in events if each["name"] == "thread_name"}
     for form in ("eager", "compiled"):
@@ -248,6 +248,36 @@ def test_any_two_traces_become_one(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["open", *files, "--out", str(out), "--no-serve"])
     assert result.exit_code == 0, result.output
     assert b'"eager-light: GPU 0 stream 7"' in gzip.decompress(out.read_bytes())
+
+
+def test_while_two_are_merged_it_is_said_how_far_that_is(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["open", str(make_run_folder(tmp_path)), "--no-serve"])
+    phases = [line.removesuffix(" ...") for line in result.stderr.splitlines() if line.endswith(" ...")]
+    assert phases == [
+        "reading the recordings",
+        "matching kernels",
+        "drawing eager",
+        "drawing compiled",
+        "writing the merged trace",
+    ]
+
+
+def test_two_that_are_no_run_together_are_kept_beside_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run = make_run_folder(tmp_path)
+    monkeypatch.chdir(elsewhere)
+    files = [str(run / f"{form}-light.json") for form in ("eager", "compiled")]
+    result = CliRunner().invoke(main, ["open", *files, "--no-serve"])
+    assert result.exit_code == 0, result.output
+    assert (run / "eager-light-vs-compiled-light.perfetto.json.gz").is_file()
+    other = Path(shutil.copytree(run, tmp_path / "other"))
+    result = CliRunner().invoke(main, ["open", str(run), str(other), "--no-serve"])
+    assert result.exit_code == 0, result.output
+    assert len([*run.parent.glob("*-vs-*.perfetto.json.gz")]) == 1
+    assert [*elsewhere.iterdir()] == []
 
 
 def test_what_two_windows_cannot_tell_is_said(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_an_operator_that_no_graph_knows_is_saved_but_not_exactly() -> None:
     eager = make_eager(LINEAR, ADD, RELU, (make_op("clone", line="m.py:4"), ["direct_copy"]))
     found = linked(eager, make_compiled(make_graph(NODES, SITES), RUN))
     assert Link((3,), (), ("m", "m.py:4"), False) in found.links
-    assert "1 eager operators inside compiled modules have no counterpart in a graph" in found.notes
+    assert "1 eager operator inside compiled modules has no counterpart in a graph" in found.notes
 
 
 def test_a_site_of_no_operator_is_work_added_but_not_exactly() -> None:
@@ -245,7 +245,7 @@ def test_unequal_numbers_are_linked_together_and_said_to_be_approximate() -> Non
     run = in_call(0, *((name, name) for name, _ in sites))
     found = linked(eager, make_compiled(make_graph(nodes, sites), run))
     assert [(each.a_positions, each.b_positions, each.exact) for each in found.links] == [((0, 1), (0, 1, 2), False)]
-    assert "2 of 2 eager operators were linked to their launches by elimination, not one by one" in found.notes
+    assert "2 of 2 eager operators were linked to launches by elimination, not one by one" in found.notes
 
 
 def test_an_operator_that_became_another_on_its_line_is_linked_approximately() -> None:

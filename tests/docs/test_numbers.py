@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from click.testing import CliRunner
 
+from tracekit.cli.main import main
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import BoundKind, MatchedBy
 from tracekit.model.timing import StopReason
@@ -51,6 +55,32 @@ def missing(names: set[str]) -> list[str]:
 )
 def test_every_key_is_defined(name: str, within: tuple[str, ...]) -> None:
     assert missing(keys(name, *within) - WORDS) == []
+
+
+#: Maps whose keys are data: sizes by the name of an input, versions by package.
+MAPS = {"inputs", "packages"}
+
+
+def written_keys(told: Any) -> set[str]:
+    """All keys of a JSON, however deep."""
+    if isinstance(told, list):
+        return {key for each in told for key in written_keys(each)}
+    if not isinstance(told, dict):
+        return set()
+    return {*told}.union(*(written_keys(value) for key, value in told.items() if key not in MAPS))
+
+
+def test_every_key_that_a_real_run_writes_is_defined(tmp_path: Path) -> None:
+    run = str(ROOT / "traces" / "h200-vit")
+    found = set()
+    for words in (["compare", run, "--out", str(tmp_path)], ["analyze", run]):
+        path = tmp_path / f"{words[0]}.json"
+        done = CliRunner().invoke(main, [*words, "--json", str(path)])
+        assert done.exit_code == 0, done.output
+        found |= written_keys(json.loads(path.read_text(encoding="utf-8")))
+    assert len(found) > 250
+    assert {"first_divergence", "predicted_speedup", "calls_us", "all_activities"} <= found
+    assert missing(found) == []
 
 
 def test_every_row_of_the_side_by_side_table_is_defined() -> None:

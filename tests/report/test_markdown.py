@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
+from tracekit import store
 from tracekit.comparison import compare
 from tracekit.model.comparison import Finding
 from tracekit.report.comment import LONGEST
 from tracekit.report.escaping import escaped
 from tracekit.report.markdown import comparison_markdown
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
 
 from ..sides import make_analysis, make_run, make_side
 from .conftest import (
@@ -20,6 +25,8 @@ from .conftest import (
     matched_comparison,
     timed_comparison,
 )
+
+RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
 
 
 def html_of(text: str) -> str:
@@ -75,4 +82,26 @@ def test_a_comparison_of_very_many_kernels_stays_within_what_a_comment_holds():
 def test_a_command_to_try_is_whole_however_long_it_is():
     command = "tracekit profile qwen2.5-vl " + " ".join(f"--option-{n} value" for n in range(20))
     finding = Finding("launch_bound", "warning", "t", "e", None, command)
-    assert f"`{command}`" in comparison_markdown(replace(timed_comparison(), findings=(finding,)))
+    assert f"```sh\n{command}\n```" in comparison_markdown(replace(timed_comparison(), findings=(finding,)))
+
+
+def test_a_finding_is_a_bold_title_its_evidence_and_what_to_try_each_by_itself():
+    command = Finding("a", "warning", "The GPU waits", "It is idle.", 2170.0, "tracekit profile vit")
+    prose = Finding("b", "error", "A wait", "It was long.", None, "keep the value on the GPU")
+    told = Finding("c", "info", "It pays", "After 3 calls.", None, None, start_saving_us=9.48e6)
+    text = comparison_markdown(replace(timed_comparison(), findings=(command, prose, told)))
+    assert (
+        "**warning: The GPU waits** (up to 2.17 ms per step)\n\nIt is idle.\n\n```sh\ntracekit profile vit\n```\n\n"
+        "**error: A wait**\n\nIt was long.\n\nTry: keep the value on the GPU.\n\n"
+    ) in text
+    assert "<summary>info: It pays (a warm cache saves 9.48 s of a start)</summary>\n\nAfter 3 calls.\n" in text
+
+
+def test_of_a_real_run_the_answer_comes_first_and_what_is_not_folded_fits_two_screens():
+    sides = tuple(load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
+    run = store.load(RUN)
+    text = comparison_markdown(compare(*sides, run.order), run, "tracekit compare x")
+    unfolded = re.sub(r"<details>.*?</details>\n*", "", text, flags=re.DOTALL).splitlines()
+    assert unfolded[0].startswith("# Compiled is 1.1")
+    assert unfolded.index("## Findings") < 25
+    assert len([line for line in unfolded if line]) <= 40

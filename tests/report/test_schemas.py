@@ -15,6 +15,7 @@ from tracekit.comparison import compare
 from tracekit.comparison.alone import look_at
 from tracekit.comparison.gate import check, parse_conditions
 from tracekit.report.contract import analysis_json, comparison_json
+from tracekit.report.describing import UNITS
 from tracekit.report.schemas import SchemaName, schema, schema_text
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
@@ -87,3 +88,32 @@ def test_what_is_not_known_is_allowed_for() -> None:
 def test_what_breaks_the_contract_is_found(key: str, value: object) -> None:
     told = {**json.loads(analysis_json(look_at(make_side(analysis=make_analysis())))), key: value}
     assert faults("analysis", json.dumps(told))
+
+
+def test_a_schema_tells_what_its_keys_mean_from_what_the_nouns_say() -> None:
+    nouns = schema("comparison")["$defs"]
+    tried = nouns["VerifiedAdvice"]["properties"]
+    assert tried["predicted_speedup"]["description"].startswith("`predicted_us` is the compiled call less the finding")
+    assert "timed in alternation with the eager form" in tried["measured_us"]["description"]
+    assert nouns["TensorDifference"]["properties"]["first_divergence"]["description"].startswith(
+        "`first_divergence` is the first place along the last axis"
+    )
+    assert nouns["PerStep"]["properties"]["slowdown"]["description"] == (
+        "`slowdown` is recorded wall time over unprofiled wall time."
+    )
+    # A unit that stands in the name is said where nothing else is.
+    assert nouns["KernelTime"]["properties"]["mean_us"]["description"] == "Microseconds."
+
+
+@pytest.mark.parametrize("name", ["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"])
+def test_every_figure_with_a_unit_in_its_name_has_a_description(name: SchemaName) -> None:
+    told = schema(name)
+    objects = [told, *told["$defs"].values()]
+    figures = {
+        f"{each.get('title')}.{key}": value
+        for each in objects
+        for key, value in each.get("properties", {}).items()
+        if key.rsplit("_", 1)[-1] in UNITS
+    }
+    assert len(figures) > 10
+    assert [key for key, value in figures.items() if not value.get("description")] == []

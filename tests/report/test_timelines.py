@@ -3,18 +3,24 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.report import timelines as drawing
 from tracekit.report.contract import comparison_json
 from tracekit.report.names import short_kernel_name
 from tracekit.report.page import comparison_page
-from tracekit.report.timelines import NO_GROUP, timelines
+from tracekit.report.sections.idle import cause_table
+from tracekit.report.timelines import MEDIAN_STEP, NO_GROUP, timelines, timelines_by_name
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
 
 from ..browser import opened
 from .conftest import HOSTILE_NAMES, matched_comparison, timed_comparison
@@ -198,3 +204,41 @@ def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_n
         assert page.title() != "taken"
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         assert visited.complaints == visited.requests == []
+
+
+RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
+
+
+def test_what_is_unattributed_is_explained_where_it_is_drawn_with_its_share_and_where_it_is_divided():
+    sides = tuple(load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
+    told = timelines(compare(*sides))
+    assert told is not None
+    assert re.match(
+        r"Unattributed \(gaps with \d\d % of A's idle time, \d\d % of B's idle time\): the light recording",
+        told.legend,
+    )
+    assert "tables of idle time and waterfalls divide it in the proportions of the rich recording" in told.legend
+    assert "what has the same colour plain and hatched has nothing to do with each other" in told.intro
+    page = comparison_page(compare(*sides))
+    assert told.legend.replace("'", "&#39;") in page
+    assert "Idle and host, hatched, by cause:" in page
+
+
+def test_the_step_and_the_recording_that_are_drawn_are_named_with_the_reason():
+    sides = tuple(load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
+    told = timelines(compare(*sides))
+    assert told is not None
+    assert re.match(
+        r"A: step \d \(of 2\) of the light recording, .*; B: step \d \(of 2\) of the light recording, ", told.notes[0]
+    )
+    assert MEDIAN_STEP in told.notes
+
+
+def test_a_trace_alone_speaks_of_no_other_recording():
+    side = load_side(RUN / "eager-light.json.gz", reading=Reading(shapes=True))
+    told = timelines_by_name((("", side),))
+    assert told is not None
+    assert told.legend.endswith("this recording does not say what the host did meanwhile.")
+    assert re.match(r"Step \d \(of 2\) of the recording, ", told.notes[0])
+    told = " ".join(told.notes) + (cause_table((("", side),)) or pytest.fail("no table")).note
+    assert "rich" not in told and "light" not in told

@@ -28,14 +28,19 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 )
 @click.argument("trace", metavar="TRACE|RUN")
 @click.argument("other", metavar="[B]", required=False)
-@click.option("--hta", type=click.Path(path_type=Path), metavar="FOLDER", help="For Holistic Trace Analysis.")
+@click.option(
+    "--hta",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="For Holistic Trace Analysis.",
+)
 @click.option(
     "--kernels", "--csv", metavar="PATH|-", help="Kernels, copies and sets, a line each; - is standard output."
 )
 @click.option("--gaps", metavar="PATH|-", help="Idle gaps with their causes, a line each.")
 @click.option("--groups", metavar="PATH|-", help="Kernel groups of a run's two forms, or of TRACE and B.")
 @click.option("--benchmark", metavar="PATH|-", help="A run's figures as JSON for benchmark actions of CI.")
-@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run, for kernels and gaps.")
+@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run, for kernels, gaps and HTA.")
 @click.option("--window", default="auto", metavar="steps|whole|NAME", help="What the tables hold; as in compare.")
 @click.option("--steps", metavar="N|N-M", help="In the tables only the marked steps with these numbers.")
 @click.option("--rank", type=click.IntRange(min=0), help="What HTA is to call it; 0 if not given.")
@@ -55,7 +60,6 @@ def export(
     no_cache: bool,
 ) -> None:
     """Write TRACE for other tools (docs/export.md). Tables are Parquet where PATH ends so, else CSV."""
-    from tracekit import store
     from tracekit.cli.output import check_apart, check_output_path, console_beside, say
     from tracekit.tracefile.hta import export_for_hta
     from tracekit.walks.reading import Reading, parse_steps
@@ -66,7 +70,7 @@ def export(
     of_one = [each for each in ("--kernels", "--gaps") if asked[each]]
     _refuse_what_is_idle(
         {
-            "--form": (form, bool(of_one), "--kernels and --gaps"),
+            "--form": (form, bool(of_one) or hta is not None, "--kernels, --gaps and --hta"),
             "--rank": (rank, hta is not None, "--hta"),
             "--window": (None if window == "auto" else window, any(asked.values()), "tables"),
             "--steps": (steps, any(asked.values()), "tables"),
@@ -79,12 +83,9 @@ def export(
     check_apart(asked)
     if list(asked.values()).count("-") > 1:
         raise TracekitError("standard output takes one table: name files for the others")
-    if hta is not None and store.is_run(Path(trace)):
-        names = ", ".join(each.path for each_form in store.load(Path(trace)).forms for each in each_form.recordings)
-        raise TracekitError(f"{trace} is a run folder: name one of its traces ({names})")
     console = console_beside("-" if "-" in asked.values() else None)
     if hta is not None:
-        say(console, f"written: {export_for_hta(trace, hta, rank=rank or 0)}")
+        say(console, f"written: {export_for_hta(_light_of(trace, form), hta, rank=rank or 0)}")
     reading = Reading(window, parse_steps(steps), cached=not no_cache)
     if groups is not None or benchmark is not None:
         _export_sides(trace, other, reading, groups, benchmark, console)
@@ -139,16 +140,9 @@ def _export_one(
     place: str, form: FormName | None, reading: Reading, kernels: str | None, gaps: str | None, console: Console
 ) -> None:
     """Raises TracekitError, after writing what there is, when the trace could be read in part only."""
-    from tracekit import store
     from tracekit.analysis.listing import list_activities, list_idle
-    from tracekit.walks.sides import choose_form
 
-    if store.is_run(Path(place)):
-        chosen = choose_form(store.load(Path(place)), Path(place), form)
-        place = str(store.recording_path(Path(place), chosen, "light"))
-    elif form is not None:
-        raise TracekitError(f"{place} is no run folder: leave --form out")
-    trace = reading.read(place)
+    trace = reading.read(_light_of(place, form))
     if kernels is not None:
         _write_table(list_activities(trace, window=reading.window, steps=reading.steps), kernels, console)
     if gaps is not None:
@@ -157,6 +151,21 @@ def _export_one(
         raise TracekitError(
             f"{trace.path} is damaged, and the tables hold what could be read; `tracekit analyze` says more"
         )
+
+
+def _light_of(place: str, form: FormName | None) -> str:
+    """The trace itself; of a run folder the light recording of the form. Raises TracekitError where a trace is asked
+    for a form."""
+    from tracekit import store
+    from tracekit.errors import TracekitError
+    from tracekit.walks.sides import choose_form
+
+    if store.is_run(Path(place)):
+        chosen = choose_form(store.load(Path(place)), Path(place), form)
+        return str(store.recording_path(Path(place), chosen, "light"))
+    if form is not None:
+        raise TracekitError(f"{place} is no run folder: leave --form out")
+    return place
 
 
 def _write_table(rows: pl.DataFrame, path: str, console: Console) -> None:

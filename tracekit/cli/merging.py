@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tracekit.model.progress import Progress, Silent
 from tracekit.walks.pairs import load_sides
 from tracekit.walks.reading import Reading
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tracekit.model.picture import Matching, Panel, Picture
     from tracekit.model.run import FormName, RecordingKind
 
+SILENT = Silent()
 NOT_MATCHED = "kernels could not be matched one by one, so there are no groups and no arrows"
 
 
@@ -36,8 +38,10 @@ def merge(
     recording: RecordingKind | None = None,
     reading: Reading,
     out: Path | None = None,
+    progress: Progress = SILENT,
 ) -> Merged:
-    """Writes one trace of A and B, or of the two forms of the run folder A, and says where.
+    """Writes one trace of A and B, or of the two forms of the run folder A, and says where; `progress` is told how far
+    it is.
 
     Of a run it shows the light recording, whose gaps are the truer ones, unless `recording` says otherwise. Raises
     TracekitError for whatever keeps one of them from being read or the file from being written.
@@ -47,19 +51,25 @@ def merge(
 
     reading = replace(reading, shapes=True, cpu=True)
     forms = (form, form) if b is not None else (None, None)
+    progress.phase("reading the recordings")
     one, other, run = load_sides(a, b, forms, reading)
-    picture = slimmed(_picture(one, other, recording, reading))
+    picture = slimmed(_picture(one, other, recording, reading, progress))
     path = out or _place(a, one, other, recording, of_one_run=run is not None)
+    progress.phase("writing the merged trace")
     return Merged(path, write_picture(picture, path), picture.notes, (one, other))
 
 
-def _picture(a: Side, b: Side, recording: RecordingKind | None, reading: Reading) -> Picture:
+def _picture(a: Side, b: Side, recording: RecordingKind | None, reading: Reading, progress: Progress) -> Picture:
     from tracekit.analysis.drawing import draw_arrows
     from tracekit.comparison.membership import match_work
     from tracekit.model.picture import Picture
 
+    progress.phase("matching kernels")
     matching = match_work(a, b)
-    one, other = _panel(a, "a", matching, recording, reading), _panel(b, "b", matching, recording, reading)
+    progress.phase(f"drawing {a.label}")
+    one = _panel(a, "a", matching, recording, reading)
+    progress.phase(f"drawing {b.label}")
+    other = _panel(b, "b", matching, recording, reading)
     notes = () if matching else (NOT_MATCHED,)
     return Picture((one, other), draw_arrows(matching, one, other), notes)
 
@@ -87,9 +97,10 @@ def _shown_path(side: Side, recording: RecordingKind | None) -> str:
 
 
 def _place(a: str, one: Side, other: Side, recording: RecordingKind | None, *, of_one_run: bool) -> Path:
-    """In the run's folder, else beside the runs."""
+    """In the run's folder, else beside A, which may be a file; what came from elsewhere is kept in `traces`."""
     name = "perfetto-rich.json.gz" if recording == "rich" else "perfetto.json.gz"
     if of_one_run:
         return Path(a) / name
     both = re.sub(r"[^\w.-]+", "-", f"{one.label}-vs-{other.label}")
-    return Path("traces") / f"{both}.{name}"
+    folder = Path(a).parent if Path(a).exists() else Path("traces")
+    return folder / f"{both}.{name}"

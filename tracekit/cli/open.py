@@ -41,7 +41,11 @@ SHORT_WAIT_SECONDS = 0.2
     help="What is shown of two; as in compare.",
 )
 @click.option("--steps", metavar="N|N-M", help="Of two only these steps.")
-@click.option("--out", type=Place(), help="Where two are kept, if not as perfetto.json.gz in the run.")
+@click.option(
+    "--out",
+    type=Place(),
+    help="Where two are kept, if not in the run as perfetto.json.gz, else beside A.",
+)
 @click.option("--no-serve", is_flag=True, help="Write the trace of two and end.")
 @click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up waiting.")
@@ -95,10 +99,13 @@ def _merge(
 ) -> Path:
     from tracekit.cli.merging import merge
     from tracekit.cli.output import check_output_path
+    from tracekit.walks.progress import console_of_its_own, shown
     from tracekit.walks.sides import raise_if_damaged
 
     check_output_path("--out", str(out) if out else None, *_read_files(trace, other))
-    merged = merge(str(trace), str(other) if other else None, form=form, recording=recording, reading=reading, out=out)
+    b = str(other) if other else None
+    with shown(console_of_its_own()) as progress:
+        merged = merge(str(trace), b, form=form, recording=recording, reading=reading, out=out, progress=progress)
     click.echo(f"written: {merged.path} ({merged.json_bytes / 1e6:.1f} MB unpacked)")
     for note in merged.notes:
         click.echo(note)

@@ -72,6 +72,7 @@ def set_beside(comparisons: Sequence[Comparison], paths: Sequence[str], differen
         alike=not differences,
         warnings=(*differences, *_other_eager(comparisons)),
         fastest=find_fastest(comparisons),
+        told_apart_by=_least_difference(comparisons),
     )
 
 

@@ -44,6 +44,8 @@ IDLE_CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
+    """The trace file: `events` that were read, `bytes` of its JSON, unpacked, and `skipped` events by reason."""
+
     path: str
     events: int
     bytes: int
@@ -52,7 +54,8 @@ class TraceFacts:
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """Something a reader of the figures must know about the recording."""
+    """Something a reader of the figures must know about the recording. `count` is how many events (or the like) it is
+    about."""
 
     code: str
     severity: Severity
@@ -76,7 +79,8 @@ class Window:
 class DeviceUse:
     """How one GPU spent the window: busy + idle = span. `name` is None where the trace does not say.
 
-    `outside_us` is the part of busy in which nothing ran but what was launched outside the window's steps.
+    `outside_us` is the part of busy in which nothing ran but what was launched outside the window's steps. `streams` is
+    how many of its streams had work.
     """
 
     id: int
@@ -102,6 +106,8 @@ class GpuUse:
 
 @dataclass(frozen=True, slots=True)
 class FamilyTime:
+    """All kernels (or copies) of one family in the window: `count` of them, `total_us` long together."""
+
     family: str
     count: int
     total_us: float
@@ -125,7 +131,7 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class KernelSummary:
-    """Kernels in the window; `short_count` are those under 10 us.
+    """Kernels in the window; `short_count` are those under 10 us, `unique` is how many names they have.
 
     The families add up to `total_us`, and so do the names. `by_name` is largest total first; the JSON's `top` is its
     beginning.
@@ -152,7 +158,11 @@ class CopySummary:
 
 @dataclass(frozen=True, slots=True)
 class LaunchSummary:
-    """`count` is host API calls that started at least one kernel; one graph launch starts many."""
+    """`count` is host API calls that started at least one kernel; one graph launch starts many.
+
+    `graph_launches` are those of whole CUDA graphs among them, which started `kernels_in_graphs`. The launches of
+    `unlinked_kernels` were not recorded.
+    """
 
     count: int
     graph_launches: int
@@ -162,6 +172,8 @@ class LaunchSummary:
 
 @dataclass(frozen=True, slots=True)
 class CauseTime:
+    """Idle time in the window that one cause made: `us` in all, parts of so many `gaps`."""
+
     cause: str
     us: float
     gaps: int
@@ -286,7 +298,7 @@ class DeviceQueue:
     the return of the call to the start (0 where the kernel started before its call had returned); `graph_delays` the
     same of CUDA graphs and their first activity; None where there are none. `kernels_in_graphs` and `unlinked` (whose
     call was not recorded, which are taken for handed over at their start) have no delay. `mean_depth` is the length of
-    the queue, averaged over time, `depths` the same for equal slices of the window.
+    the queue, averaged over time, `most_depth` the longest it was, `depths` the mean for equal slices of the window.
     """
 
     device: int
@@ -318,7 +330,8 @@ class StepUse:
     """One measured call. Wall is from the step's start on the host to its end there or on the GPU, whichever is later.
 
     Busy is all GPU activity in that time, whoever launched it: where steps overlap on the GPU, so do their busy times.
-    Busy and idle are sums over devices. All but the wall are None for a CPU-only recording.
+    Busy and idle are sums over devices, `kernels` and `launches` how many of its own. All but the wall are None for a
+    CPU-only recording. `index` is its number in the recording.
     """
 
     index: int

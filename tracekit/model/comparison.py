@@ -342,6 +342,8 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
+    """Kernels of one name in a group, per step: `count` of them, `total_us` long together."""
+
     name: str
     count: float
     total_us: float
@@ -383,9 +385,10 @@ class KernelGroup:
 class Coverage:
     """Shares of each side's GPU time, 0 to 1.
 
-    `matched` is in groups of both sides' kernels. `inexact` is the part of that which was linked by elimination and not
-    one by one (`KernelGroup.exact`). `alone` is in groups of one side that is known to have no counterpart: eliminated
-    or added. The rest is unmatched.
+    `a_time_matched` and `b_time_matched` are in groups of both sides' kernels. `a_time_inexact` and `b_time_inexact`
+    are the part of that which was linked by elimination and not one by one (`KernelGroup.exact`). `a_time_alone` and
+    `b_time_alone` are in groups of one side that is known to have no counterpart: eliminated or added. The rest is
+    unmatched.
     """
 
     a_time_matched: float

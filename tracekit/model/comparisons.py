@@ -16,9 +16,11 @@ class Comparisons:
     it differs from the others.
 
     `alike` says that the runs differ in how they compile alone: one eager form then stands for all. `warnings` are what
-    a reader must know before setting one run beside another. `fastest` are the places of the one with the
-    largest certain speed-up over its own eager form and of those that cannot be told from it, undecided ones too; empty
-    where none is faster than eager.
+    a reader must know before setting one run beside another. `fastest` are the places of the one with the largest
+    certain speed-up over its own eager form and of those that cannot be told from it, undecided ones too; empty where
+    none is faster than eager. `told_apart_by` is the share that must lie between the intervals of two forms, beside
+    each other in different processes, to tell them apart (0.1 = 10 %): at least what eager code differed by from
+    process to process.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -26,6 +28,7 @@ class Comparisons:
     alike: bool
     warnings: tuple[str, ...]
     fastest: tuple[int, ...]
+    told_apart_by: float | None = None
 
     @property
     def leader(self) -> int | None:

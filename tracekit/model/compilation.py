@@ -160,6 +160,9 @@ class PhaseTime:
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
+    """How often one of torch's caches was asked: `hits` found what they asked for, `misses` did not, `bypasses` were
+    of what it cannot hold."""
+
     cache: CacheName
     hits: int
     misses: int
@@ -177,8 +180,8 @@ class CudaGraphSkip:
 
 @dataclass(frozen=True, slots=True)
 class CompilingCall:
-    """A call of the form in which something was compiled, or a CUDA graph recorded. `call` counts from 1 within the
-    phase; `wall_us` is None where the call was not timed."""
+    """A call of the form in which something was compiled, or a CUDA graph recorded: so many `compilations` and
+    `cuda_graphs`. `call` counts from 1 within the phase; `wall_us` is None where the call was not timed."""
 
     phase: CallPhase
     call: int
@@ -191,7 +194,8 @@ class CompilingCall:
 class Diagnostics:
     """What torch.compile said while one form was warmed up, timed and recorded; nothing of other forms is in it.
 
-    `phases` are those of all compilations, longest first; `autotuned` how many choices of kernel were benchmarked.
+    `phases` are those of all compilations, longest first; `cuda_graphs_recorded` is how many CUDA graphs were recorded,
+    `autotuned` how many choices of kernel were benchmarked.
     `warmed_up_at` are the sizes of warm-up calls where they were other ones than those of the timed calls. `notes` say
     what this torch did not tell.
     """

@@ -17,13 +17,14 @@ UNIT_ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, 
 class TensorDifference:
     """One tensor of an output beside the same tensor of another.
 
-    `path` is where it stands in the output (`.logits`, `[0]`; empty where the output is the tensor). Errors are over
-    the elements that are finite on both sides, taken in float64: `relative` is the L2 norm of the difference over that
-    of the other, `cosine` the cosine of the angle between them; None where there is nothing to divide by, and for
-    integers. `other_max` is the largest magnitude in the other. `nonfinite` counts the elements that are NaN or
-    infinite on one side and not the same on the other. `first_divergence` is the first place along the last axis at
-    which any row of integers differs. `problem` says why nothing could be compared: the tensor is missing, or has
-    another shape.
+    `path` is where it stands in the output (`.logits`, `[0]`; empty where the output is the tensor). Errors are
+    over the elements that are finite on both sides, taken in float64: `max_abs` is the largest, `mean_abs` their
+    mean, `equal_share` the share of all `elements` that are the same, 0 to 1. `relative` is the L2 norm of the
+    difference over that of the other, `cosine` the cosine of the angle between them; None where there is nothing to
+    divide by, and for integers. `other_max` is the largest magnitude in the other. `nonfinite` counts the elements
+    that are NaN or infinite on one side and not the same on the other. `first_divergence` is the first place along
+    the last axis at which any row of integers differs. `problem` says why nothing could be compared: the tensor is
+    missing, or has another shape.
     """
 
     path: str

@@ -41,8 +41,9 @@ class Rates:
     """One operator call's estimated work and rates, the mean of all calls like it; None where it cannot be derived from
     what was recorded.
 
-    `bytes` is memory traffic if each input is read once and each output written once. The shares are of the device's
-    published peak.
+    `bytes` is memory traffic if each input is read once and each output written once. `flops` are its floating-point
+    operations, a multiplication and an addition being two. `gb_per_s` and `tflop_per_s` are bytes (10^9) and operations
+    (10^12) a second, `bandwidth_share` and `arithmetic_share` those as shares of the device's published peak, 0 to 1.
     """
 
     bytes: float | None

@@ -23,11 +23,12 @@ class RegionTime:
 class CompiledRegions:
     """What ran in compiled code, in the window as recorded; times are sums over it.
 
-    `graphs` counts calls of compiled graphs. `guards_us` is host time of finding the compiled code that fits
-    (`TorchDynamo Cache Lookup`), `entry_us` that of the steps before its first operator. `gpu_us` is the GPU time, over
-    all streams, of what was launched from compiled graphs (from regions, where the recording names no graphs), of
-    `all_gpu_us`; None without GPU activity, or where no launch is known. `unlinked_us` is GPU time, within
-    `all_gpu_us`, whose launch was not recorded. `activities` and `all_activities` are how many those are.
+    `graphs` counts calls of compiled graphs, `lookups` those in which guards were checked. `guards_us` is host time
+    of finding the compiled code that fits (`TorchDynamo Cache Lookup`), `entry_us` that of the steps before its
+    first operator. `gpu_us` is the GPU time, over all streams, of what was launched from compiled graphs (from
+    regions, where the recording names no graphs), of `all_gpu_us`; None without GPU activity, or where no launch is
+    known. `unlinked_us` is GPU time, within `all_gpu_us`, whose launch was not recorded. `activities` and
+    `all_activities` are how many those are.
     """
 
     regions: tuple[RegionTime, ...]

@@ -38,6 +38,7 @@ class BreakEven:
     `calls_at_most` is the same with nothing of the eager form's start-up taken off: in one warm-up that form came first
     and alone paid what a process does once, so the truth lies between the two, and `calls_ci95` reaches over both. None
     for starts in fresh processes, where each form paid its own.
+    `graphs` were compiled, `cache_hits` of them read from Inductor's cache. `never` says that calls save nothing.
     `kind` is None where the warm-up found a part of its graphs in a cache, or none of them in one that was not empty.
     """
 

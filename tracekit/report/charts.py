@@ -6,6 +6,7 @@ Colours are names (`gain`, `side-a`, ...) that the page replaces by those of its
 from __future__ import annotations
 
 import html
+import itertools
 import textwrap
 from dataclasses import dataclass
 from string import ascii_lowercase
@@ -80,8 +81,7 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
         "x": [us / 1e3 for us in values],
         "measure": ["absolute", *("relative" for _ in bars), "absolute"],
         "text": texts,
-        "textposition": "outside",
-        "cliponaxis": False,
+        "textposition": "none",
         "hoverinfo": "text",
         "increasing": {"marker": {"color": "loss"}},
         "decreasing": {"marker": {"color": "gain"}},
@@ -94,20 +94,37 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
         description=f"Waterfall from {names[0]} to {names[1]}; the table below holds the same values.",
         data=(data,),
         layout={
-            "xaxis": {"title": {"text": "ms"}, "range": [0, _longest_reach(waterfall.a_us, values) / 1e3 * 1.18]},
+            "xaxis": {"title": {"text": "ms"}, "range": [0, _longest_reach(values) / 1e3 * 1.18]},
             "yaxis": _axis(labels),
+            "annotations": _beside(texts, [0.0, *_levels(values), 0.0], values),
         },
         height=PER_BAR * len(labels) + MARGINS,
     )
 
 
-def _longest_reach(start_us: float, values: list[float]) -> float:
+def _levels(values: list[float]) -> list[float]:
+    """Where the running sum stands before each change, from the first value up to the last."""
+    return list(itertools.accumulate(values[:-2]))
+
+
+def _beside(texts: list[str], starts: list[float], values: list[float]) -> list[dict[str, Any]]:
+    """The figure of each bar at its right end: at its left a narrow page has the bar's label."""
+    return [
+        {
+            "text": text,
+            "x": max(start, start + us) / 1e3,
+            "y": at,
+            "xanchor": "left",
+            "xshift": 3,
+            "showarrow": False,
+        }
+        for at, (text, start, us) in enumerate(zip(texts, starts, values, strict=True))
+    ]
+
+
+def _longest_reach(values: list[float]) -> float:
     """The largest time that the running sum comes to."""
-    level = reach = start_us
-    for us in values[1:-1]:
-        level += us
-        reach = max(reach, level)
-    return max(reach, values[-1])
+    return max(*itertools.accumulate(values[:-1]), values[-1])
 
 
 def _families(sides: Lettered) -> tuple[Chart, ...]:

@@ -40,6 +40,7 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
         "alike": told.alike,
         "warnings": told.warnings,
         "fastest": told.fastest,
+        "told_apart_by": told.told_apart_by,
         "comparisons": [_comparison(each, top) for each in told.comparisons],
     }
     return _text(fields)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Run
-from tracekit.numbers import duration
 from tracekit.report.beside import setting_tables
-from tracekit.report.comment import FINDINGS, FIRST, MORE_FINDINGS, TABLES, WARNINGS, Detail, Part, bounded
+from tracekit.report.comment import DETAILS, FINDINGS, FIRST, MORE_FINDINGS, TABLES, WARNINGS, Detail, Part, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.lettered import both
 from tracekit.report.method import how_measured
 from tracekit.report.names import clipped, printable
 from tracekit.report.sections.compilation import compilation_tables
-from tracekit.report.sections.findings import finding_notes
+from tracekit.report.sections.findings import finding_notes, is_command, saving_words
 from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.sections.groups import evidence_table, group_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
 from tracekit.report.sections.kernels import family_table, top_kernels_table
+from tracekit.report.sections.key_figures import key_figures
 from tracekit.report.sections.limits import limit_sentences
 from tracekit.report.sections.memory import memory_table
 from tracekit.report.sections.numerics import accuracy_sentence, numerics_table
@@ -31,7 +31,7 @@ from tracekit.report.sections.timing import certainty_table, process_table, timi
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Cell, Name, Table
-from tracekit.report.words import subjects, verdict_evidence, verdict_sentence, warnings_beside
+from tracekit.report.words import shared_scope, subjects, verdict_evidence, verdict_sentence, warnings_beside
 
 #: What makes a table's names shortens them. A command that was cut could not be run.
 LONGEST_CODE = 4000
@@ -56,12 +56,12 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in comparison.grave)
     told = (reason_sentence(comparison), *limit_sentences(comparison), accuracy_sentence(comparison))
     yield "".join(f"{escaped(each)}\n\n" for each in told if each)
-    yield from markdown_list("Before you rely on this", warnings_beside(comparison))
-    yield from markdown_list("About this run", about_run(run))
-    yield from markdown_findings(comparison.findings)
-    # The gate and the figures, or the figures and what starting costs.
-    yield from markdown_tables(_tables(comparison), first=2)
-    yield from details(_details(comparison, run))
+    yield key_table(key_figures(comparison))
+    yield from markdown_findings(comparison.findings, shared_scope(comparison))
+    yield "## Details\n\n"
+    yield from folded_list("Before you rely on this", warnings_beside(comparison))
+    yield from folded_list("About this run", about_run(run))
+    yield from tables_and_details(_tables(comparison), _details(comparison, run))
     yield from markdown_ending(how_measured(comparison, run), command)
 
 
@@ -75,6 +75,7 @@ def about_run(run: Run | None) -> tuple[str, ...]:
 
 
 def _tables(comparison: Comparison) -> Iterator[Table | None]:
+    """What most readers open first."""
     sides = both(comparison)
     yield overview_table(comparison)
     yield startup_table(comparison)
@@ -105,18 +106,22 @@ def _details(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
     yield from setting_tables(sides, run)
 
 
+def folded_list(heading: str, texts: Iterable[str]) -> Iterator[Detail]:
+    """The texts as a list, folded under the heading and their number; nothing where there are none."""
+    items = [f"- {escaped(text)}\n" for text in texts]
+    if items:
+        yield Detail(f"{heading} ({len(items)})", "".join(items), WARNINGS)
+
+
+def key_table(figures: Iterable[tuple[str, str, str]]) -> str:
+    """The few figures to remember: what each is, its change or size, and a word beside; empty where there are none."""
+    rows = "".join(f"| {' | '.join(map(escaped, each))} |\n" for each in figures)
+    return f"| Figure |   |   |\n|---|--:|---|\n{rows}\n" if rows else ""
+
+
 def markdown_list(heading: str, texts: Iterable[str]) -> Iterator[str | Part]:
     """The texts as a list under the heading; nothing where there are none."""
     return _listed(heading, [Part(text, f"- {escaped(text)}\n", WARNINGS) for text in texts])
-
-
-def markdown_findings(findings: Iterable[Finding], heading: str = "Findings") -> Iterator[str | Part]:
-    """Nothing where there are none."""
-    parts = (
-        Part(f"finding: {each.title}", _finding(each), FINDINGS if at < FIRST_FINDINGS else MORE_FINDINGS)
-        for at, each in enumerate(findings)
-    )
-    return _listed(heading, list(parts))
 
 
 def _listed(heading: str, items: list[Part]) -> Iterator[str | Part]:
@@ -124,6 +129,26 @@ def _listed(heading: str, items: list[Part]) -> Iterator[str | Part]:
         yield f"## {heading}\n\n"
         yield from items
         yield "\n"
+
+
+def markdown_findings(findings: Sequence[Finding], scope: str) -> Iterator[str | Part | Detail]:
+    """What asks for something in full, what is good to know folded; nothing where there is neither. `scope` is what
+    savings are of."""
+    asking = [finding for finding in findings if finding.severity != "info"]
+    others = [finding for finding in findings if finding.severity == "info"]
+    if findings:
+        yield "## Findings\n\n"
+    for at, finding in enumerate(asking):
+        rank = FINDINGS if at < FIRST_FINDINGS else MORE_FINDINGS
+        yield Part(f"finding: {finding.title}", findings_in_full((finding,), scope), rank)
+    yield from (Detail(_title(finding) + _saving(finding, scope), _told(finding)) for finding in others)
+
+
+def findings_in_full(findings: Iterable[Finding], scope: str) -> str:
+    """Each under its title."""
+    return "".join(
+        f"**{escaped(_title(finding))}**{_saving(finding, scope)}\n\n{_told(finding)}" for finding in findings
+    )
 
 
 def markdown_ending(method: Iterable[tuple[str, str]], command: str | None) -> Iterator[str | Detail]:
@@ -140,11 +165,15 @@ def markdown_tables(tables: Iterable[Table | None], first: int = 1) -> Iterator[
         yield Part(table.caption, text, FIRST if at < first else TABLES)
 
 
-def details(tables: Iterable[Table | None]) -> Iterator[str | Detail]:
-    """Those that there are, each folded under its caption; nothing where there are none."""
-    there_are = [Detail(table.caption, _rows(table)) for table in tables if table is not None]
-    yield "## Details\n\n" if there_are else ""
-    yield from there_are
+def details(tables: Iterable[Table | None], rank: int = DETAILS) -> Iterator[Detail]:
+    """Those that there are, each folded under its caption."""
+    return (Detail(table.caption, _rows(table), rank) for table in tables if table is not None)
+
+
+def tables_and_details(tables: Iterable[Table | None], further: Iterable[Table | None]) -> Iterator[Detail]:
+    """All folded; `tables` find room before findings of little weight and before `further` ones."""
+    yield from details(tables, TABLES)
+    yield from details(further)
 
 
 def _rows(table: Table) -> str:
@@ -155,13 +184,21 @@ def _rows(table: Table) -> str:
     return f"| {header} |\n|{rule}|\n{rows}{note}"
 
 
-def _finding(finding: Finding) -> str:
-    saving = f" Saving: up to {duration(finding.saving_us)}." if finding.saving_us is not None else ""
-    saving += f" Saving: {duration(finding.start_saving_us)} a start." if finding.start_saving_us is not None else ""
-    advice = f" Try: {_code(finding.advice)}" if finding.advice else ""
-    text = f"{finding.severity}: {finding.title}"
-    notes = "".join(f" {escaped(note)}" for note in finding_notes(finding))
-    return f"- **{escaped(text)}** {escaped(finding.evidence + saving)}{advice}{notes}\n"
+def _title(finding: Finding) -> str:
+    return f"{finding.severity}: {finding.title}"
+
+
+def _saving(finding: Finding, scope: str) -> str:
+    words = saving_words(finding, scope)
+    return f" ({words})" if words else ""
+
+
+def _told(finding: Finding) -> str:
+    """The evidence, what to try, and what came of it, each a paragraph of its own."""
+    advice = finding.advice
+    tried = [] if not advice else [fenced(advice).rstrip()] if is_command(advice) else [escaped(f"Try: {advice}.")]
+    paragraphs = [escaped(finding.evidence), *tried, *map(escaped, finding_notes(finding))]
+    return "".join(f"{each}\n\n" for each in paragraphs)
 
 
 def _cell(cell: Cell) -> str:

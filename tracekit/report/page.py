@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import Run
-from tracekit.numbers import change_with_share, count, duration, percent, times
 from tracekit.report.beside import shared_tables
 from tracekit.report.charts import comparison_charts
 from tracekit.report.lettered import both
@@ -14,9 +13,10 @@ from tracekit.report.sections.every_group import every_group
 from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.sections.groups import evidence_table, origin_table
 from tracekit.report.sections.kernels import top_kernels_table
+from tracekit.report.sections.key_figures import key_figures
 from tracekit.report.sections.limits import limit_sentences
 from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
-from tracekit.report.sections.overview import overview_table, shared_basis
+from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.reason import reason_sentence
 from tracekit.report.sections.setting import component_table
 from tracekit.report.sections.startup import startup_table
@@ -59,42 +59,11 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         result=result_word(comparison),
         subject=subjects(comparison),
         scope=shared_scope(comparison),
-        key_figures=_key_figures(comparison),
+        key_figures=key_figures(comparison),
         groups=every_group(comparison),
         method=(*how_measured(comparison, run), *([("Moment by moment", TIMELINES)] if drawn else ())),
         on_cpu=comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None,
     )
-
-
-def _key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
-    """Three figures to remember: what they are, their change, and from what to what."""
-    a, b, verdict, basis = comparison.a, comparison.b, comparison.verdict, shared_basis(comparison)
-    a_idle, b_idle = a.idle_us(basis), b.idle_us(basis)
-    figures = []
-    if verdict.speedup is not None:
-        spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
-        figures.append(("Speed-up", times(verdict.speedup), spread))
-    for label, one, other in (("Wall time", a.wall_us, b.wall_us), ("GPU busy", a.busy_us, b.busy_us)):
-        if one is not None and other is not None:
-            figures.append((label, change_with_share(other - one, one), f"{duration(one)} → {duration(other)}"))
-    if a_idle is not None and b_idle is not None:
-        ends = f"{duration(a_idle)} → {duration(b_idle)}"
-        figures.append(
-            (
-                "GPU idle" if basis == "unprofiled" else "GPU idle, as recorded",
-                change_with_share(b_idle - a_idle, a_idle),
-                ends,
-            )
-        )
-    if a.analysis.kernels and b.analysis.kernels:
-        one, other = a.analysis.kernels.count / a.steps, b.analysis.kernels.count / b.steps
-        change = percent(other / one - 1, 0).replace("-", "\N{MINUS SIGN}") if one else count(other)
-        figures.append(("Kernels", change if change.startswith("\N{MINUS SIGN}") else f"+{change}", _arrow(one, other)))
-    return tuple(figures)
-
-
-def _arrow(a: float, b: float) -> str:
-    return f"{count(a)} → {count(b)}"
 
 
 def _tables(comparison: Comparison, run: Run | None) -> Tables:

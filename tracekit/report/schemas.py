@@ -39,6 +39,7 @@ from tracekit.model import (
     timeline,
     timing,
 )
+from tracekit.report.describing import described
 
 SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"]
 #: The modules of nouns, in the order in which a later one's name wins.
@@ -65,6 +66,27 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Positions in sequences that are not written.
 UNWRITTEN = ("a_at", "b_at")
 
+#: What is said of what stands in no noun.
+RUN = "`run` is what a run folder says besides; not there for a bare trace."
+MEASURED = (
+    "The form that was read, of a run folder. `form` is what was measured of it, `steps` what figures per step were "
+    "divided by, `rich` the analysis of its rich recording: sums over its window, like the analysis itself."
+)
+NAMED = "`names` are what the compiled forms are called, in the order of `paths` and `comparisons`."
+SIDE = (
+    "`operators` says where the operators of its GPU work are known from; None where they are not. `per_step` are its "
+    "figures per step, `bound` is what holds it back; None where neither is known."
+)
+GATE = "`outcome` is of all conditions, `ends_as` what the command ends with, `checked` are the conditions one by one."
+PER_STEP = (
+    "The figures of a side per step, as reports show them. `wall_us` is the median unprofiled call, `recorded_wall_us` "
+    "the window over its steps. `busy_us` is of all devices together. `unprofiled_idle_us` is the unprofiled call less "
+    "its busy time, `recorded_idle_us` the window less its busy time; `idle_share` and `recorded_idle_share` are their "
+    "shares of the call and of the window, 0 to 1. `slowdown` is recorded wall time over unprofiled wall time. "
+    "`recorded_idle_by_cause_us` is idle time by cause as recorded, `unprofiled_idle_by_cause_us` the same without "
+    "what recording added. None: not measured."
+)
+
 Fields = dict[str, Any]
 
 
@@ -79,7 +101,7 @@ def schema(name: SchemaName) -> dict[str, Any]:
         "sweep": lambda: _written(sweep_figures.Sweep),
         "sweep-cell": lambda: sweep.CellResult,
     }
-    told = msgspec.json.schema(makers[name]())
+    told = described(msgspec.json.schema(makers[name]()))
     return {"$schema": DIALECT, "$id": f"tracekit.{name}/1", "title": f"tracekit.{name}/1", **told}
 
 
@@ -91,27 +113,30 @@ def _analysis_file() -> type:
     """`run` is there for a run folder alone."""
     told = _fields(alone.Alone, without=("side", "bound"))
     parts = {"schema": Literal["tracekit.analysis/1"], **_fields(analysis.Analysis), **told}
-    measured = _made("Measured", {"form": _as_written(run.FormResult), "steps": int, **_derived()})
-    return _made("AnalysisFile", parts, run=measured)
+    measured = _made("Measured", {"form": _as_written(run.FormResult), "steps": int, **_derived()}, MEASURED)
+    return _made("AnalysisFile", parts, f"{analysis.Analysis.__doc__} {alone.Alone.__doc__} {RUN}", run=measured)
 
 
 def _comparison_file() -> type:
-    return _made("ComparisonFile", {"schema": Literal["tracekit.comparison/1"], **_comparison()})
+    written = {"schema": Literal["tracekit.comparison/1"], **_comparison()}
+    return _made("ComparisonFile", written, comparison.Comparison.__doc__)
 
 
 def _comparisons_file() -> type:
     parts = _fields(comparisons.Comparisons, without=("comparisons",))
-    each = _made("Comparison", _comparison())
+    each = _made("Comparison", _comparison(), comparison.Comparison.__doc__)
     told = {"schema": Literal["tracekit.comparisons/1"], "names": tuple[str, ...], **parts}
-    return _made("ComparisonsFile", {**told, "comparisons": tuple[each, ...]})  # type: ignore[valid-type]
+    every = {**told, "comparisons": tuple[each, ...]}  # type: ignore[valid-type]
+    return _made("ComparisonsFile", every, f"{comparisons.Comparisons.__doc__} {NAMED}")
 
 
 def _comparison() -> Fields:
     parts = _fields(comparison.Comparison)
     bound = parts.pop("a_bound")
     del parts["b_bound"]
-    side = _made("Side", {**_side_fields(), "bound": bound})
-    checked = _made("Gate", {"outcome": gate.Outcome, "ends_as": gate.Outcome, **_fields(gate.Gate)})
+    side = _made("Side", {**_side_fields(), "bound": bound}, f"{comparison.Side.__doc__} {SIDE}")
+    written = {"outcome": gate.Outcome, "ends_as": gate.Outcome, **_fields(gate.Gate)}
+    checked = _made("Gate", written, f"{gate.Gate.__doc__} {GATE}")
     return {**parts, "a": side, "b": side, "gate": checked | None}
 
 
@@ -133,21 +158,24 @@ def _derived() -> Fields:
         "recorded_idle_by_cause_us": causes,
         "unprofiled_idle_by_cause_us": causes | None,
     }
-    return {"per_step": _made("PerStep", per_step), "rich": _as_written(analysis.Analysis) | None}
+    return {"per_step": _made("PerStep", per_step, PER_STEP), "rich": _as_written(analysis.Analysis) | None}
 
 
-def _made(name: str, parts: Fields, **optional: Any) -> type:
+def _made(name: str, parts: Fields, doc: str | None, **optional: Any) -> type:
+    """A noun of these fields, which the docstring tells of."""
     every = [(key, kind) for key, kind in parts.items()]
     every += [(key, kind | msgspec.UnsetType, msgspec.UNSET) for key, kind in optional.items()]  # type: ignore[misc]
-    return dataclasses.make_dataclass(name, every)
+    made = dataclasses.make_dataclass(name, every)
+    made.__doc__ = " ".join((doc or "").split())
+    return made
 
 
 @functools.cache
 def _written(noun: type) -> type:
     """The noun as it stands in JSON: names of kernels are listed under `top`, the first of them."""
-    made = _made(noun.__name__, _fields(noun))
-    made.__doc__ = noun.__doc__
-    return made
+    # A dataclass without a docstring is given one that lists its fields, which tells nothing.
+    own = None if (noun.__doc__ or "").startswith(f"{noun.__name__}(") else noun.__doc__
+    return _made(noun.__name__, _fields(noun), own)
 
 
 def _fields(noun: type, without: tuple[str, ...] = ()) -> Fields:

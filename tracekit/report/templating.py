@@ -14,14 +14,15 @@ from markupsafe import Markup
 
 from tracekit.numbers import duration
 from tracekit.report.names import printable
+from tracekit.report.sections.findings import is_command
 from tracekit.report.table import Name, Table
 
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
 LONGEST_FIGURE = 20
 
-#: A space within a figure, as in `12.3 µs`.
-UNIT_SPACE = re.compile(r"(?<!\N{MIDDLE DOT}) (?![(\N{MIDDLE DOT}])")
+#: A space between a figure and its unit, as in `12.3 µs`; not one between two figures, as in `1.136 to 1.155`.
+UNIT_SPACE = re.compile(r"(?<=\d) (?!to\b|[(\N{MIDDLE DOT}])")
 
 
 @cache
@@ -39,12 +40,13 @@ def environment() -> jinja2.Environment:
     made.filters["moment"] = moment
     made.filters["unbroken"] = _unbroken
     made.tests["wide"] = _is_wide
+    made.tests["command"] = lambda advice: isinstance(advice, str) and is_command(advice)
     made.tests["name"] = lambda cell: isinstance(cell, Name)
     return made
 
 
 def _unbroken(figure: str) -> str:
-    """A figure that is not parted from its unit; what stands in brackets, or behind a dot, may go to the next line."""
+    """A figure that is not parted from its unit; what follows may go to the next line."""
     return UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
 
 

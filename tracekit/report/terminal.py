@@ -15,12 +15,12 @@ from rich.text import Text
 
 from tracekit.model.analysis import CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.numbers import count, duration, duration_change
+from tracekit.numbers import count, counted, duration, duration_change
 from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.alone import compiled_too_late, figure_rows
 from tracekit.report.sections.compilation import compilation_sentences
-from tracekit.report.sections.findings import finding_notes
+from tracekit.report.sections.findings import finding_notes, is_command, saving_words
 from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
@@ -164,7 +164,8 @@ def _figures(side: Side) -> RenderableType:
 
 def _window(side: Side) -> str:
     window = side.analysis.window
-    kind = {"steps": f"{window.steps} steps", "span": f"{window.steps} spans", "whole": extent(side)}[window.kind]
+    steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
+    kind = {"steps": steps, "span": spans, "whole": extent(side)}[window.kind]
     return f"{clipped(printable(PurePath(side.path).name), 40)}: {kind}, {duration(window.span_us)}"
 
 
@@ -248,13 +249,12 @@ def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:
-    saving = f" (up to {duration(finding.saving_us)})" if finding.saving_us is not None else ""
-    saving += f" ({duration(finding.start_saving_us)} a start)" if finding.start_saving_us is not None else ""
+    saving = f" ({words})" if (words := saving_words(finding)) else ""
     yield Text()
     yield Text.assemble((f"{finding.severity}: ", SEVERITY_STYLES[finding.severity]), printable(finding.title) + saving)
     yield Text("  " + printable(finding.evidence))
     if finding.advice:
-        yield _command(finding.advice)
+        yield _command(finding.advice) if is_command(finding.advice) else Text(f"  Try: {printable(finding.advice)}.")
     yield from (Text("  " + printable(note), style="dim") for note in finding_notes(finding))
 
 
@@ -284,7 +284,7 @@ def next_lines(commands: Sequence[str]) -> Iterator[Text]:
 
 
 def _command(text: str) -> Text:
-    """Long commands are continued with backslashes, so that they can be copied; other advice is prose."""
+    """Long commands are continued with backslashes, so that they can be copied."""
     if "tracekit " not in text:
         return Text("  " + printable(text), style="cyan")
     # An option stays on one line with its value.

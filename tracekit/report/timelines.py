@@ -11,6 +11,7 @@ import base64
 import gzip
 import json
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timeline import Bars, StepTimeline
-from tracekit.numbers import counted, duration
+from tracekit.numbers import counted, duration, percent
 from tracekit.report.lettered import Lettered, both, called
 from tracekit.report.names import clipped, printable, short_kernel_name
 from tracekit.report.places import distinct_places
@@ -43,16 +44,29 @@ MOST_GROUP_BYTES = 300_000
 RARE_FAMILIES = ("communication", "memcpy", "memset")
 RARE_CAUSES = ("gc", "profiler")
 
-COLOURED = "Kernels are coloured by family; idle gaps and the host, which are hatched, by cause."
+COLOURED = (
+    "Kernels are coloured by family; idle gaps and the host, which are hatched, by cause. These are two scales: what "
+    "has the same colour plain and hatched has nothing to do with each other."
+)
 GROUPS_LIGHT_UP = "Pointing at a kernel lights up its whole group on both sides: what it replaced, or what replaced it."
 NAMES_LIGHT_UP = "Pointing at a kernel lights up all kernels of its name."
+#: What grey gaps are, and where they are told apart.
+UNATTRIBUTED = (
+    "Unattributed{share}: the light recording, which is drawn because it distorts least, holds no operators and so "
+    "does not say of a gap whether the host was in Python, operator dispatch or guards. Of all gaps together that is "
+    "known: tables of idle time and waterfalls divide it in the proportions of the rich recording, and have no such "
+    "part."
+)
+UNATTRIBUTED_ALONE = "Unattributed{share}: this recording does not say what the host did meanwhile."
+MEDIAN_STEP = "Of a side's recorded steps the one of median length is drawn, of two the shorter."
 BY_NAMES = "Kernels were told by names alone, so nothing lights up."
 
 
 @dataclass(frozen=True, slots=True)
 class Timelines:
-    """`data` goes into the page as JSON; `families` and `causes` are those that occur, with their words. `intro` says
-    how to read the drawing, `title` what it is of, `notes` what a reader must know."""
+    """`data` goes into the page as JSON; `families` and `causes` are those that occur, with their words, `legend` what
+    must be known of them. `intro` says how to read the drawing, `title` what it is of, `notes` what a reader must know.
+    """
 
     data: dict[str, Any]
     families: dict[str, str]
@@ -60,6 +74,7 @@ class Timelines:
     intro: str
     title: str
     stepped: str
+    legend: str
     notes: tuple[str, ...]
 
 
@@ -204,8 +219,29 @@ def _drawn(sides: Lettered, lit: Lit, lights: str, *more: str) -> Timelines | No
         intro=f"{above}{COLOURED} {lights}",
         title=f"Timelines of {' and '.join(letters)}" if len(sides) > 1 else "Timeline",
         stepped=f" of {letters[-1]}" if len(sides) > 1 else "",
+        legend=_unattributed(sides),
         notes=(*_notes(sides), *more),
     )
+
+
+def _unattributed(sides: Lettered) -> str:
+    """What is meant by gaps without a cause, and how much of the idle time drawn they take; empty where there are
+    none."""
+    shares = {letter: share for letter, side in sides if side.timeline and (share := _grey_share(side.timeline))}
+    if not shares:
+        return ""
+    whose = {letter: f"{letter}'s" if letter else "the" for letter in shares}
+    told = [f"{percent(share, 0)} of {whose[letter]} idle time" for letter, share in shares.items()]
+    divided = all(side.rich is not None for letter, side in sides if letter in shares)
+    return (UNATTRIBUTED if divided else UNATTRIBUTED_ALONE).format(share=f" (gaps with {', '.join(told)})")
+
+
+def _grey_share(timeline: StepTimeline) -> float:
+    """The share of the idle time drawn, 0 to 1, whose gaps have no cause."""
+    gaps = timeline.gaps
+    causes = (timeline.labels[at].kind for at in gaps.labels)
+    grey = sum(us for us, cause in zip(gaps.durations_us, causes, strict=True) if cause == "unattributed")
+    return grey / sum(gaps.durations_us) if grey else 0.0
 
 
 def _occurring(timeline: StepTimeline) -> set[int]:
@@ -249,18 +285,34 @@ def _columns(bars: Bars) -> bytes:
 
 
 def _notes(sides: Lettered) -> list[str]:
-    drawn = [(letter, side.timeline) for letter, side in sides if side.timeline is not None]
+    drawn = [side.timeline for _, side in sides if side.timeline is not None]
     each_own = ", each from its own start" if len(drawn) > 1 else ""
-    spans = ("; " if len(drawn) > 2 else " and ").join(_span(*each) for each in drawn)
-    notes = [f"{spans[:1].upper()}{spans[1:]}, as recorded with the profiler on{each_own}."]
-    left_out = sum(bars.left_out for _, each in drawn for bars in (each.work, each.gaps, each.host))
+    spans = "; ".join(_span(*each, each[1].timeline) for each in sides if each[1].timeline is not None)
+    notes = [f"{spans[:1].upper()}{spans[1:]}: as recorded, with the profiler on{each_own}."]
+    if any(side.analysis.window.steps > 1 for _, side in sides):
+        notes.append(MEDIAN_STEP)
+    left_out = sum(bars.left_out for each in drawn for bars in (each.work, each.gaps, each.host))
     notes.append(f"{left_out:,} events, the shortest, are not drawn." if left_out else "No event is left out.")
-    others = max(each.other_devices for _, each in drawn)
+    others = max(each.other_devices for each in drawn)
     if others:
         notes.append(f"Only the first GPU is drawn, not the other {others}.")
     return notes
 
 
-def _span(letter: str, timeline: StepTimeline) -> str:
-    what = "the whole recording" if timeline.step is None else f"step {timeline.step}"
+def _span(letter: str, side: Side, timeline: StepTimeline) -> str:
+    """`A: step 0 (of 2) of the light recording, 8.95 ms`."""
+    kind = _recording_kind(side)
+    recording = f"the {kind} recording" if kind else "the recording"
+    if timeline.step is None:
+        what = f"all of {recording}"
+    else:
+        steps = side.analysis.window.steps
+        what = f"step {timeline.step}{f' (of {steps:,})' if steps > 1 else ''} of {recording}"
     return f"{letter}: {what}, {duration(timeline.length_us)}" if letter else f"{what}, {duration(timeline.length_us)}"
+
+
+def _recording_kind(side: Side) -> str | None:
+    """Which of its form's recordings the side was read from; None of a bare trace."""
+    name = PurePath(side.path).name
+    recordings = side.form.recordings if side.form else ()
+    return next((each.kind for each in recordings if PurePath(each.path).name == name), None)

@@ -100,7 +100,7 @@ def test_a_saving_of_a_start_is_told_as_one():
     finding = find_cold_start(started(COLD, WARM))
     assert finding is not None
     comparison = replace(started(), findings=(finding,))
-    assert "Saving: 40.0 s a start." in comparison_markdown(comparison, None, "tracekit compare")
+    assert "(a warm cache saves 40.0 s of a start)" in comparison_markdown(comparison, None, "tracekit compare")
     console = Console(width=200)
     with console.capture() as captured:
         console.print(comparison_summary(comparison, ()))

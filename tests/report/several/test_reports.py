@@ -29,7 +29,7 @@ from tracekit.report.several.markdown import comparisons_markdown
 from tracekit.report.several.page import comparisons_page
 from tracekit.report.several.tables import figures_table
 from tracekit.report.several.terminal import comparisons_summary
-from tracekit.report.several.words import TOLD_APART, headline, sentences
+from tracekit.report.several.words import headline, sentences
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
 ORDER = ("eager", "compiled") * 10
@@ -86,8 +86,9 @@ def test_the_headline_names_the_fastest_and_what_cannot_be_told_from_it():
     assert headline(made()) == "reduce-overhead is fastest: 3.00× as fast as eager."
     near = replace(made(), fastest=(0, 1))
     assert headline(near) == "reduce-overhead is 3.00× as fast as eager; default cannot be told from it."
-    assert TOLD_APART in sentences(near)
-    assert TOLD_APART not in sentences(made())
+    rule = "default and reduce-overhead cannot be told apart: each was timed in a process of its own"
+    assert any(each.startswith(rule) for each in sentences(near))
+    assert not any("cannot be told apart" in each for each in sentences(made()))
     assert headline(replace(made(), fastest=())) == "None was found to be faster than eager."
     slower = [beside("default", 1.0, 1.5), beside("max-autotune", 1.0, 1.2)]
     assert headline(set_beside(slower, NAMES[:2], ())) == "None is faster than eager."

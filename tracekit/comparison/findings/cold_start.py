@@ -57,11 +57,13 @@ def _saving(cold: BreakEven, warm: BreakEven | None) -> float | None:
 
 
 def _saved(comparison: Comparison) -> str:
-    """By the speed-up, as the number of calls is: the two medians need not differ by the same."""
+    """By the speed-up, as the number of calls is; said where the two medians differ by something else."""
     verdict = comparison.verdict
     if verdict.a_wall_us is None or verdict.speedup is None:
         raise AssertionError("a verdict of faster comes with both")
-    return duration(verdict.a_wall_us * (1 - 1 / verdict.speedup))
+    saved = duration(verdict.a_wall_us * (1 - 1 / verdict.speedup))
+    between = duration(verdict.a_wall_us - verdict.b_wall_us) if verdict.b_wall_us is not None else saved
+    return saved if between == saved else f"{saved} (by the speed-up of the rounds; the medians are {between} apart)"
 
 
 def _warm(warm: BreakEven | None) -> str:

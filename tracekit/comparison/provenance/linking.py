@@ -18,6 +18,7 @@ from tracekit.comparison.together import Together
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Activity
 from tracekit.model.sequence import Sequence as GpuSequence
+from tracekit.numbers import counted
 
 #: Of a link's places so many are named.
 MOST_PLACES = 12
@@ -232,14 +233,18 @@ def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterato
             yield f"{missing} {side} activities of the run that was asked where they come from are not in the recording"
     inexact = Counter(each.exact for each in placed)[False]
     if inexact:
-        yield f"{inexact} groups of compiled activities could be of several launch sites: each is one with them"
+        groups = counted(inexact, "group")
+        yield f"{groups} of compiled activities could be of several launch sites: each is one with them"
     approximate = sum(not each.exact for each in join.joined)
     if approximate:
         of = f"{approximate} of {len(join.joined)} eager operators"
-        yield f"{of} were linked to their launches by elimination, not one by one"
+        yield f"{of} {'was' if approximate == 1 else 'were'} linked to launches by elimination, not one by one"
     if join.wrong_sizes:
-        yield f"{join.wrong_sizes} operators have an output of another size than the work they were linked to"
+        have = "operator has" if join.wrong_sizes == 1 else "operators have"
+        yield f"{join.wrong_sizes} {have} an output of another size than the work linked to it"
     if join.unmatched:
-        yield f"{len(join.unmatched)} eager operators inside compiled modules have no counterpart in a graph"
+        operators, have = ("operator", "has") if len(join.unmatched) == 1 else ("operators", "have")
+        yield f"{len(join.unmatched)} eager {operators} inside compiled modules {have} no counterpart in a graph"
     if join.unexplained:
-        yield f"{len(join.unexplained)} launch sites stand for no eager operator that is known"
+        stand = "launch site stands" if len(join.unexplained) == 1 else "launch sites stand"
+        yield f"{len(join.unexplained)} {stand} for no eager operator that is known"

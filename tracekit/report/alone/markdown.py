@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from tracekit.model.alone import Alone
 from tracekit.model.run import Run
-from tracekit.report.alone.words import headline, sentences, warnings
+from tracekit.report.alone.words import headline, key_figures, sentences, warnings
 from tracekit.report.beside import setting_tables
 from tracekit.report.comment import Detail, Part, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.lettered import lettered
 from tracekit.report.markdown import (
     about_run,
-    details,
+    folded_list,
+    key_table,
     markdown_ending,
     markdown_findings,
-    markdown_list,
-    markdown_tables,
+    tables_and_details,
 )
 from tracekit.report.method import how_one_was_measured
 from tracekit.report.sections.alone import figures_table
@@ -29,7 +29,7 @@ from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.timing import timing_table
 from tracekit.report.table import Table
-from tracekit.report.words import subject
+from tracekit.report.words import scope, subject
 
 
 def alone_markdown(alone: Alone, run: Run | None = None, command: str | None = None) -> str:
@@ -41,15 +41,17 @@ def _sections(alone: Alone, run: Run | None, command: str | None) -> Iterator[st
     yield f"# {escaped(headline(alone.side))}\n\n{escaped(subject(alone.side))}\n\n"
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in alone.grave)
     yield "".join(f"{escaped(each)}\n\n" for each in sentences(alone))
-    yield from markdown_list("Before you rely on this", warnings(alone, ()))
-    yield from markdown_list("About this run", about_run(run))
-    yield from markdown_findings(alone.findings)
-    yield from markdown_tables(_tables(alone))
-    yield from details(_details(alone, run))
+    yield key_table(key_figures(alone.side))
+    yield from markdown_findings(alone.findings, scope(alone.side))
+    yield "## Details\n\n"
+    yield from folded_list("Before you rely on this", warnings(alone, ()))
+    yield from folded_list("About this run", about_run(run))
+    yield from tables_and_details(_tables(alone), _details(alone, run))
     yield from markdown_ending(how_one_was_measured(alone, run), command)
 
 
 def _tables(alone: Alone) -> Iterator[Table | None]:
+    """What most readers open first."""
     side = alone.side
     sides = lettered(side)
     yield figures_table(side)

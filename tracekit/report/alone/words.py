@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracekit.model.alone import Alone
 from tracekit.model.comparison import Side
-from tracekit.numbers import count, duration, percent
+from tracekit.numbers import count, counted, duration, percent
 from tracekit.report.names import clipped_within, printable
 from tracekit.report.sections.alone import compiled_too_late
 from tracekit.report.sections.limits import limit_sentence
@@ -29,7 +29,7 @@ def headline(side: Side) -> str:
 def sentences(alone: Alone) -> tuple[str, ...]:
     """What stands below the headline: what was read, what limits it."""
     side, window = alone.side, alone.side.analysis.window
-    over = extent(side) if window.kind == "whole" else f"{window.steps:,} {extent(side)}"
+    over = extent(side) if window.kind == "whole" else counted(window.steps, extent(side).removesuffix("s"))
     read = f"Read over {over}, {duration(window.span_us)} in all."
     if side.wall_us is None:
         read += " A recording has no unprofiled times: how long a call takes without the profiler is not known."

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Finding
 from tracekit.numbers import duration, times
+
+#: Advice is a command, variables before it or not, or a line of a program; all else is prose.
+COMMAND = re.compile(r"(\w+=\S+ )*tracekit[ .]")
+
+
+def is_command(advice: str) -> bool:
+    """Whether it can be copied as it stands."""
+    return COMMAND.match(advice) is not None
+
+
+def saving_words(finding: Finding, scope: str = "") -> str:
+    """`up to 2.17 ms per step`, `a warm cache saves 9.48 s of a start`; empty where no saving is known."""
+    told = []
+    if finding.saving_us is not None:
+        told.append(f"up to {duration(finding.saving_us)} {scope}".strip())
+    if finding.start_saving_us is not None:
+        told.append(f"a warm cache saves {duration(finding.start_saving_us)} of a start")
+    return "; ".join(told)
 
 
 def finding_notes(finding: Finding) -> tuple[str, ...]:

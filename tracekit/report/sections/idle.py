@@ -36,14 +36,15 @@ def cause_table(sides: Lettered) -> Table | None:
     return _calibrated_table(sides, known) if len(known) == len(sides) else _recorded_table(sides)
 
 
-RECORDED_NOTE = (
-    "As recorded, which lengthens idle time. What the light recording cannot tell apart, for want of operators, is "
-    "divided as in the rich one."
-)
+RECORDED_NOTE = "As recorded, which lengthens idle time."
 CALIBRATED_NOTE = (
     "Idle time of unprofiled calls is wall time less GPU busy time. Its causes are the recorded ones without what "
-    "recording added, under the assumption that it lengthened all the host's causes alike and the GPU's own not. What "
-    "the light recording cannot tell apart, for want of operators, is divided as in the rich one."
+    "recording added, under the assumption that it lengthened all the host's causes alike and the GPU's own not."
+)
+#: Of sides with both recordings.
+DIVIDED_NOTE = (
+    " What the light recording cannot tell apart, for want of operators (drawn moment by moment as unattributed), is "
+    "divided as in the rich one."
 )
 
 
@@ -96,8 +97,15 @@ def _cause_table(sides: Lettered, labels: tuple[str, ...], rows: tuple[tuple[str
         caption=f"Idle time by cause, {scope_of(sides)}",
         columns=(Column("Cause", numeric=False), *map(Column, labels), Column("What it means", numeric=False)),
         rows=rows,
-        note=note,
+        note=note + (DIVIDED_NOTE if any(_is_divided(side) for _, side in sides) else ""),
     )
+
+
+def _is_divided(side: Side) -> bool:
+    """Whether the rich recording tells of time that the light one has no cause for."""
+    light = side.analysis.idle
+    grey = any(each.cause == "unattributed" and each.us for each in light.causes) if light else False
+    return grey and side.host is side.rich
 
 
 def _meaning(cause: str) -> str:

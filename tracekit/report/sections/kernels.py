@@ -88,5 +88,5 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         caption=f"Largest kernels of {called(letter, side)}, {scope(side)}",
         columns=(*names, *map(Column, ("Count", "Total", "Mean", "Share"))),
         rows=rows,
-        note=f"{len(rows)} of {kernels.unique:,} names; share of the side's kernel time.",
+        note=f"{len(rows)} of {kernels.unique:,} names; the share is of {'its' if letter else 'all'} kernel time.",
     )

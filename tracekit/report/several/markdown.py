@@ -8,7 +8,7 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.report.beside import setting_tables
 from tracekit.report.comment import Detail, Part, bounded
 from tracekit.report.escaping import escaped
-from tracekit.report.markdown import details, markdown_ending, markdown_findings, markdown_list, markdown_tables
+from tracekit.report.markdown import findings_in_full, folded_list, key_table, markdown_ending, tables_and_details
 from tracekit.report.method import how_measured
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.idle import cause_table
@@ -18,8 +18,9 @@ from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.timing import timing_table
 from tracekit.report.several.tables import figures_table, run_table, sides_of, waterfall_tables
-from tracekit.report.several.words import grave, headline, notes_of_runs, sentences, subjects
+from tracekit.report.several.words import grave, headline, key_figures, notes_of_runs, sentences, subjects
 from tracekit.report.table import Table
+from tracekit.report.words import shared_scope
 
 
 def comparisons_markdown(told: Comparisons, command: str | None = None) -> str:
@@ -31,15 +32,19 @@ def _sections(told: Comparisons, command: str | None) -> Iterator[str | Part | D
     yield f"# {escaped(headline(told))}\n\n{escaped(subjects(told))}\n\n"
     yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in grave(told))
     yield "".join(f"{escaped(each)}\n\n" for each in sentences(told))
-    yield from markdown_list("Before you rely on this", (*told.warnings, *notes_of_runs(told)))
+    yield key_table(key_figures(told))
     for each in told.comparisons:
-        yield from markdown_findings(each.findings, f"Findings: {escaped(each.b.label)}")
-    yield from markdown_tables(_tables(told))
-    yield from details(_details(told))
+        if each.findings:
+            title = f"Findings: {each.b.label} ({len(each.findings)})"
+            yield Detail(title, findings_in_full(each.findings, shared_scope(each)))
+    yield "## Details\n\n"
+    yield from folded_list("Before you rely on this", (*told.warnings, *notes_of_runs(told)))
+    yield from tables_and_details(_tables(told), _details(told))
     yield from markdown_ending(how_measured(told.comparisons[0], None), command)
 
 
 def _tables(told: Comparisons) -> Iterator[Table | None]:
+    """What most readers open first."""
     sides = sides_of(told)
     yield figures_table(told)
     yield run_table(told)

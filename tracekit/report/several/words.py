@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
-from tracekit.numbers import duration, times
+from tracekit.numbers import duration, percent, times
 from tracekit.report.names import printable
 from tracekit.report.sections.numerics import accuracy_sentence
 from tracekit.report.sections.reason import reason_sentence
@@ -55,8 +55,18 @@ def _not_judged(told: Comparisons) -> Iterator[str]:
 def sentences(told: Comparisons) -> tuple[str, ...]:
     """What stands below the headline: every form in a line, and what its speed-up is worth."""
     lines = [f"{printable(each.b.label)}: {_found(each)}" for each in told.comparisons]
-    rule = (TOLD_APART,) if len(told.fastest) > 1 else ()
-    return (*lines, *rule, PROCESSES, *_shortest(told))
+    return (*lines, *_not_told_apart(told), PROCESSES, *_shortest(told))
+
+
+def _not_told_apart(told: Comparisons) -> Iterator[str]:
+    """Why several are called fastest, whose intervals need not meet."""
+    if len(told.fastest) > 1 and told.told_apart_by is not None:
+        names = " and ".join(printable(told.comparisons[at].b.label) for at in told.fastest)
+        yield (
+            f"{names} cannot be told apart: each was timed in a process of its own, so more than "
+            f"{percent(told.told_apart_by)} must lie between their intervals. Processes differ by that much: it is how "
+            "far the calls of their eager forms are apart, and 2 % at least."
+        )
 
 
 def _found(comparison: Comparison) -> str:

@@ -42,6 +42,7 @@ def _sections(sweep: Sweep, command: str | None) -> Iterator[str | Part | Detail
     yield f"{escaped(progress_sentence(sweep))}\n\n"
     yield from markdown_list("Before you rely on this", sweep.warnings)
     yield from markdown_tables(_tables(sweep), first=4)
+    yield "## Details\n\n"
     yield from details(_details(sweep))
     notes = [f"- {escaped(name)}: {escaped(' '.join(sentences))}\n" for name, sentences in note_rows(sweep)]
     if notes:

@@ -33,12 +33,15 @@
     return value;
   };
 
+  // Paper's width is not known before it is printed on: all charts are as wide as the narrowest sheet in use.
+  const paper = matchMedia("print"), ON_PAPER = 620;
   const layoutOf = (chart, width) => {
     const narrow = width < 480;
     const ink = colour("ink"), rule = colour("rule");
     const axis = { gridcolor: rule, zerolinecolor: rule, fixedrange: true, automargin: true };
     return {
       ...chart.layout,
+      ...(paper.matches ? { width: ON_PAPER } : {}),
       height: chart.height,
       margin: { l: 8, r: 12, t: 8, b: 40 },
       paper_bgcolor: "rgba(0,0,0,0)",
@@ -80,5 +83,8 @@
   }
   state.charts = "drawn";
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  matchMedia("print").addEventListener("change", drawAll);
+  paper.addEventListener("change", async () => {
+    await drawAll();
+    if (!paper.matches) for (const place of places.values()) if (place.clientWidth) Plotly.Plots.resize(place);
+  });
 })();

@@ -1,0 +1,109 @@
+"""Pages of committed runs as they are looked at: nothing cut, nothing over something else, on paper at full size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tracekit.cli.main import main
+
+from ..browser import opened
+
+pytestmark = pytest.mark.browser
+
+TRACES = Path(__file__).parents[2] / "traces"
+VIT = str(TRACES / "h200-vit")
+GRAPHED = str(TRACES / "h200-vit-reduce-overhead")
+
+#: Tables that have to be scrolled sideways.
+SCROLLING = "[...document.querySelectorAll('.scroll.wider')].map((each) => each.dataset.label)"
+
+#: Figures beside the bars of a chart that stand on the labels of its axis.
+OVER_LABELS = """() => {
+  const found = (selector) => [...document.querySelectorAll(`#waterfall ${selector}`)];
+  const boxes = (selector) => found(selector).map((each) => each.getBoundingClientRect());
+  const labels = boxes(".ytick text"), figures = boxes(".annotation-text-g text");
+  const level = (one, other) => one.top < other.bottom && other.top < one.bottom;
+  const meet = (one, other) => level(one, other) && one.left < other.right && other.left < one.right;
+  return [labels.length, figures.length, figures.filter((each) => labels.some((label) => meet(each, label))).length];
+}"""
+
+#: Lines within one row of stacked figures: how many different heights the figures of a row stand at.
+HEIGHTS = """() => [...document.querySelectorAll(".columns tbody tr")].slice(0, 3).map((row) => {
+  const lines = [...row.querySelectorAll("td")].map((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return [Math.round(cell.getBoundingClientRect().top), Math.round(range.getBoundingClientRect().top)];
+  });
+  const tops = new Map();
+  for (const [cell, text] of lines) tops.set(cell, [...(tops.get(cell) ?? []), text]);
+  return Math.max(...[...tops.values()].map((each) => new Set(each).size));
+})"""
+
+#: Figures whose digits stand on two lines.
+BROKEN = """() => [...document.querySelectorAll(".columns td")].flatMap((cell) => {
+  const text = cell.firstChild;
+  return !text ? [] : [...text.data.matchAll(/[0-9][0-9.,]*/g)].filter((found) => {
+    const range = document.createRange();
+    range.setStart(text, found.index);
+    range.setEnd(text, found.index + found[0].length);
+    return range.getClientRects().length > 1;
+  }).map((found) => found[0]);
+})"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The page of one run, of one with CUDA graphs, and of both side by side with a third."""
+    folder = tmp_path_factory.mktemp("pages")
+    asked = {"vit": [VIT], "graphed": [GRAPHED], "several": [VIT, GRAPHED, f"{VIT}-max-autotune"]}
+    for name, runs in asked.items():
+        done = CliRunner().invoke(main, ["compare", *runs, "--out", str(folder / f"{name}.html")])
+        assert done.exit_code == 0, done.output
+    return {name: folder / f"{name}.html" for name in asked}
+
+
+@pytest.mark.parametrize("name", ["vit", "graphed"])
+def test_on_a_wide_screen_no_table_of_a_run_has_to_be_scrolled(pages, name):
+    with opened(pages[name]) as visited:
+        visited.page.wait_for_selector("main > section:last-of-type.laid")
+        assert visited.page.evaluate(SCROLLING) == []
+
+
+@pytest.mark.parametrize("name", ["vit", "several"])
+def test_paper_takes_the_page_at_its_full_size(pages, name):
+    with opened(pages[name]) as visited:
+        page = visited.page
+        page.wait_for_selector("main > section:last-of-type.laid")
+        # As a browser does when it prints a page that was looked at: a sheet of A4 within its margins.
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 703, "height": 1000})
+        page.wait_for_timeout(500)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 703
+        rights = "[...document.querySelectorAll('table, .main-svg')].map((each) => each.getBoundingClientRect().right)"
+        assert max(page.evaluate(rights)) <= 704
+        backs = page.evaluate(
+            "[...document.querySelectorAll('.scroll')].map((each) => getComputedStyle(each).backgroundImage)"
+        )
+        assert {*backs} == {"none"}
+        page.emulate_media(media="screen")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.wait_for_timeout(500)
+        assert page.evaluate("document.querySelector('figure .main-svg').getBoundingClientRect().width") > 1000
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_figures_beside_the_bars_of_a_waterfall_stand_clear_of_its_labels(pages, width):
+    with opened(pages["graphed"], width=width) as visited:
+        labels, figures, over = visited.page.evaluate(OVER_LABELS)
+        assert labels == figures > 8
+        assert over == 0
+
+
+def test_on_a_phone_the_figures_of_several_forms_stand_in_lines_and_are_whole(pages):
+    with opened(pages["several"], width=400) as visited:
+        assert visited.page.evaluate(HEIGHTS) == [1, 1, 1]
+        assert visited.page.evaluate(BROKEN) == []
+        assert visited.page.evaluate(SCROLLING) == []
