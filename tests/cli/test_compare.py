@@ -331,6 +331,14 @@ def test_a_gate_ends_with_its_outcome(folder: Path, options: tuple[str, ...], co
         assert "Gate: " in (folder / "reports/flux-compiled.md").read_text()
 
 
+def test_a_gate_on_other_work_is_refused_and_writes_no_report(folder: Path) -> None:
+    traces = Path(__file__).parents[2] / "traces"
+    result = run(traces / "h200-vit", traces / "h200-causal-lm", "--gate", "kernels<=+0")
+    assert result.exit_code == 1
+    assert "--gate compares like with like" in result.stderr
+    assert not list(folder.iterdir())
+
+
 def test_the_report_of_another_run_is_not_replaced(tmp_path: Path) -> None:
     place = make_run_folder(tmp_path / "elsewhere")
     assert (run(place).exit_code, run(place).exit_code) == (0, 0)

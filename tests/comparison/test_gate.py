@@ -498,7 +498,7 @@ def test_more_than_nothing_has_no_share():
     some = replace(comparison, a=replace(comparison.a, analysis=none))
     one = checked(some, "kernels<=+5%")
     assert (one.outcome, one.base, one.new, one.low, one.high) == ("fail", 0, 22, None, None)
-    assert "A has 0, and anything is more than any share of that" in one.because
+    assert one.because.startswith("A has 0, and anything is more than any share of that")
     neither = replace(some, b=replace(some.b, analysis=none))
     assert (checked(neither, "kernels<=+5%").outcome, checked(neither, "kernels<=+5%").low) == ("pass", 0)
     assert checked(some, "kernels<=+22").outcome == "pass"
@@ -513,6 +513,8 @@ def test_a_limit_of_b_alone_is_held_whatever_is_known_of_a():
     assert (change.outcome, change.because) == ("inconclusive", "base was not timed")
     other = compare(timed.a, replace(timed.b, form=None))
     assert checked(other, "wall<=5ms").because == "new was not timed"
+    told = "base was not timed"
+    assert checked(untimed, "idle<=+50us").because == told
     idle = replace(untimed, b=replace(untimed.b, rich=untimed.b.analysis))
     assert checked(idle, "idle<=1ms").outcome == checked(idle, "busy<=1ms").outcome == "pass"
 
@@ -523,6 +525,7 @@ def test_compilation_in_the_base_spoils_the_change_and_not_b():
     change = checked(late, "wall<=+10%")
     assert change.outcome == "inconclusive" and "compiled inside timed calls" in change.because
     assert checked(late, "wall<=1.1ms").outcome == "pass"
+    assert "compiled inside" not in checked(late, "idle<=1ms").because
     back = compare(timed.b, late.a)
     assert "compiled inside timed calls" in checked(back, "wall<=1.1ms").because
 
@@ -532,7 +535,8 @@ def test_too_few_calls_are_not_said_to_be_none():
     few = compare(timed.a, replace(timed.b, form=make_form("compiled", STEADY[:4])))
     for condition in ("wall<=+3%", "wall<=5ms"):
         one = checked(few, condition)
-        assert (one.outcome, one.because.partition(" of ")[0]) == ("inconclusive", "fewer than 5 calls"), condition
+        assert one.outcome == "inconclusive"
+        assert one.because == "fewer than 5 calls of new count, which say nothing of the next (--iterations)", condition
     assert checked(compare(few.b, timed.b), "wall<=1.1ms").outcome == "pass"
 
 
@@ -543,3 +547,74 @@ def test_a_form_that_differs_from_itself_widens_what_one_process_says_by_that():
     assert None not in (assumed.high, stands_in.high)
     assert assumed.high - stands_in.high == pytest.approx(0.02 - 0.08, abs=1e-9)  # type: ignore[operator]
     assert [checked(way, "wall<=+5%").outcome for way in ways] == ["pass", "inconclusive"]
+
+
+def test_a_limit_of_b_alone_says_what_b_lacks_and_not_what_a_does():
+    timed = two_runs(1.0)
+    late = make_form("compiled", STEADY, during_timing=1)
+    neither = compare(replace(timed.a, form=None), replace(timed.b, form=late))
+    assert checked(neither, "wall<=+3%").because == "base was not timed"
+    assert "compiled inside timed calls" in checked(neither, "wall<=1.1ms").because
+
+
+def test_steps_are_not_held_against_spans():
+    assert checked(windows("span", "steps"), "kernels<=+0").because == (
+        "A was read over a named span and B over its marked steps, which do not mean the same (--window)"
+    )
+    assert checked(windows("span", "span"), "kernels<=+0").outcome == "pass"
+
+
+def test_gpu_time_of_b_alone_is_held_to_where_a_has_none():
+    comparison = two_runs(1.0)
+    analysis = replace(comparison.a.analysis, gpu=None)
+    none = replace(comparison, a=replace(comparison.a, analysis=analysis))
+    change = checked(none, "busy<=+3%")
+    assert (change.outcome, change.because) == ("inconclusive", "it was not measured on both sides")
+    assert checked(none, "busy<=1s").outcome == "pass"
+    idle = checked(none, "idle<=+1s")
+    assert (idle.outcome, idle.because) == ("inconclusive", "it was not measured on both sides")
+    assert checked(none, "idle<=1s").outcome == "pass"
+
+
+def test_where_b_differs_from_itself_its_own_time_is_no_more_certain():
+    by_turns = tuple(us * (1.3 if at % 2 else 1.0) for at, us in enumerate((*STEADY, *STEADY)))
+    timed = two_runs(1.0)
+    wild = compare(timed.a, replace(timed.b, form=make_form("compiled", by_turns)))
+    one = checked(wild, "wall<=10ms")
+    assert one.low is not None and one.high is not None and one.new is not None
+    assert min(one.high - one.new, one.new - one.low) > 0.2 * one.new
+    assert "by which a form differs from itself" in one.because
+    # What A does changes nothing of that: A's own time is as certain as if B were steady.
+    back = checked(compare(wild.b, timed.b), "wall<=10ms")
+    assert (back.low, back.high) == (checked(timed, "wall<=10ms").low, checked(timed, "wall<=10ms").high)
+
+
+def test_a_time_of_b_alone_beyond_its_limit_by_next_to_nothing_passes_without_a_base():
+    alike = (1.0, 1.0, 1.0, 1.0)
+    slow = tuple(100 * us for us in STEADY)
+    repeats = tuple(ProcessTimes(slow, None, (), "asked number", 1.0) for _ in alike)
+    form = replace(make_form("compiled", slow), timing=FormTiming("asked number", None, None, 1.0, (), repeats))
+    untimed = compare(make_side("base"), replace(make_side("new", form=form), path="traces/new/x.json.gz"))
+    # 0.4 and 0.6 % beyond.
+    assert checked(untimed, "wall<=99.62ms").outcome == "pass"
+    assert checked(untimed, "wall<=99.42ms").outcome == "fail"
+
+
+def test_what_one_side_alone_left_unmatched_counts_whichever_it_is():
+    group = KernelGroup("unmatched", "rest", "unmatched", (GroupMember("a", 2.0, 500.0),), (), -2.0, 0.0, ())
+    known = GroupMember("b", 1.0, 500.0)
+    same = KernelGroup("unchanged", "b", "anchors", (known,), (known,), 0.0, 0.0, ())
+    one = checked(replace(one_run(1.0), groups=(group, same)), "groups_lost<=0")
+    assert (one.outcome, one.low, one.high) == ("inconclusive", 0, 1)
+
+
+def test_a_change_in_every_round_is_not_slight_because_the_medians_differ_by_less():
+    base = (*(1000.0, 2000.0) * 10, 2000.0)
+    new = (*(1100.0, 2200.0) * 10, 1100.0)
+    sides = one_run(1.0).a, one_run(1.0).b
+    forms = make_form("eager", base), make_form("compiled", new)
+    found = compare(*(replace(side, form=form) for side, form in zip(sides, forms, strict=True)), ORDER)
+    steady = replace(found, verdict=replace(found.verdict, noise_floor=0.01, least_change=0.02))
+    one = checked(steady, "wall<=+3%")
+    assert (one.base, one.new) == (2000.0, 1100.0)
+    assert one.outcome == "fail"

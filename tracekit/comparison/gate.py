@@ -84,18 +84,20 @@ def _check(comparison: Comparison, condition: Condition) -> Checked:
     low, high = (_in_terms_of(condition.kind, measured.base, each) for each in (span.low, span.high))
     outcome = _decide(condition.limit, *(_in_terms_of(condition.kind, measured.base, each) for each in span.held_to))
     because = _because(condition, measured, span, outcome)
-    if outcome == "fail" and _is_slight(condition, measured):
+    if outcome == "fail" and _is_slight(condition, measured, span):
         outcome, because = "pass", "the limit is exceeded by less than is held against anybody (docs/gate.md)"
     # Where nothing was decided what is assumed of other processes is among the doubts.
     if span.assumed and not (outcome == "inconclusive" and span.counted):
         because = f"{because}; {span.assumed}"
     if math.isinf(low) or math.isinf(high):
-        return Checked(condition, outcome, measured.base, measured.new, None, None, f"{because}; {NO_SHARE}")
+        because = NO_SHARE if outcome == "fail" else f"{because}; {NO_SHARE}"
+        return Checked(condition, outcome, measured.base, measured.new, None, None, because)
     return Checked(condition, outcome, measured.base, measured.new, low, high, because)
 
 
-def _is_slight(condition: Condition, measured: Range) -> bool:
-    """Whether a time is beyond its limit by less than the floors."""
+def _is_slight(condition: Condition, measured: Range, span: Span) -> bool:
+    """Whether a time is beyond its limit by less than the floors; of forms of one run the time that rounds tell, where
+    medians may say another."""
     if UNITS[condition.metric] is not TIME or measured.new is None:
         return False
     # A limit of B's own time asks for no base.
@@ -105,7 +107,8 @@ def _is_slight(condition: Condition, measured: Range) -> bool:
         "change": base + condition.limit,
         "value": condition.limit,
     }
-    return is_slight(measured.new - allowed[condition.kind], base)
+    figure = measured.new if span.middle is None else span.middle
+    return is_slight(figure - allowed[condition.kind], base)
 
 
 def _in_terms_of(kind: LimitKind, base: float | None, value: float) -> float:

@@ -115,7 +115,7 @@ class Range:
 
 
 NOT_MEASURED = Range(None, None)
-TOO_FEW = f"fewer than {FEWEST_CALLS} calls of it count, which say nothing of the next (--iterations)"
+TOO_FEW = f"fewer than {FEWEST_CALLS} calls of {{}} count, which say nothing of the next (--iterations)"
 COMPILED = "something was compiled inside timed calls, so that times are not of compiled code alone"
 
 
@@ -137,7 +137,15 @@ def find_wall_range(a: Side, b: Side, verdict: Verdict) -> Range:
     untold, untold_own = _why_untold(a, b), _why_untold(b)
     beside = _wall_beside(a, b, verdict) if untold is None else None
     own = _own_wall(b, of_b) if untold_own is None else None
-    return Range(base, new, beside, own, untold or TOO_FEW, untold_own or TOO_FEW)
+    # A process of its own may have been too short for a verdict where those that repeated it were not.
+    return Range(
+        base,
+        new,
+        beside,
+        own,
+        untold or TOO_FEW.format("the runs' own processes"),
+        untold_own or NOT_MEASURED.own_unknown,
+    )
 
 
 def _why_untold(*sides: Side) -> str | None:
@@ -146,7 +154,7 @@ def _why_untold(*sides: Side) -> str | None:
         if side.wall_us is None:
             return f"{side.label} was not timed"
         if not process_medians(side):
-            return TOO_FEW
+            return TOO_FEW.format(side.label)
     return COMPILED if any(map(compilations_while_timed, sides)) else None
 
 
@@ -262,7 +270,7 @@ def _idle(comparison: Comparison) -> Range:
         new,
         _busy_widened(beside, a, b) if beside else None,
         _busy_widened(own, b) if own else None,
-        wall.unknown if beside is None else Range.unknown,
+        wall.unknown if beside is None else NOT_MEASURED.unknown,
         wall.own_unknown,
     )
     return _recorded(comparison, measured)
