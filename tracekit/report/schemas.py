@@ -27,6 +27,7 @@ from tracekit.model import (
     gpu_state,
     memory,
     numerics,
+    per_step,
     provenance,
     rates,
     regions,
@@ -121,18 +122,7 @@ def _side_fields() -> Fields:
 
 
 def _derived() -> Fields:
-    causes = dict[str, float]
-    figures = dict.fromkeys(
-        ("wall_us", "recorded_wall_us", "busy_us", "unprofiled_idle_us", "recorded_idle_us", "idle_share"), float | None
-    )
-    per_step = {
-        **figures,
-        "recorded_idle_share": float | None,
-        "slowdown": float | None,
-        "recorded_idle_by_cause_us": causes,
-        "unprofiled_idle_by_cause_us": causes | None,
-    }
-    return {"per_step": _made("PerStep", per_step), "rich": _as_written(analysis.Analysis) | None}
+    return {"per_step": _written(per_step.PerStep), "rich": _as_written(analysis.Analysis) | None}
 
 
 def _made(name: str, parts: Fields, **optional: Any) -> type:
