@@ -54,3 +54,9 @@ def test_a_trace_that_was_meant_is_not_overwritten(tmp_path: Path) -> None:
 def test_figures_are_the_same_with_a_page_as_without(tmp_path: Path) -> None:
     beside = run(VIT, "--json", "-", "--html", tmp_path / "x.html")
     assert beside.stdout == run(VIT, "--json", "-").stdout
+
+
+def test_the_json_does_not_replace_the_page(tmp_path: Path) -> None:
+    result = run(VIT, "--json", tmp_path / "x.html", "--html", tmp_path / "x.html")
+    assert (result.exit_code, "would both be written to" in result.stderr) == (1, True)
+    assert not (tmp_path / "x.html").exists()

@@ -20,6 +20,8 @@ from tracekit.report.tables import GROUP_COLUMNS
 from tracekit.tracefile import read_trace
 
 FLUX = DATA / "flux_default.json.gz"
+WORK = "vit, full size, bfloat16, batch 1"
+COMPILED = f"{WORK}, compiled (default, scope model)"
 VIT = Path(__file__).parents[2] / "traces" / "h200-vit"
 
 
@@ -209,14 +211,14 @@ def test_a_benchmark_has_the_entries_that_actions_read() -> None:
         {"name", "unit", "value"} <= set(each) <= {"name", "unit", "value", "range", "extra"} for each in entries
     )
     assert all(isinstance(each["value"], float | int) for each in entries)
-    assert by_name["vit compiled: call"]["value"] == pytest.approx(3.43293)
-    assert by_name["vit compiled: call"]["unit"] == "ms"
-    assert by_name["vit compiled: call"]["range"].startswith("± 0.1")
-    assert by_name["vit compiled: kernels"]["value"] == 200
-    assert by_name["vit eager: call"]["extra"].startswith("NVIDIA H200\ntorch 2.11")
-    assert "vit eager: compiling" not in by_name
+    assert by_name[f"{COMPILED}: call"]["value"] == pytest.approx(3.43293)
+    assert by_name[f"{COMPILED}: call"]["unit"] == "ms"
+    assert by_name[f"{COMPILED}: call"]["range"].startswith("± 0.1")
+    assert by_name[f"{COMPILED}: kernels"]["value"] == 200
+    assert by_name[f"{WORK}, eager: call"]["extra"].startswith("NVIDIA H200\ntorch 2.11")
+    assert f"{WORK}, eager: compiling" not in by_name
     others = json.loads(run(VIT.with_name("h200-vit-reduce-overhead"), "--benchmark", "-").stdout)
-    assert "vit compiled (reduce-overhead): call" in {each["name"] for each in others}
+    assert f"{WORK}, compiled (reduce-overhead, scope model): call" in {each["name"] for each in others}
 
 
 @pytest.mark.parametrize("places", [(VIT,), (DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz"), "hand-made"])
@@ -247,7 +249,7 @@ def test_two_tables_in_one_file_are_refused(tmp_path: Path) -> None:
     [
         ((VIT, VIT, "--kernels", "-"), "--kernels takes one trace: leave"),
         ((FLUX, FLUX, "--hta", "out"), "--hta takes one trace: leave"),
-        ((VIT, "--groups", "-", "--form", "eager"), "--form is for --kernels and --gaps: leave it out"),
+        ((VIT, "--groups", "-", "--form", "eager"), "--form is for --kernels, --gaps and --hta: leave it out"),
         ((VIT, "--groups", "-", "--rank", "1"), "--rank is for --hta: leave it out"),
         ((FLUX, "--hta", "out", "--window", "whole"), "--window is for tables: leave it out"),
         ((FLUX, "--hta", "out", "--steps", "1"), "--steps is for tables: leave it out"),

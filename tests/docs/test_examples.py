@@ -132,4 +132,6 @@ def test_the_benchmark_step_writes_the_file_that_the_next_step_reads(place: Path
     assert shell(place, exported["run"]).returncode == 0
     entries = yaml.safe_load((place / read["with"]["output-file-path"]).read_text(encoding="utf-8"))
     assert {"name", "unit", "value", "extra", "range"} >= {key for entry in entries for key in entry}
-    assert {"vit eager: call", "vit compiled: call", "vit compiled: kernels"} <= {entry["name"] for entry in entries}
+    compiled = "vit, full size, bfloat16, batch 1, compiled (default, scope model)"
+    assert {f"{compiled}: call", f"{compiled}: kernels"} <= {entry["name"] for entry in entries}
+    assert f"`{compiled}: call`" in (DOCS / "export.md").read_text(encoding="utf-8")

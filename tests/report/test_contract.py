@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from tracekit.comparison import compare
 from tracekit.comparison.alone import look_at
 from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis, GpuUse
 from tracekit.report.contract import analysis_json, comparison_json
 
-from ..sides import make_analysis, make_cpu_analysis, make_side
+from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
 from .conftest import (
     bare_comparison,
     cpu_comparison,
@@ -142,3 +143,27 @@ def test_a_cpu_comparison_is_told_without_gpu_figures():
     assert told["coverage"] is None
     assert set(told["deltas"].values()) == {None}
     assert told["verdict"]["speedup"] > 1
+
+
+def test_figures_per_step_are_each_their_own():
+    # Two steps: 1,726 us busy and 800 us idle in all, of which recording added some; a call takes 1,000 us without it.
+    side = make_side(form=make_form(wall_us=(990.0, 1000.0, 1010.0)))
+    told = json.loads(comparison_json(compare(side, side)))["a"]["per_step"]
+    causes = told.pop("recorded_idle_by_cause_us"), told.pop("unprofiled_idle_by_cause_us")
+    assert told == {
+        "wall_us": 1000.0,
+        "recorded_wall_us": 1263.0,
+        "busy_us": 863.0,
+        "unprofiled_idle_us": 137.0,
+        "recorded_idle_us": 400.0,
+        "idle_share": 0.137,
+        "recorded_idle_share": pytest.approx(800 / 2526),
+        "slowdown": 1.263,
+    }
+    assert causes[0] == pytest.approx({"op_dispatch": 300.0, "launch_call": 100.0})
+    assert causes[1] == pytest.approx({"op_dispatch": 102.75, "launch_call": 34.25})
+
+
+def test_peak_memory_is_in_bytes():
+    side = make_side(form=make_form())
+    assert json.loads(comparison_json(compare(side, side)))["a"]["form"]["peak_memory_bytes"] == 3 * 2**30

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
@@ -87,6 +88,22 @@ def test_asking_for_the_size_alone_is_no_fetch(server: TraceServer) -> None:
     status, headers, body = ask(server, "/eager.json.gz", "HEAD")
     assert (status, headers["Content-Length"], body) == (200, str(len(CONTENT)), b"")
     assert not server.fetched.is_set()
+
+
+def test_a_file_that_is_replaced_while_it_is_sent_is_sent_as_it_was_opened(
+    server: TraceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, new = Path.open, server.path.with_suffix(".new")
+    new.write_bytes(b"another, much shorter")
+
+    def replaced(path: Path, mode: str) -> Any:
+        file = opened(path, mode)
+        new.rename(path)
+        return file
+
+    monkeypatch.setattr(Path, "open", replaced)
+    status, headers, body = ask(server, "/eager.json.gz")
+    assert (status, headers["Content-Length"], body) == (200, str(len(CONTENT)), CONTENT)
 
 
 def test_writing_is_not_possible(server: TraceServer) -> None:

@@ -65,6 +65,17 @@ def test_an_arrow_begins_at_whichever_end_is_earlier(tmp_path: Path) -> None:
     assert {each.get("bp") for each in flows if each["ph"] == "f"} == {"e"}
 
 
+def test_an_arrow_ends_in_the_lane_of_its_slice(tmp_path: Path) -> None:
+    # The second slice of each side overlaps the first, and stands in a lane of its own.
+    track = make_track("GPU 0 stream 7", (0, 1000), (500, 1500), keys=True)
+    events = written(make_picture((track,), (track,), arrows=(("fused", 0, 0), ("fused", 1, 1))), tmp_path)
+    lanes = {(each["pid"], each["ts"]): each["tid"] for each in events if each["ph"] == "X"}
+    assert len(set(lanes.values())) == 4
+    flows = [each for each in events if each["ph"] in "sf"]
+    assert len(flows) == 4
+    assert all(each["tid"] == lanes[each["pid"], each["ts"]] for each in flows)
+
+
 def test_curves_are_counters_of_their_process(tmp_path: Path) -> None:
     points = [each for each in written(make_picture((make_track("a", (0, 1)),)), tmp_path) if each["ph"] == "C"]
     assert [(each["name"], each["ts"], each["args"]) for each in points] == [

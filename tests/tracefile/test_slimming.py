@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import polars as pl
+import pytest
 
 from tracekit.model.picture import Picture
 from tracekit.tracefile.perfetto import write_picture
@@ -60,3 +64,49 @@ def test_at_last_it_is_cut_in_time_and_no_arrow_hangs_in_the_air() -> None:
     assert 10 < kept < 100
     assert picture.arrows.height == kept
     assert "everything that begins later than" in picture.notes[-1]
+
+
+@pytest.mark.parametrize("name", ["k" * 50, "\x01" * 50, '"' * 50, "\\" * 50, "é" * 50], ids=ascii)
+def test_the_estimate_is_no_less_than_what_is_written_whatever_the_names(tmp_path: Path, name: str) -> None:
+    track = make_track("GPU 0 stream 7", *KERNELS)
+    named = replace(track, slices=track.slices.with_columns(name=pl.lit(name)))
+    picture = make_picture((named,))
+    (panel,) = picture.panels
+    curve = replace(panel.counters[0], points=pl.DataFrame({"at_ns": range(100), "value": [10.0] * 100}))
+    picture = replace(picture, panels=(replace(panel, name="n" * 200, counters=(curve,)),))
+    size = write_picture(picture, tmp_path / "p.json.gz")
+    assert size <= estimate_bytes(picture) + 1000
+    assert estimate_bytes(picture) < 2 * size
+
+
+def test_what_was_not_there_is_not_said_to_be_left_out() -> None:
+    stream = make_track("GPU 0 stream 7", *KERNELS)
+    (note,) = slimmed(make_picture((stream,)), 9000).notes
+    assert "everything that begins later than" in note
+
+
+def test_an_arrow_goes_with_its_end_on_either_side() -> None:
+    early = make_track("GPU 0 stream 7", *((at * 1000, at * 1000 + 500) for at in range(100)), keys=True)
+    late = make_track("GPU 0 stream 7", *KERNELS, keys=True)
+    # Keys of the two sides have nothing to do with each other.
+    late = replace(late, slices=late.slices.with_columns(pl.col("key") + 1000))
+    arrows = tuple(("fused", at, at + 1000) for at in range(100))
+    whole = make_picture((early,), (late,), arrows=arrows)
+    assert slimmed(whole, estimate_bytes(whole)).arrows.height == 100
+    picture = slimmed(whole, estimate_bytes(whole) // 2)
+    kept = picture.panels[1].tracks[0].slices.height
+    assert picture.panels[0].tracks[0].slices.height == 100 > kept == picture.arrows.height > 10
+    other = slimmed(make_picture((late,), (early,), arrows=tuple((name, b, a) for name, a, b in arrows)), 30_000)
+    assert other.arrows.height == other.panels[0].tracks[0].slices.height < 100
+
+
+def test_curves_are_cut_where_the_slices_are() -> None:
+    picture = make_picture((make_track("GPU 0 stream 7", *KERNELS),))
+    curve = replace(
+        picture.panels[0].counters[0],
+        points=pl.DataFrame({"at_ns": range(0, 10_000_000, 100_000), "value": [1.0] * 100}),
+    )
+    cut = slimmed(replace(picture, panels=(replace(picture.panels[0], counters=(curve,)),)), 9000)
+    last = cut.panels[0].tracks[0].slices["start_ns"].max()
+    assert 10 < cut.panels[0].counters[0].points.height < 100
+    assert cut.panels[0].counters[0].points["at_ns"].max() == last

@@ -79,7 +79,7 @@ def analyze(
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
     if html_path is not None:
-        for path in _write_page(side, trace, page):
+        for path in _write_page(side, trace, page, json_path):
             say(console, f"written: {path}")
     if json_path is not None:
         write_json(analysis_json(look_at(side), top=top or 20), json_path)
@@ -105,15 +105,16 @@ def _page_place(asked: str | None, trace: str) -> Path | None:
     return path
 
 
-def _write_page(side: Side, trace: str, place: Path | None) -> tuple[Path, Path]:
+def _write_page(side: Side, trace: str, place: Path | None, json_path: str | None) -> tuple[Path, Path]:
     from pathlib import Path
 
     from tracekit import store
-    from tracekit.cli.output import command_line
+    from tracekit.cli.output import check_apart, command_line
     from tracekit.walks.reports import place_of_report
     from tracekit.walks.sides import write_alone
 
     run = store.load(Path(trace)) if side.form else None
     name = f"{Path(trace).resolve().name}-{side.label}" if run else side.label
     folder, file_name = place_of_report(place, f"{name}-analysis")
+    check_apart({"--json": json_path, "the page": folder / f"{file_name}.html", "its twin": folder / f"{file_name}.md"})
     return write_alone(side, run, command_line(), folder, file_name)

@@ -1,6 +1,6 @@
 """A run as the JSON that benchmark actions of CI read (`customSmallerIsBetter` of github-action-benchmark).
 
-Names stay the same from run to run; the machine and its software stand in `extra`.
+Names stay the same from run to run of the same work; the machine and its software stand in `extra`.
 """
 
 from __future__ import annotations
@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from statistics import quantiles
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
 from tracekit.model.comparison import Side
+from tracekit.model.run import Settings
+from tracekit.report.words import work_words
 
 MIB = 2**20
 
@@ -37,11 +40,34 @@ def _entries(side: Side) -> Iterator[dict[str, Any]]:
 
 
 def _subject(side: Side) -> str:
-    """`vit compiled (reduce-overhead)`: modes of one workload are not one another's history."""
+    """`vit, full size, bfloat16, batch 1, compiled (reduce-overhead, scope model)`: other work, and another way to
+    compile, has a history of its own."""
     if side.settings is None:
         return side.label
-    is_plain = side.form is None or side.form.name == "eager" or side.settings.mode == "default"
-    return f"{side.settings.workload} {side.label}" + ("" if is_plain else f" ({side.settings.mode})")
+    model, work = work_words(side.settings)
+    return ", ".join([*model, *work, *_more_work(side.settings), f"{side.label}{_way(side)}"])
+
+
+def _more_work(settings: Settings) -> Iterator[str]:
+    """What reports tell elsewhere, and makes other work."""
+    if settings.own and "batch_size" in settings.own.takes:
+        yield f"batch {settings.batch_size}"
+    if settings.pretrained:
+        yield f"weights of {settings.pretrained}"
+    if settings.generation and settings.prompt is not None:
+        # Its length is that of the work, but a prompt is no name.
+        yield f"prompt {crc32(settings.prompt.encode()):08x}"
+
+
+def _way(side: Side) -> str:
+    """How it was compiled, in brackets; nothing of an eager form."""
+    settings = side.settings
+    if settings is None or side.form is None or side.form.name == "eager":
+        return ""
+    dynamic = {None: [], True: ["dynamic"], False: ["not dynamic"]}[settings.dynamic]
+    # Whether breaks are allowed (`--fullgraph`) changes no code that has none.
+    ways = [settings.mode, f"scope {settings.scope}", *dynamic]
+    return f" ({', '.join(ways)})"
 
 
 def _figures(side: Side) -> Iterator[tuple[str, str, float | None]]:

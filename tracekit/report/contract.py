@@ -14,6 +14,7 @@ from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
+from tracekit.model.per_step import per_step
 
 
 def analysis_json(alone: Alone, *, top: int = 20) -> str:
@@ -76,19 +77,8 @@ def _measured(side: Side, top: int) -> dict[str, Any]:
 def _derived(side: Side, top: int) -> dict[str, Any]:
     """`rich` is the analysis of the rich recording; like `analysis` it holds totals over its window's steps, so what
     reports show is beside it per step."""
-    per_step = {
-        "wall_us": side.wall_us,
-        "recorded_wall_us": side.recorded_wall_us,
-        "busy_us": side.busy_us,
-        "unprofiled_idle_us": side.unprofiled_idle_us,
-        "recorded_idle_us": side.recorded_idle_us,
-        "idle_share": side.idle_share,
-        "recorded_idle_share": side.recorded_idle_share,
-        "slowdown": side.slowdown,
-        "recorded_idle_by_cause_us": side.idle_by_cause(),
-        "unprofiled_idle_by_cause_us": side.calibrated_idle_by_cause(),
-    }
-    return {"per_step": per_step, "rich": _analysis(side.rich, top) if side.rich else None}
+    figures = msgspec.to_builtins(per_step(side))
+    return {"per_step": figures, "rich": _analysis(side.rich, top) if side.rich else None}
 
 
 def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from tracekit.model import (
     gpu_state,
     memory,
     numerics,
+    per_step,
     provenance,
     rates,
     regions,
@@ -78,14 +79,6 @@ SIDE = (
     "figures per step, `bound` is what holds it back; None where neither is known."
 )
 GATE = "`outcome` is of all conditions, `ends_as` what the command ends with, `checked` are the conditions one by one."
-PER_STEP = (
-    "The figures of a side per step, as reports show them. `wall_us` is the median unprofiled call, `recorded_wall_us` "
-    "the window over its steps. `busy_us` is of all devices together. `unprofiled_idle_us` is the unprofiled call less "
-    "its busy time, `recorded_idle_us` the window less its busy time; `idle_share` and `recorded_idle_share` are their "
-    "shares of the call and of the window, 0 to 1. `slowdown` is recorded wall time over unprofiled wall time. "
-    "`recorded_idle_by_cause_us` is idle time by cause as recorded, `unprofiled_idle_by_cause_us` the same without "
-    "what recording added. None: not measured."
-)
 
 Fields = dict[str, Any]
 
@@ -147,18 +140,7 @@ def _side_fields() -> Fields:
 
 
 def _derived() -> Fields:
-    causes = dict[str, float]
-    figures = dict.fromkeys(
-        ("wall_us", "recorded_wall_us", "busy_us", "unprofiled_idle_us", "recorded_idle_us", "idle_share"), float | None
-    )
-    per_step = {
-        **figures,
-        "recorded_idle_share": float | None,
-        "slowdown": float | None,
-        "recorded_idle_by_cause_us": causes,
-        "unprofiled_idle_by_cause_us": causes | None,
-    }
-    return {"per_step": _made("PerStep", per_step, PER_STEP), "rich": _as_written(analysis.Analysis) | None}
+    return {"per_step": _written(per_step.PerStep), "rich": _as_written(analysis.Analysis) | None}
 
 
 def _made(name: str, parts: Fields, doc: str | None, **optional: Any) -> type:

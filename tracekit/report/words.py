@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.generation import Generation
+from tracekit.model.run import Settings
 from tracekit.numbers import count, counted, duration, times
 from tracekit.report.lettered import Lettered
 
@@ -242,16 +243,22 @@ def subject(side: Side) -> str:
     settings = side.settings
     if settings is None:
         return machine(side)
+    model, work = work_words(settings)
+    weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
+    return " · ".join([*model, machine(side), *work, *([] if settings.own else [weights])])
+
+
+def work_words(settings: Settings) -> tuple[list[str], list[str]]:
+    """Which model it is, and what one call of it does."""
     if settings.own:
         # Nobody but its owner knows what it is called with.
-        return " · ".join([settings.workload, *settings.own.options, machine(side), settings.dtype])
-    parts = [settings.workload, f"{settings.size} size", machine(side), settings.dtype, f"batch {settings.batch_size}"]
+        return [settings.workload, *settings.own.options], [settings.dtype]
+    parts = [settings.dtype, f"batch {settings.batch_size}"]
     parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
     parts += [f"{settings.seq_length} tokens"] if settings.seq_length else []
     parts += [f"{settings.steps} denoising step{'s' if settings.steps > 1 else ''}"] if settings.steps else []
     parts += [_generation(settings.generation)] if settings.generation else []
-    weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
-    return " · ".join([*parts, weights])
+    return [settings.workload, f"{settings.size} size"], parts
 
 
 def _generation(generation: Generation) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 import socketserver
 import threading
@@ -81,8 +82,8 @@ class _Answer(BaseHTTPRequestHandler):
         if self._is_refused():
             return
         with self.server.path.open("rb") as file:
-            size = self.server.path.stat().st_size
-            self._begin(size)
+            # Of the file that is open: by now another may lie at its path.
+            self._begin(os.fstat(file.fileno()).st_size)
             shutil.copyfileobj(file, self.wfile, PIECE_BYTES)
         self.server.fetched.set()
 

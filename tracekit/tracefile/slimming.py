@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,8 +12,10 @@ from tracekit.model.picture import Counter, Panel, Picture, Track
 
 #: Perfetto's page reads JSON up to some 150 MB well; sizes are estimated, so there is some room.
 MOST_BYTES = 140_000_000
-#: What an event takes beside its name and its details, an arrow, and a point of a curve: no less than is written.
-EVENT_BYTES, ARROW_BYTES, POINT_BYTES = 110, 220, 110
+#: What an event and a point of a curve take beside names and details, and what an arrow takes: no less than is written.
+EVENT_BYTES, ARROW_BYTES, POINT_BYTES = 110, 220, 95
+#: In JSON control characters are written as six, quotes and backslashes as two.
+CONTROLS, QUOTED = r"[\x00-\x1f]", r'["\\]'
 #: Host events shorter than this are hardly to be seen beside a step.
 SHORT_NS = 5000
 #: A cut in time leaves no more than this share, or it would not be worth another look.
@@ -32,12 +35,21 @@ def slimmed(picture: Picture, most_bytes: int = MOST_BYTES) -> Picture:
 def estimate_bytes(picture: Picture) -> int:
     """What the picture takes as JSON, or a little more."""
     tracks = sum(_bytes_of(track.slices) for panel in picture.panels for track in panel.tracks)
-    points = sum(counter.points.height for panel in picture.panels for counter in panel.counters)
-    return tracks + points * POINT_BYTES + picture.arrows.height * ARROW_BYTES
+    points = sum(
+        counter.points.height * (POINT_BYTES + len(json.dumps(f"{panel.name}: {counter.name}")))
+        for panel in picture.panels
+        for counter in panel.counters
+    )
+    return tracks + points + picture.arrows.height * ARROW_BYTES
 
 
 def _bytes_of(slices: pl.DataFrame) -> int:
-    texts = slices.select(pl.col("name", "details").str.len_bytes().sum()).row(0)
+    name = pl.col("name").str
+    texts = slices.select(
+        pl.col("name", "details").str.len_bytes().sum(),
+        (5 * name.count_matches(CONTROLS)).sum().alias("controls"),
+        name.count_matches(QUOTED).sum().alias("quoted"),
+    ).row(0)
     return int(sum(texts)) + slices.height * EVENT_BYTES
 
 
@@ -60,9 +72,9 @@ def _without(picture: Picture, what: str, found: pl.Expr) -> Picture:
     def drop(track: Track) -> Track:
         return replace(track, slices=track.slices.filter(~found)) if track.nests else track
 
-    before = _count(picture)
-    picture = _with_tracks(picture, drop)
-    return _noted(picture, f"{what} ({before - _count(picture):,} events)")
+    left = _with_tracks(picture, drop)
+    gone = _count(picture) - _count(left)
+    return _noted(left, f"{what} ({gone:,} events)") if gone else picture
 
 
 def _cut(picture: Picture, most_bytes: int) -> Picture:

@@ -18,10 +18,6 @@ PROCESSES = (
 )
 
 
-#: Beside a headline that names several, whose intervals need not meet.
-TOLD_APART = "Forms are told apart where their intervals lie further from each other than processes differ by."
-
-
 def headline(told: Comparisons) -> str:
     """Which is fastest over its own eager form, and which were not judged."""
     return " ".join((_fastest(told), *_not_judged(told)))
