@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PerStep:
-    """The figures of a side per step, as reports show them. `wall_us` is the median unprofiled call, `recorded_wall_us`
-    the window over its steps. `busy_us` is of all devices together. `unprofiled_idle_us` is the unprofiled call less its
-    busy time, `recorded_idle_us` the window less its busy time; `idle_share` and `recorded_idle_share` are their shares
-    of the call and of the window, 0 to 1. `slowdown` is recorded wall time over unprofiled wall time.
-    `recorded_idle_by_cause_us` is idle time by cause as recorded, `unprofiled_idle_by_cause_us` the same without what
-    recording added. None: not measured.
+    """The figures of a side per step, as reports show them. None: not measured.
+
+    `wall_us` is the median unprofiled call, `recorded_wall_us` the window over its steps. `busy_us` is of all devices
+    together. `unprofiled_idle_us` is the unprofiled call less its busy time, `recorded_idle_us` the window less its
+    busy time; `idle_share` and `recorded_idle_share` are their shares of the call and of the window, 0 to 1. `slowdown`
+    is recorded wall time over unprofiled wall time. `recorded_idle_by_cause_us` is idle time by cause as recorded,
+    `unprofiled_idle_by_cause_us` the same without what recording added.
     """
 
     wall_us: float | None
