@@ -31,7 +31,7 @@ OVER_LABELS = """() => {
 }"""
 
 #: Lines within one row of stacked figures: how many different heights the figures of a row stand at.
-HEIGHTS = """() => [...document.querySelectorAll(".columns tbody tr")].slice(0, 3).map((row) => {
+HEIGHTS = """(rows) => [...document.querySelectorAll(rows)].slice(0, 3).map((row) => {
   const lines = [...row.querySelectorAll("td")].map((cell) => {
     const range = document.createRange();
     range.selectNodeContents(cell);
@@ -51,6 +51,12 @@ BROKEN = """() => [...document.querySelectorAll(".columns td")].flatMap((cell) =
     range.setEnd(text, found.index + found[0].length);
     return range.getClientRects().length > 1;
   }).map((found) => found[0]);
+})"""
+
+#: Whether every chart is as wide as that.
+CHARTS_WITHIN = """([least, most]) => [...document.querySelectorAll(".main-svg")].every((each) => {
+  const wide = each.getBoundingClientRect().width;
+  return wide >= least && wide <= most && Math.abs(wide - each.closest("figure").clientWidth) < (least ? 2 : 1e6);
 })"""
 
 
@@ -80,7 +86,7 @@ def test_paper_takes_the_page_at_its_full_size(pages, name):
         # As a browser does when it prints a page that was looked at: a sheet of A4 within its margins.
         page.emulate_media(media="print")
         page.set_viewport_size({"width": 703, "height": 1000})
-        page.wait_for_timeout(500)
+        page.wait_for_function(CHARTS_WITHIN, arg=[0, 703])
         assert page.evaluate("document.documentElement.scrollWidth") <= 703
         rights = "[...document.querySelectorAll('table, .main-svg')].map((each) => each.getBoundingClientRect().right)"
         assert max(page.evaluate(rights)) <= 704
@@ -90,8 +96,7 @@ def test_paper_takes_the_page_at_its_full_size(pages, name):
         assert {*backs} == {"none"}
         page.emulate_media(media="screen")
         page.set_viewport_size({"width": 1280, "height": 900})
-        page.wait_for_timeout(500)
-        assert page.evaluate("document.querySelector('figure .main-svg').getBoundingClientRect().width") > 1000
+        page.wait_for_function(CHARTS_WITHIN, arg=[500, 1280])
 
 
 @pytest.mark.parametrize("width", [400, 1280])
@@ -104,6 +109,12 @@ def test_figures_beside_the_bars_of_a_waterfall_stand_clear_of_its_labels(pages,
 
 def test_on_a_phone_the_figures_of_several_forms_stand_in_lines_and_are_whole(pages):
     with opened(pages["several"], width=400) as visited:
-        assert visited.page.evaluate(HEIGHTS) == [1, 1, 1]
+        assert visited.page.evaluate(HEIGHTS, ".columns tbody tr") == [1, 1, 1]
         assert visited.page.evaluate(BROKEN) == []
         assert visited.page.evaluate(SCROLLING) == []
+
+
+def test_on_a_phone_words_and_figures_of_a_kernel_group_stand_in_lines(pages):
+    with opened(pages["vit"], width=400) as visited:
+        visited.page.wait_for_selector("main > section:last-of-type.laid")
+        assert visited.page.evaluate(HEIGHTS, ".explorer tbody tr") == [1, 1, 1]

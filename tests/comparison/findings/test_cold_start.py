@@ -104,7 +104,7 @@ def test_a_saving_of_a_start_is_told_as_one():
     console = Console(width=200)
     with console.capture() as captured:
         console.print(comparison_summary(comparison, ()))
-    assert "Compiling pays after 5,000 calls (40.0 s a start)" in captured.get()
+    assert "Compiling pays after 5,000 calls (a warm cache saves 40.0 s of a start)" in captured.get()
     assert "A warm cache saved 40.0 s of a start." in comparison_page(comparison, None, "tracekit compare")
 
 
