@@ -71,7 +71,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in asked}
 
 
-@pytest.mark.parametrize("name", ["vit", "graphed"])
+@pytest.mark.parametrize("name", ["vit", "graphed", "several"])
 def test_on_a_wide_screen_no_table_of_a_run_has_to_be_scrolled(pages, name):
     with opened(pages[name]) as visited:
         visited.page.wait_for_selector("main > section:last-of-type.laid")
