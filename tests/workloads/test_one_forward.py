@@ -35,7 +35,7 @@ PARAMETERS = {
     "bert": 109_514_298,
     "whisper": 241_734_912,
 }
-OTHERS = {"flux", "qwen2.5-vl", "causal-lm", "vit", "mlp"}
+OTHERS = {"flux", "flux-schnell", "qwen2.5-vl", "causal-lm", "vit", "mlp"}
 WANTS_SCIPY = {"mask2former", "maskformer"}
 
 
