@@ -30,6 +30,16 @@ PHASES = ("generate", "prefill", "decode")
 PERCENT = Finite(min=0, min_open=True, max=100)
 SECONDS = Finite(min=0, min_open=True)
 DTYPES = ("bfloat16", "float16", "float32")
+with_pretrained = click.option(
+    "--pretrained",
+    is_flag=False,
+    flag_value=OWN_WEIGHTS,
+    metavar="[ID|PATH]",
+    help="Real weights instead of random ones; hf: and diffusers: know whose.",
+)
+with_download = click.option(
+    "--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB)."
+)
 
 
 @click.command(
@@ -58,14 +68,8 @@ DTYPES = ("bfloat16", "float16", "float32")
 )
 @click.option("--size", default="auto", metavar="SIZE", help="full, small, tiny or auto: what fits.")
 @click.option("--seq-length", type=click.IntRange(min=1), metavar="N", help="Tokens of a text that is read.")
-@click.option(
-    "--pretrained",
-    is_flag=False,
-    flag_value=OWN_WEIGHTS,
-    metavar="[ID|PATH]",
-    help="Real weights instead of random ones; hf: and diffusers: know whose.",
-)
-@click.option("--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB).")
+@with_pretrained
+@with_download
 @click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
 @click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form, a fixed number.")
 @click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from tracekit.cli.lists import several
-from tracekit.cli.profile import CACHES, DTYPES, PERCENT, PHASES, SECONDS
+from tracekit.cli.profile import CACHES, DTYPES, PERCENT, PHASES, SECONDS, with_download, with_pretrained
 from tracekit.errors import TracekitError
-from tracekit.model.workload import MODES, OWN_WEIGHTS
+from tracekit.model.workload import MODES
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.
@@ -73,14 +73,8 @@ class WithOwnOptions(click.Command):
 @click.option("--fullgraph/--no-fullgraph", default=None, help="One graph or an error; or allow breaks.")
 @click.option("--dynamic/--no-dynamic", default=None, help="Dynamic shapes; left to torch if not given.")
 @click.option("--prompt", metavar="TEXT", help="What to draw, or to answer.")
-@click.option(
-    "--pretrained",
-    is_flag=False,
-    flag_value=OWN_WEIGHTS,
-    metavar="[ID|PATH]",
-    help="Real weights instead of random ones; hf: and diffusers: know whose.",
-)
-@click.option("--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB).")
+@with_pretrained
+@with_download
 @click.option("--use-fast/--no-use-fast", default=None, help="The image processor: torchvision's or PIL's.")
 @click.option("--seed", type=int, metavar="N", help="Of weights and of the order of cells and calls (default 0).")
 @click.option("--iterations", type=WHOLE, metavar="N", help="Timed calls of each form, a fixed number.")
