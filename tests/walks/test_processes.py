@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -99,12 +100,12 @@ def test_a_run_of_one_form_starts_that_form_alone(children: Children, tmp_path: 
 
 def python(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Every child runs this script instead."""
-    real = processes._started
+    real = subprocess.Popen
 
-    def started(_command: list[str], environment: dict[str, str], output: int) -> Any:
-        return real([sys.executable, "-c", script], environment, output)
+    def started(_command: list[str], **more: Any) -> Any:
+        return real([sys.executable, "-c", script], **more)
 
-    monkeypatch.setattr(processes, "_started", started)
+    monkeypatch.setattr(processes.subprocess, "Popen", started)
 
 
 def test_a_process_that_fails_is_told_by_its_last_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -176,18 +177,18 @@ def test_what_shrugs_off_a_polite_word_is_ended_with_its_leader(
 def test_a_process_is_tied_to_this_one_and_leaves_what_it_had_found_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real, asked = processes._started, []
+    real, asked = subprocess.Popen, []
     script = (
         "import os, pathlib, sys\n"
         "pathlib.Path(sys.argv[1]).with_name('part.json').write_text('so far')\n"
         "os.kill(os.getpid(), 9)"
     )
 
-    def started(command: list[str], environment: dict[str, str], output: int) -> Any:
+    def started(command: list[str], **more: Any) -> Any:
         asked.append(command)
-        return real([sys.executable, "-c", script, *command[-2:]], environment, output)
+        return real([sys.executable, "-c", script, *command[-2:]], **more)
 
-    monkeypatch.setattr(processes, "_started", started)
+    monkeypatch.setattr(processes.subprocess, "Popen", started)
     ended = run_module("a.module", b"{}", tmp_path, {})
     assert (ended.code, ended.answer, ended.part) == (-signal.SIGKILL, None, b"so far")
     assert asked[0][2:6] == ["-m", "tracekit.walks.tied", str(os.getpid()), "a.module"]

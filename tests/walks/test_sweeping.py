@@ -349,7 +349,7 @@ def test_a_process_whose_time_is_up_is_ended_and_said_to_be_late(
 ) -> None:
     from tracekit.walks import processes
 
-    real = processes._started
+    real = subprocess.Popen
     script = (
         "import pathlib, sys, time\n"
         "pathlib.Path(sys.argv[1]).with_name('word').write_text('compiling')\n"
@@ -357,10 +357,10 @@ def test_a_process_whose_time_is_up_is_ended_and_said_to_be_late(
         "time.sleep(60)"
     )
 
-    def started(command: list[str], environment: dict[str, str], output: int) -> Any:
-        return real([sys.executable, "-c", script, *command[-2:]], environment, output)
+    def started(command: list[str], **more: Any) -> Any:
+        return real([sys.executable, "-c", script, *command[-2:]], **more)
 
-    monkeypatch.setattr(processes, "_started", started)
+    monkeypatch.setattr(processes.subprocess, "Popen", started)
     words: list[str] = []
     began = time.monotonic()
     ended = run_module("any", b"{}", tmp_path, {}, limit_seconds=1.5, on_word=words.append)

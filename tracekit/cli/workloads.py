@@ -85,7 +85,7 @@ def _parts(info: WorkloadInfo) -> RenderableType:
     from rich.text import Text
 
     from tracekit.numbers import parameter_count, percent
-    from tracekit.walks.profiling import hush_libraries
+    from tracekit.walks.hushing import hush_libraries
     from tracekit.workloads.registry import load_builder
 
     hush_libraries()

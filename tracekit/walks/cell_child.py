@@ -1,4 +1,5 @@
-"""A cell's process: `python -m tracekit.walks.cell_child JOB ANSWER`, started by `walks/sweeping.py` alone.
+"""A cell's process: `python -m tracekit.walks.cell_child JOB ANSWER [SECONDS]`, started by `walks/sweeping.py` alone.
+SECONDS is how long importing took where that was done before, for this process and others (`walks/zygote.py`).
 
 Whatever happens in it is an answer, for a cell that fails is a result too.
 """
@@ -20,6 +21,8 @@ from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, Trace
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
+from tracekit.walks.choosing import choose_request_size
+from tracekit.walks.hushing import hush_libraries
 from tracekit.walks.processes import PART, WORD
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
@@ -60,14 +63,12 @@ class Attempt:
     """One cell, step by step. `run` grows, and `keep` is told each time: what was found out before a failure, or before
     the process was killed, is not lost."""
 
-    def __init__(self, job: CellJob, words: Words, keep: Callable[[CellRun], None]) -> None:
-        self._job, self._words, self._keep = job, words, keep
+    def __init__(self, job: CellJob, words: Words, keep: Callable[[CellRun], None], imported_seconds: float) -> None:
+        self._job, self._words, self._keep, self._imported_seconds = job, words, keep, imported_seconds
         self.run: CellRun | None = None
 
     def make(self) -> None:
         """Builds, warms up with memory watched, and times."""
-        from tracekit.walks.profiling import hush_libraries
-
         began = time.monotonic()
         hush_libraries()
         self._words.phase("loading torch and the model's libraries")
@@ -76,7 +77,6 @@ class Attempt:
         from tracekit.capture import device as devices
         from tracekit.capture import failures
         from tracekit.capture.environment import read_environment
-        from tracekit.walks.profiling import choose_request_size
         from tracekit.workloads.scopes import build_scoped
 
         device = devices.pick_device()
@@ -88,7 +88,7 @@ class Attempt:
             workload = build_scoped(builder, info, request, size, device, self._words)
             plan = TimingPlan(self._job.target_percent, self._job.budget_seconds)
             rule = stopping_rule(plan, request, workload.settings)
-            loaded = time.monotonic() - began
+            loaded = self._imported_seconds + time.monotonic() - began
             sources = read_sources(request.workload)
             self._grow(CellRun(workload.settings, reason, read_environment(device), loaded, rule, (), sources))
             self._measure(workload)
@@ -129,9 +129,11 @@ def _timed(form: ChildForm, around: Surroundings, timings: Timings) -> ChildForm
     return replace(form, times=times, memory=around.memory_of(form.name), gpu_state=state)
 
 
-def attempt(job: CellJob, words: Words, keep: Callable[[CellRun], None] = lambda _: None) -> CellAnswer:
+def attempt(
+    job: CellJob, words: Words, keep: Callable[[CellRun], None] = lambda _: None, imported_seconds: float = 0.0
+) -> CellAnswer:
     """What came of the cell. Only an interrupt is no answer."""
-    cell = Attempt(job, words, keep)
+    cell = Attempt(job, words, keep, imported_seconds)
     try:
         cell.make()
     except Exception as error:  # noqa: BLE001 - whatever a model or a compiler raises is what came of the cell.
@@ -172,7 +174,7 @@ def _is_out_of_memory(error: Exception) -> bool:
     return is_out_of_memory(error)
 
 
-def main(job_path: Path, answer_path: Path) -> None:
+def main(job_path: Path, answer_path: Path, imported_seconds: float = 0.0) -> None:
     """Does the job and writes the answer."""
     job = msgspec.json.decode(job_path.read_bytes(), type=CellJob)
     part = job_path.with_name(PART)
@@ -180,9 +182,9 @@ def main(job_path: Path, answer_path: Path) -> None:
     def keep(run: CellRun) -> None:
         store.write_bytes(part, msgspec.json.encode(run))
 
-    answer = attempt(job, Words(job_path.with_name(WORD)), keep)
+    answer = attempt(job, Words(job_path.with_name(WORD)), keep, imported_seconds)
     answer_path.write_bytes(msgspec.json.encode(answer))
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:3]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *map(float, sys.argv[3:]))

@@ -12,14 +12,13 @@ import msgspec
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.sweep import CheckAnswer, CheckJob
+from tracekit.walks.hushing import hush_libraries
 from tracekit.walks.processes import WORD
 from tracekit.workloads.checking import check_buildable
 
 
 def check(job: CheckJob, word: Path) -> CheckAnswer:
     """The first thing that keeps a cell from being measured."""
-    from tracekit.walks.profiling import hush_libraries
-
     hush_libraries()
     try:
         for request in job.requests:

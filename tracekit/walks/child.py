@@ -11,6 +11,7 @@ import msgspec
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Silent
+from tracekit.walks.hushing import hush_libraries
 from tracekit.workloads.registry import find, load_builder
 
 
@@ -27,8 +28,6 @@ def main(job_path: Path, result_path: Path) -> None:
 
 def work(job: ChildJob) -> ChildResult:
     """Builds, warms up and times as the run's own process does, but watches no provenance and records nothing."""
-    from tracekit.walks.profiling import hush_libraries
-
     began = time.monotonic()
     hush_libraries()
     info = find(job.request.workload)

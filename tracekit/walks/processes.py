@@ -9,9 +9,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -133,6 +134,21 @@ class Ended:
     part: bytes | None = None
 
 
+class Running(Protocol):
+    """A process, as `subprocess.Popen` has one."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+#: Starts `python -m MODULE WORD...` with more in its environment, printing into a file; its group ends with the block.
+Start = Callable[[str, Sequence[str], dict[str, str], Path], AbstractContextManager[Running]]
+
+
 def run_module(
     module: str,
     job: bytes,
@@ -141,9 +157,10 @@ def run_module(
     *,
     limit_seconds: float | None = None,
     on_word: Callable[[str], None] = lambda _: None,
+    start: Start | None = None,
 ) -> Ended:
     """Runs `python -m MODULE JOB ANSWER` until it ends, or its time is up. Neither it nor what it started outlives this
-    call, and it does not outlive this process.
+    call, and it does not outlive this process. `start` is how it is started: as a fresh process if nothing is said.
 
     `on_word` is told what the process has written into the file `word` beside its job, whenever that changes.
     """
@@ -151,10 +168,10 @@ def run_module(
         names = ("job.json", "result.json", "output.log", WORD, PART)
         asked, answer, printed, word, part = (Path(place) / name for name in names)
         asked.write_bytes(job)
-        tied = ["-m", "tracekit.walks.tied", str(os.getpid()), module]
-        command = [sys.executable, "-P", *tied, str(asked), str(answer)]
-        began, said, late = time.monotonic(), "", False
-        with printed.open("wb") as log, _started(command, environment, log.fileno()) as process:
+        printed.touch()
+        said, late = "", False
+        with (start or start_fresh)(module, (str(asked), str(answer)), environment, printed) as process:
+            began = time.monotonic()
             while process.poll() is None:
                 # Not wait(): a signal that another thread receives would not end it.
                 time.sleep(LOOK_SECONDS)
@@ -162,7 +179,8 @@ def run_module(
                     said = now
                     on_word(said)
                 if late := limit_seconds is not None and time.monotonic() - began > limit_seconds:
-                    _end(process)
+                    end_group(process)
+        assert process.returncode is not None
         lines = tuple(printed.read_text(errors="replace").splitlines())
         whole = process.returncode == 0 and answer.is_file()
         left = part.read_bytes() if part.is_file() else None
@@ -170,21 +188,38 @@ def run_module(
 
 
 @contextmanager
-def _started(command: list[str], environment: dict[str, str], output: int) -> Iterator[subprocess.Popen[bytes]]:
+def start_fresh(
+    module: str, words: Sequence[str], environment: dict[str, str], printed: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     """The process, the leader of a group of its own: Inductor starts more, and all of them end with the block."""
+    with printed.open("ab") as log:
+        process = subprocess.Popen(
+            tied_command(module, words),
+            env=surroundings(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            end_group(process)
+
+
+def tied_command(module: str, words: Sequence[str]) -> list[str]:
+    """What runs `python -m MODULE WORD...` in a process that ends with this one."""
+    return [sys.executable, "-P", "-m", "tracekit.walks.tied", str(os.getpid()), module, *words]
+
+
+def surroundings(environment: dict[str, str]) -> dict[str, str]:
+    """This process's environment with that in it, and this tracekit to be imported."""
     here = str(Path(tracekit.__file__).parents[1])
     paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
-    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
-    process = subprocess.Popen(
-        command, env=surroundings, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-    )
-    try:
-        yield process
-    finally:
-        _end(process)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: Running) -> None:
     """Ends the process and all of its group: what it started may live on after it, and may not hear a polite word."""
     if process.poll() is None:
         _signal_group(process, signal.SIGTERM)
@@ -194,7 +229,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal_group(process: Running, number: signal.Signals) -> None:
     """As long as anybody is in a group no other process is given its number; an empty one is gone."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)

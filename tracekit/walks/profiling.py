@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import __version__, store
-from tracekit.errors import CompileError, DoesNotFitError
+from tracekit.errors import CompileError
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
-from tracekit.model.workload import THEIR_SIZE, BuiltWorkload, Request, WorkloadInfo
+from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.walks.choosing import choose_request_size
 from tracekit.walks.diagnoses import Diagnoses
+from tracekit.walks.hushing import hush_libraries
 from tracekit.walks.naming import folder_name
 from tracekit.walks.origins import Origins
 from tracekit.walks.reports import refuse_report_there
@@ -25,10 +26,8 @@ from tracekit.walks.scoping import with_uncalled
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
-from tracekit.workloads.hub_info import weights_of
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
-from tracekit.workloads.saved_weights import count_saved
-from tracekit.workloads.sizes import Growth, check_request, choose_size, weights_fit
+from tracekit.workloads.sizes import check_request
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
@@ -169,17 +168,6 @@ def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path
     return _run_forms(plan, workload, run, draft, progress)
 
 
-def hush_libraries() -> None:
-    """Libraries' own chatter and progress bars stay off the terminal, unless the user has set them otherwise."""
-    for name, value in {
-        "TRANSFORMERS_VERBOSITY": "error",
-        "DIFFUSERS_VERBOSITY": "error",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-    }.items():
-        os.environ.setdefault(name, value)
-
-
 def _build(
     builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, *, compiled: bool
 ) -> tuple[BuiltWorkload, str]:
@@ -203,41 +191,6 @@ def _build(
             progress.detail("one call, to see that it works")
             workload.trial()
         return workload, reason
-
-
-def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
-    """The size to build and why. Real weights are a size of the list if they are its own, else what their files say."""
-    weights = weights_of(request)
-    if not weights:
-        return choose_size(info, request.size, device, free_bytes, request.dtype, _growth(info, request))
-    if "download" in info.takes:
-        # What the configuration says; the weights may be another's.
-        size = next(iter(info.sizes))
-        return size, _listed_weights(info, size, request, device, free_bytes)
-    for size, known in info.checkpoints.items():
-        if known == weights:
-            return size, _listed_weights(info, size, request, device, free_bytes)
-    return THEIR_SIZE, weights_fit(weights, count_saved(weights), device, free_bytes, request.dtype)
-
-
-def _listed_weights(info: WorkloadInfo, size: str, request: Request, device: str, free_bytes: int) -> str:
-    """Why real weights of a size that is known are taken. Raises TracekitError where they do not fit."""
-    weights = weights_of(request)
-    assert weights is not None
-    if Path(weights).is_dir():
-        # What a folder holds is for its owner to know.
-        return f"the weights of {weights}"
-    try:
-        choose_size(info, size, device, free_bytes, request.dtype, _growth(info, request))
-    except DoesNotFitError as error:
-        raise DoesNotFitError(f"{error}; or leave --pretrained out") from None
-    return f"the weights of {weights}"
-
-
-def _growth(info: WorkloadInfo, request: Request) -> Growth:
-    from tracekit.workloads.growth import growth_gib
-
-    return lambda size: growth_gib(info, request, size)
 
 
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:

@@ -14,15 +14,15 @@ from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CheckAnswer, CheckJob
 from tracekit.model.workload import Request
 from tracekit.walks.cell_place import caches_in
-from tracekit.walks.processes import describe_ending, run_module
+from tracekit.walks.processes import Start, describe_ending, run_module
 from tracekit.workloads.registry import all_workloads, check_scope, find
 
 CHECK = "tracekit.walks.check_child"
 
 
-def check_first(cells: Sequence[Cell], progress: Progress) -> str | None:
-    """Asks a fresh process whether the cells can be built and compiled here, as far as that is known before. Returns a
-    sentence where it did not live to answer.
+def check_first(cells: Sequence[Cell], progress: Progress, start: Start | None = None) -> str | None:
+    """Asks a process of its own whether the cells can be built and compiled here, as far as that is known before.
+    Returns a sentence where it did not live to answer.
 
     Raises TracekitError for missing packages and compilers, configurations that are not here, wrong options and parts.
     """
@@ -32,7 +32,7 @@ def check_first(cells: Sequence[Cell], progress: Progress) -> str | None:
     job = CheckJob(_requests(cells), any(cell.form == "compiled" for cell in cells))
     with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
         caches = caches_in(Path(place))
-        ended = run_module(CHECK, msgspec.json.encode(job), Path(place), caches, on_word=progress.detail)
+        ended = run_module(CHECK, msgspec.json.encode(job), Path(place), caches, on_word=progress.detail, start=start)
     if ended.answer is None:
         last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
         return f"whether all is here could not be seen ({describe_ending(ended.code)}: {last}): the cells will tell"
@@ -42,6 +42,11 @@ def check_first(cells: Sequence[Cell], progress: Progress) -> str | None:
     if answer.error is not None:
         raise TracekitError(answer.error, answer.below)
     return None
+
+
+def modules_of(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """What is imported to build the cells' models; of a user's own nothing that is theirs."""
+    return tuple(dict.fromkeys(find(cell.request.workload).module for cell in cells))
 
 
 def _requests(cells: Sequence[Cell]) -> tuple[Request, ...]:

@@ -19,7 +19,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
 from tracekit.walks.cell_place import caches_in, cell_place, clear_dead_places
 from tracekit.walks.matrix import with_seed
-from tracekit.walks.processes import Ended, describe_ending, run_module
+from tracekit.walks.processes import Ended, Start, describe_ending, run_module
 from tracekit.walks.sweep_folder import SweepFolder, is_outdated
 from tracekit.walks.timing import TimingPlan
 from tracekit.workloads.sources import find_changed
@@ -93,9 +93,10 @@ def changed_sources(found: CellResult) -> tuple[str, ...]:
 
 
 def run_cells(
-    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown
+    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown, start: Start | None = None
 ) -> Iterator[tuple[ToDo, CellResult | None]]:
-    """Runs each cell and saves it; gives it back with its result, None where another process has it."""
+    """Runs each cell and saves it; gives it back with its result, None where another process has it. `start` is how
+    processes are started: as fresh ones if nothing is said."""
     clear_dead_places()
     for each in left:
         with folder.claimed(each.cell.key) as ours:
@@ -107,13 +108,15 @@ def run_cells(
                 continue
             with cell_place() as place:
                 with shown() as progress:
-                    result = run_cell(plan, each, len(left), place, progress)
+                    result = run_cell(plan, each, len(left), place, progress, start)
                 # Before anything is cleared away: what was measured is safe first.
                 folder.save(result)
         yield each, result
 
 
-def run_cell(plan: SweepPlan, each: ToDo, of: int, place: Path, progress: Progress) -> CellResult:
+def run_cell(
+    plan: SweepPlan, each: ToDo, of: int, place: Path, progress: Progress, start: Start | None = None
+) -> CellResult:
     """What came of the cell, in a process whose caches are in an empty place; what goes wrong there is no exception
     here."""
     progress.phase(f"{each.number}/{of} {describe_cell(each.cell)}", still=True)
@@ -129,6 +132,7 @@ def run_cell(plan: SweepPlan, each: ToDo, of: int, place: Path, progress: Progre
         caches_in(place),
         limit_seconds=plan.cell_timeout_seconds,
         on_word=progress.detail,
+        start=start,
     )
     answer = _answer(ended, plan)
     return CellResult(

@@ -16,6 +16,9 @@ from tracekit.workloads.rehearsal import rehearse
 from tracekit.workloads.scopes import build_nowhere
 from tracekit.workloads.sizes import GIB
 
+#: What memory is counted in, as the list does.
+COUNTED = "bfloat16"
+
 
 class _CaughtError(Exception):
     """Ends a call where its model is entered."""
@@ -38,8 +41,10 @@ def growth_gib(info: WorkloadInfo, request: Request, size: str) -> float | None:
 
 
 def _bytes_of_one(info: WorkloadInfo, request: Request, size: str) -> int | None:
-    """What one input of a call takes with its activations."""
-    one = replace(request, batch_size=1, dtype="bfloat16", pretrained=None)
+    """What one input of a call takes with its activations, in bfloat16; a model that runs in another type is played
+    through in that one."""
+    dtype = info.dtype or COUNTED
+    one = replace(request, batch_size=1, dtype=dtype, pretrained=None)
     workload = build_nowhere(load_builder(info), one, size)
     (_name, model), *others = workload.modules
     caught: dict[str, Any] = {}
@@ -60,4 +65,10 @@ def _bytes_of_one(info: WorkloadInfo, request: Request, size: str) -> int | None
     if others or rehearsal.activations_bytes is None:
         return None
     inputs = (each for each in tree_leaves(caught) if isinstance(each, torch.Tensor))
-    return rehearsal.activations_bytes + sum(each.nbytes for each in inputs)
+    found = rehearsal.activations_bytes + sum(each.nbytes for each in inputs)
+    return found * _bytes_of(COUNTED) // _bytes_of(dtype)
+
+
+def _bytes_of(dtype: str) -> int:
+    named: torch.dtype = getattr(torch, dtype)
+    return named.itemsize
