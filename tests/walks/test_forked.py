@@ -14,8 +14,9 @@ import msgspec
 import pytest
 
 from tracekit.walks import forked
-from tracekit.walks.forked import Zygote, forking
-from tracekit.walks.processes import Ended, Start, run_module
+from tracekit.walks.forked import Zygote, forking, shared_modules
+from tracekit.walks.processes import Ended, Start, run_module, start_fresh
+from tracekit.workloads.registry import all_workloads, find
 
 from .test_processes import gone
 
@@ -49,8 +50,8 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def start(notes: Path) -> Iterator[Start]:
-    with forking(["heavy"]) as start:
-        yield start
+    with forking(["heavy"]) as zygote:
+        yield zygote.start
 
 
 def run(start: Start, notes: Path, code: str, environment: dict[str, str] | None = None, **more: float) -> Ended:
@@ -71,8 +72,8 @@ def test_what_was_imported_once_is_there_in_every_process(start: Start, notes: P
 
 def test_it_hears_how_long_importing_took(notes: Path) -> None:
     (notes / "slow.py").write_text("import time; time.sleep(0.3)")
-    with forking(["slow"]) as start:
-        seconds = run(start, notes, "answer.write_text(sys.argv[3])").answer
+    with forking(["slow"]) as zygote:
+        seconds = run(zygote.start, notes, "answer.write_text(sys.argv[3])").answer
     assert seconds is not None
     assert 0.3 <= float(seconds) < 10
 
@@ -113,24 +114,26 @@ def test_one_whose_time_is_up_is_ended_with_what_it_started(start: Start, notes:
 
 def test_importing_is_not_on_the_time_of_the_first(notes: Path) -> None:
     (notes / "slow.py").write_text("import time; time.sleep(1.5)")
-    with forking(["slow"]) as start:
-        ended = run(start, notes, "answer.write_text('in time')", limit_seconds=1.0)
+    with forking(["slow"]) as zygote:
+        ended = run(zygote.start, notes, "answer.write_text('in time')", limit_seconds=1.0)
     assert (ended.late, ended.answer) == (False, b"in time")
 
 
 def test_nothing_is_imported_before_something_is_started_and_nobody_lives_on(notes: Path) -> None:
-    with forking(["heavy"]) as start:
+    with forking(["heavy"]) as zygote:
         time.sleep(0.3)
         assert imported(notes) == []
-        run(start, notes, "pass")
+        run(zygote.start, notes, "pass")
         (zygote,) = imported(notes)
     assert gone(zygote)
 
 
 def test_where_importing_fails_a_fresh_process_says_why(notes: Path) -> None:
     (notes / "broken.py").write_text("raise RuntimeError('no such library')")
-    with forking(["heavy", "broken"]) as start:
-        told = [run(start, notes, "import heavy; answer.write_text(str(len(sys.argv)))").answer for _ in range(2)]
+    with forking(["heavy", "broken"]) as zygote:
+        told = [
+            run(zygote.start, notes, "import heavy; answer.write_text(str(len(sys.argv)))").answer for _ in range(2)
+        ]
     # Three words, for nothing was imported before.
     assert told == [b"3", b"3"]
     assert len(imported(notes)) == 3
@@ -159,13 +162,38 @@ def test_a_zygote_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh
     assert fresh.answer == str(os.getpid()).encode()
 
 
+def test_of_several_workloads_only_such_share_what_import_a_library_of_models() -> None:
+    vit, bert, mlp = map(find, ("vit", "bert", "mlp"))
+    assert shared_modules([vit, bert, vit]) == (vit.module, bert.module)
+    assert shared_modules([mlp, vit, bert]) == (vit.module, bert.module)
+    assert shared_modules([mlp, mlp]) == (mlp.module,)
+    assert shared_modules([find("a.b:c"), mlp]) == ()
+    assert shared_modules([]) == ()
+
+
+def test_what_imported_another_module_builds_no_workload() -> None:
+    vit, bert = map(find, ("vit", "bert"))
+    zygote = Zygote([vit.module])
+    assert zygote.start_of(vit) == zygote.start
+    assert zygote.start_of(bert) is start_fresh
+
+
+def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:
+    pytest.importorskip("torch")
+    alone = sorted({info.module for info in (*all_workloads(), find("a.b:c")) if info.torch_alone})
+    assert alone == ["tracekit.workloads.mlp", "tracekit.workloads.own"]
+    code = f"import sys, {', '.join(alone)}; print({{'torch._dynamo', 'transformers', 'diffusers'}} & set(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "set()\n"
+
+
 #: Starts a process by a zygote and waits.
 OWNER = """
 import pathlib, sys, time
 from tracekit.walks.forked import forking
 place = pathlib.Path(sys.argv[1])
-with forking(["heavy"]) as start:
-    with start("work", (str(place / "job.json"), str(place / "pids")), {}, place / "printed"):
+with forking(["heavy"]) as zygote:
+    with zygote.start("work", (str(place / "job.json"), str(place / "pids")), {}, place / "printed"):
         time.sleep(60)
 """
 

@@ -25,11 +25,13 @@ from tracekit.model.progress import Progress, Silent
 from tracekit.model.sweep import AskedCall, Cell, CellAnswer, CellFailure, CellJob, CellResult, Source
 from tracekit.model.workload import Request
 from tracekit.walks import sweeping
+from tracekit.walks.forked import Zygote
 from tracekit.walks.matrix import make_cell
-from tracekit.walks.processes import Ended, run_module
+from tracekit.walks.processes import Ended, run_module, start_fresh
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing import TimingPlan
+from tracekit.workloads.registry import find
 
 CELLS = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(batch_size=4))
 CALL = AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
@@ -99,6 +101,18 @@ def test_every_cell_is_run_once_and_kept(children: Children, folder: SweepFolder
     assert sorted(path.name for path in (folder.path / "cells").iterdir()) == sorted(
         f"{cell.key}.json" for cell in CELLS
     )
+
+
+def test_cells_are_forked_where_their_workload_was_imported_else_started_afresh(
+    children: Children, folder: SweepFolder
+) -> None:
+    zygote = Zygote([find("vit").module])
+    plan = make_plan()
+    list(run_cells(plan, find_left(plan, folder), folder, silent, zygote))
+    assert [each["start"] for each in children.more] == [zygote.start] * 4
+    other = make_plan(replace(CELLS[0], key="other", request=Request("mlp")))
+    list(run_cells(other, find_left(other, folder), folder, silent, zygote))
+    assert children.more[-1]["start"] is start_fresh
 
 
 def test_each_has_an_empty_cache_its_own_order_and_the_call_rule(children: Children, folder: SweepFolder) -> None:

@@ -12,18 +12,17 @@ from tracekit.cli.sweep_showing import resume_command, show_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
-from tracekit.walks.forked import forking
+from tracekit.walks.forked import Zygote, forking, shared_modules
 from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.sweep_check import check_first, modules_of
+from tracekit.walks.sweep_check import check_first
 from tracekit.walks.sweep_doubts import cells_word, of_other_versions, unreadable
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing import stopping_rule
+from tracekit.workloads.registry import find
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from tracekit.walks.processes import Start
 
 
 def sweep_and_show(planned: Planned, calls: int, json_path: str | None) -> None:
@@ -35,16 +34,16 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None) -> None:
     folder, plan = planned.folder, planned.plan
     console = console_of_its_own()
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
-    with forking(modules_of(wanted)) as start:
+    with forking(shared_modules(find(cell.request.workload) for cell in wanted)) as zygote:
         with shown(console) as progress:
-            if doubt := check_first(wanted, progress, start):
+            if doubt := check_first(wanted, progress, zygote.start):
                 say(console, doubt)
-        _run_and_say(planned, console, start)
+        _run_and_say(planned, console, zygote)
     show_sweep(folder.path, calls, json_path)
     _tell_failures(planned, console)
 
 
-def _run_and_say(planned: Planned, console: Console, start: Start) -> None:
+def _run_and_say(planned: Planned, console: Console, zygote: Zygote) -> None:
     folder, plan = planned.folder, planned.plan
     folder.check()
     folder.ask(planned.suite, planned.every, _call(plan), {cell.key for cell in plan.cells} if plan.again else ())
@@ -54,7 +53,7 @@ def _run_and_say(planned: Planned, console: Console, start: Start) -> None:
     for line in _announced(planned, left):
         say(console, line)
     try:
-        elsewhere = _run(plan, left, folder, console, start)
+        elsewhere = _run(plan, left, folder, console, zygote)
     except KeyboardInterrupt:
         say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
         raise
@@ -74,10 +73,10 @@ def _tell_failures(planned: Planned, console: Console) -> None:
     say(console, f"{cells_word(len(failed))} without times; to try again: {again}")
 
 
-def _run(plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, console: Console, start: Start) -> int:
+def _run(plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, console: Console, zygote: Zygote) -> int:
     """Runs the cells; returns how many another process took."""
     elsewhere = 0
-    for each, result in run_cells(plan, left, folder, lambda: shown(console), start):
+    for each, result in run_cells(plan, left, folder, lambda: shown(console), zygote):
         elsewhere += result is None
         if result is not None:
             say(console, f"  {each.number}/{len(left)} {describe_cell(each.cell)}: {outcome_line(result)}")

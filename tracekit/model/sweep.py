@@ -86,7 +86,8 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class CellRun:
     """What a cell's process did. After a failure `forms` are those that were warm until then, without times. `sources`
-    is what a user's own model, or one of a configuration, was made of; None where nobody noted it."""
+    is what a user's own model, or one of a configuration, was made of; None where nobody noted it. `load_seconds` is
+    importing, in the process itself or in the one it was forked from, and building the model."""
 
     settings: Settings
     size_reason: str

@@ -31,7 +31,8 @@ class WorkloadInfo:
     `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
     knows yet. `checkpoints` names the published weights of sizes, by size. `megapixel_gib` is what a further million
     pixels of a call's images need in bfloat16, by a measurement; None where that is rehearsed
-    (`workloads/growth.py`)."""
+    (`workloads/growth.py`). `torch_alone` is whether its module imports torch and no library of models, which would
+    import most of the compiler too."""
 
     name: str
     title: str
@@ -50,6 +51,7 @@ class WorkloadInfo:
     breaks: str | None = None
     checkpoints: dict[str, str] = field(default_factory=dict)
     megapixel_gib: float | None = None
+    torch_alone: bool = False
 
 
 #: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.

@@ -6,13 +6,14 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
+from tracekit.model.workload import WorkloadInfo
 from tracekit.walks.processes import Running, Start, end_group, start_fresh, surroundings, tied_command
 from tracekit.walks.zygote import Order
 
@@ -61,10 +62,18 @@ class Zygote:
         process = self._fork(Order(module, tuple(words), surroundings(environment), str(printed)))
         return _ended(process) if process else start_fresh(module, words, environment, printed)
 
+    def start_of(self, info: WorkloadInfo) -> Start:
+        """How to start what builds this workload: forked only from what imported its module."""
+        return self.start if info.module in self._modules else start_fresh
+
     def close(self) -> None:
         """Ends the zygote."""
-        if self._process is not None:
-            end_group(self._process)
+        if self._process is None:
+            return
+        end_group(self._process)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
 
     def _fork(self, order: Order) -> Forked | None:
         """The process; None where none can be forked: the zygote ends when it cannot import, and a fresh process will
@@ -103,11 +112,19 @@ def _ended(process: Forked) -> Iterator[Running]:
         end_group(process)
 
 
+def shared_modules(infos: Iterable[WorkloadInfo]) -> tuple[str, ...]:
+    """What may be imported before the processes that build these workloads are forked. Nothing of a user's own is
+    theirs. What imports torch alone shares with nothing else: in its own process it imports the compiler when it first
+    compiles, and how long that takes is part of compiling."""
+    modules = {info.module: info.torch_alone for info in infos}
+    return tuple(module for module, alone in modules.items() if not alone or len(modules) == 1)
+
+
 @contextmanager
-def forking(modules: Sequence[str]) -> Iterator[Start]:
-    """A way to start processes that have these modules imported, as long as the block lasts."""
+def forking(modules: Sequence[str]) -> Iterator[Zygote]:
+    """What starts processes that have these modules imported, as long as the block lasts."""
     zygote = Zygote(modules)
     try:
-        yield zygote.start
+        yield zygote
     finally:
         zygote.close()

@@ -44,11 +44,6 @@ def check_first(cells: Sequence[Cell], progress: Progress, start: Start | None =
     return None
 
 
-def modules_of(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """What is imported to build the cells' models; of a user's own nothing that is theirs."""
-    return tuple(dict.fromkeys(find(cell.request.workload).module for cell in cells))
-
-
 def _requests(cells: Sequence[Cell]) -> tuple[Request, ...]:
     """Each once of those that differ in what can be seen before."""
     return tuple(dict.fromkeys(_looked_at(cell.request) for cell in cells))

@@ -18,10 +18,12 @@ from tracekit import __version__
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
 from tracekit.walks.cell_place import caches_in, cell_place, clear_dead_places
+from tracekit.walks.forked import Zygote
 from tracekit.walks.matrix import with_seed
-from tracekit.walks.processes import Ended, Start, describe_ending, run_module
+from tracekit.walks.processes import Ended, describe_ending, run_module
 from tracekit.walks.sweep_folder import SweepFolder, is_outdated
 from tracekit.walks.timing import TimingPlan
+from tracekit.workloads.registry import find
 from tracekit.workloads.sources import find_changed
 
 CHILD = "tracekit.walks.cell_child"
@@ -93,10 +95,10 @@ def changed_sources(found: CellResult) -> tuple[str, ...]:
 
 
 def run_cells(
-    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown, start: Start | None = None
+    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown, zygote: Zygote | None = None
 ) -> Iterator[tuple[ToDo, CellResult | None]]:
-    """Runs each cell and saves it; gives it back with its result, None where another process has it. `start` is how
-    processes are started: as fresh ones if nothing is said."""
+    """Runs each cell and saves it; gives it back with its result, None where another process has it. Without a
+    zygote processes are fresh ones."""
     clear_dead_places()
     for each in left:
         with folder.claimed(each.cell.key) as ours:
@@ -108,14 +110,14 @@ def run_cells(
                 continue
             with cell_place() as place:
                 with shown() as progress:
-                    result = run_cell(plan, each, len(left), place, progress, start)
+                    result = run_cell(plan, each, len(left), place, progress, zygote)
                 # Before anything is cleared away: what was measured is safe first.
                 folder.save(result)
         yield each, result
 
 
 def run_cell(
-    plan: SweepPlan, each: ToDo, of: int, place: Path, progress: Progress, start: Start | None = None
+    plan: SweepPlan, each: ToDo, of: int, place: Path, progress: Progress, zygote: Zygote | None = None
 ) -> CellResult:
     """What came of the cell, in a process whose caches are in an empty place; what goes wrong there is no exception
     here."""
@@ -132,7 +134,7 @@ def run_cell(
         caches_in(place),
         limit_seconds=plan.cell_timeout_seconds,
         on_word=progress.detail,
-        start=start,
+        start=zygote.start_of(find(cell.request.workload)) if zygote else None,
     )
     answer = _answer(ended, plan)
     return CellResult(

@@ -20,4 +20,5 @@ MLP = WorkloadInfo(
     inputs="x 1x512x1024",
     parameters=33_583_104,
     breaks=NO_BREAKS,
+    torch_alone=True,
 )

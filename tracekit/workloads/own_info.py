@@ -65,4 +65,5 @@ def described(name: str, size: str) -> WorkloadInfo:
         extra="profile",
         takes=("options",),
         resizes=True,
+        torch_alone=True,
     )

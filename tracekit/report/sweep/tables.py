@@ -319,8 +319,8 @@ def building_table(sweep: Sweep) -> Table | None:
             rows.append((labels.of(work), work.settings.size, reason, " to ".join(ends)))
     columns = (*(Column(name, numeric=False) for name in ("Work", "Size", "Why this size")), Column("Loading, s"))
     note = (
-        "Loading is importing the libraries and building the model, once in each cell's process. It is in no other"
-        " figure: it is the same for every form."
+        "Loading is importing the libraries, which may be done once for several cells, and building the model, in each"
+        " cell's process. It is in no other figure: it is the same for every form."
     )
     return Table("What was built", columns, tuple(rows), note) if rows else None
 
