@@ -1,7 +1,8 @@
-"""README's table of findings, from the runs themselves: `python -m docs.making.measured RUN...`.
+"""README's table of findings, from runs and sweeps themselves: `python -m docs.making.measured RUN|SWEEP...`.
 
-What each run says is kept in `docs/measured.json`, for not every run is committed, and the table between README's two
-marks is written anew from that. A row is known by its command: a run with the same one takes its place.
+What each says is kept in `docs/measured.json`, for not every run is committed, and the table between README's two marks
+is written anew from that. A row is known by its command: a run with the same one takes its place, for a run has a trace
+and says why. Of a sweep each work at its smallest batch has a row: the compiled cell that is fastest beside eager.
 """
 
 from __future__ import annotations
@@ -9,16 +10,22 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from tracekit import store
+from tracekit.cli.sweep_showing import load_sweep
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
+from tracekit.model.startup import BreakEven
+from tracekit.model.sweep_figures import CellFigures, Work
+from tracekit.model.workload import Request
 from tracekit.numbers import duration, times
 from tracekit.report.sections.reason import reason_sentence
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
+from tracekit.walks.sweep_folder import is_sweep
+from tracekit.workloads.registry import all_workloads, find
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "docs" / "measured.json"
@@ -35,7 +42,8 @@ LEFT_OUT_WITH_VALUE = ("--out", "--time-budget")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One run. `pays_after_calls` is None where compiling never pays, `why` the waterfall in a sentence."""
+    """One run, or one cell of a sweep. `pays_after_calls` is None where compiling never pays, `why` the waterfall in a
+    sentence; None of a cell, which has none. `result` is the verdict."""
 
     command: str
     gpu: str
@@ -46,7 +54,8 @@ class Row:
     ci95: tuple[float, float]
     compile_seconds: float
     pays_after_calls: float | None
-    why: str
+    why: str | None
+    result: str = "faster"
 
 
 def read_row(folder: Path) -> Row:
@@ -70,7 +79,51 @@ def read_row(folder: Path) -> Row:
         compile_seconds=facts.seconds,
         pays_after_calls=_pays_after(comparison),
         why=why,
+        result=verdict.result,
     )
+
+
+def read_cells(folder: Path) -> list[Row]:
+    """A row of each work of a sweep that has its smallest batch, and cells with times."""
+    works = [work for work in load_sweep(folder, calls=1000).works if work.settings]
+    least = min((work.settings.batch_size for work in works if work.settings), default=1)
+    rows = []
+    for work in works:
+        cells = [cell for cell in work.cells if cell.verdict and cell.verdict.speedup]
+        if work.settings and work.settings.batch_size == least and cells:
+            rows.append(_cell_row(work, max(cells, key=lambda cell: cell.verdict.speedup if cell.verdict else 0.0)))
+    return rows
+
+
+def _cell_row(work: Work, cell: CellFigures) -> Row:
+    verdict, eager, compiled = cell.verdict, cell.eager, cell.compiled
+    assert verdict and verdict.speedup and verdict.ci95 and eager and compiled and work.machine and work.torch
+    even = cell.break_even
+    return Row(
+        command=_asked(cell.cell.request),
+        gpu=work.machine,
+        torch=work.torch,
+        eager_us=eager.median_us,
+        compiled_us=compiled.median_us,
+        speedup=verdict.speedup,
+        ci95=verdict.ci95,
+        compile_seconds=cell.compile_seconds or 0.0,
+        pays_after_calls=None if even is None else _calls(even),
+        why=None,
+        result=verdict.result,
+    )
+
+
+def _asked(request: Request) -> str:
+    """What the cell was asked for beside what `tracekit profile` does of itself: `flux --scope all`."""
+    info, plain = find(request.workload), Request(request.workload)
+    usual = {"size": next(iter(info.sizes)), "scope": next(iter(info.scopes)), "iterations": request.iterations}
+    words = [request.workload]
+    for name in (field.name for field in fields(Request)):
+        value = getattr(request, name)
+        if value not in (getattr(plain, name), usual.get(name)):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return " ".join(words)
 
 
 def _why(comparison: Comparison) -> str | None:
@@ -85,9 +138,13 @@ def _why(comparison: Comparison) -> str | None:
 def _pays_after(comparison: Comparison) -> float | None:
     """With no cache: of the run's own warm-up the later end, or of a fresh process where starts were measured apart."""
     first = next(iter(comparison.break_even), None)
-    if first is None or first.never:
+    return None if first is None else _calls(first)
+
+
+def _calls(even: BreakEven) -> float | None:
+    if even.never:
         return None
-    return first.calls if first.calls_at_most is None else first.calls_at_most
+    return even.calls if even.calls_at_most is None else even.calls_at_most
 
 
 def shortened(command: str) -> str:
@@ -107,7 +164,8 @@ def shortened(command: str) -> str:
 
 def line(row: Row) -> str:
     """The row as README has it."""
-    pays = f"{math.ceil(row.pays_after_calls):,} calls" if row.pays_after_calls is not None else "never"
+    never = "never" if row.result in ("faster", "slower") else "not known"
+    pays = f"{math.ceil(row.pays_after_calls):,} calls" if row.pays_after_calls is not None else never
     low, high = row.ci95
     cells = (
         f"`{row.command}`",
@@ -116,7 +174,7 @@ def line(row: Row) -> str:
         f"{times(row.speedup)} ({low:.3f} to {high:.3f})",
         f"{row.compile_seconds:.0f} s",
         pays,
-        row.why,
+        row.why or ("not recorded" if row.result in ("faster", "slower") else f"{row.result}, not recorded"),
     )
     return "| " + " | ".join(cells) + " |\n"
 
@@ -131,15 +189,25 @@ def table(rows: list[Row]) -> str:
     return HEADER + "".join(map(line, rows))
 
 
+def merged(kept: list[Row], found: list[Row]) -> list[Row]:
+    """All rows, in the order that `tracekit workloads` has their workloads. What was found takes the place of what was
+    kept, but a sweep's cell not that of a run."""
+    rows = {row.command: row for row in kept}
+    for row in found:
+        before = rows.get(row.command)
+        if before is None or row.why is not None or before.why is None:
+            rows[row.command] = row
+    order = [workload.name for workload in all_workloads()]
+    return sorted(rows.values(), key=lambda row: order.index(row.command.split()[0]))
+
+
 def main(folders: list[Path]) -> None:
-    """Adds the runs to what is kept, and writes README's table anew."""
-    rows = {row.command: row for row in read_kept()} if KEPT.exists() else {}
-    rows.update({row.command: row for row in map(read_row, folders)})
-    KEPT.write_text(json.dumps([asdict(row) for row in rows.values()], indent=1) + "\n", encoding="utf-8")
+    """Adds runs and sweeps to what is kept, and writes README's table anew."""
+    found = [row for each in folders for row in (read_cells(each) if is_sweep(each) else [read_row(each)])]
+    rows = merged(read_kept() if KEPT.exists() else [], found)
+    KEPT.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
     before, rest = README.read_text(encoding="utf-8").split(MARKS[0])
-    README.write_text(
-        before + MARKS[0] + table(list(rows.values())) + MARKS[1] + rest.split(MARKS[1])[1], encoding="utf-8"
-    )
+    README.write_text(before + MARKS[0] + table(rows) + MARKS[1] + rest.split(MARKS[1])[1], encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
-from docs.making.measured import MARKS, Row, line, read_kept, read_row, shortened, table
+from docs.making.measured import MARKS, Row, line, merged, read_cells, read_kept, read_row, shortened, table
 
 from .texts import ROOT
 
@@ -20,6 +23,36 @@ def test_the_table_in_readme_is_made_of_what_was_kept() -> None:
 def test_what_was_kept_is_what_a_committed_run_says(name: str) -> None:
     found = read_row(ROOT / "traces" / name)
     assert found in read_kept()
+
+
+@pytest.mark.parametrize("name", ["h200-vision", "h200-flux", "h200-qwen2.5-vl", "h200-causal-lm"])
+def test_what_was_kept_is_what_a_committed_sweep_says(name: str) -> None:
+    kept = {row.command: row for row in read_kept()}
+    for found in read_cells(ROOT / "sweeps" / name):
+        there = kept[found.command]
+        assert there == found or there.why is not None
+
+
+def test_of_a_sweep_the_fastest_cell_of_each_work_at_its_smallest_batch_is_a_row() -> None:
+    rows = {row.command.split()[0]: row for row in read_cells(ROOT / "sweeps" / "h200-vision")}
+    assert len(rows) == 12
+    resnet = rows["resnet"]
+    assert resnet.command == "resnet --mode reduce-overhead"
+    cell = json.loads(next((ROOT / "sweeps/h200-vision/cells").glob("resnet-b1-*-reduce-overhead-*")).read_text())
+    eager, compiled = (form["times"]["wall_us"] for form in cell["run"]["forms"])
+    assert (resnet.eager_us, resnet.compiled_us) == (median(eager), median(compiled))
+    assert resnet.compile_seconds == cell["run"]["forms"][1]["compilation"]["seconds"]
+    assert (rows["beit"].command, rows["beit"].result) == ("beit", "inconclusive")
+
+
+def test_a_run_takes_the_place_of_a_cell_and_no_cell_that_of_a_run() -> None:
+    run = replace(read_row(ROOT / "traces" / "h200-vit"), command="resnet --mode reduce-overhead")
+    (cell,) = (row for row in read_cells(ROOT / "sweeps" / "h200-vision") if row.command == run.command)
+    assert merged([cell], [run]) == merged([run], [cell]) == [run]
+    newer = replace(cell, eager_us=1.0)
+    assert merged([cell], [newer]) == [newer]
+    flux = replace(run, command="flux --scope all")
+    assert merged([run], [flux]) == [flux, run], "as `tracekit workloads` lists them"
 
 
 def test_a_run_that_established_no_difference_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,4 +69,7 @@ def test_a_command_is_told_without_what_every_row_has() -> None:
 def test_calls_are_rounded_up_and_may_never_pay() -> None:
     row = Row("vit", "NVIDIA H200", "2.11", 2000.0, 1000.0, 2.0, (1.9, 2.1), 12.3, 1000.2, "the GPU waits 1.00 ms less")
     assert "| 12 s | 1,001 calls | the GPU waits 1.00 ms less |" in line(row)
+    assert line(replace(row, why=None, result="slower", pays_after_calls=None)).endswith("| never | not recorded |\n")
+    undecided = line(replace(row, why=None, result="inconclusive", pays_after_calls=None))
+    assert undecided.endswith("| not known | inconclusive, not recorded |\n")
     assert "| never |" in line(Row("vit", "", "", 1.0, 2.0, 0.5, (0.4, 0.6), 1.0, None, ""))
