@@ -146,6 +146,11 @@ def test_what_is_no_number_is_no_target_and_no_budget(tmp_path: Path, option: st
         ),
         (["mlp", "--compiled", "--warmup", "batch=2", "--startup"], "--startup in others that warm up"),
         (["flux", "--json", "."], "--json '.' is a folder"),
+        (
+            ["flux", "--compiled", "--json", "reports/flux-compiled.html"],
+            "--json and the page would both be written to",
+        ),
+        (["a.b:c", "--compiled", "--out", "x/y", "--json", "x/reports/y.md"], "--json and its twin would both be"),
         (["flux", "--pretrained", "a/b", "--size", "tiny"], "real weights have a size of their own"),
     ],
 )

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.cli.results import _next_command, report_run
-from tracekit.errors import TracekitError
+from tracekit.cli.results import _next_command
 
 from ..sides import make_form, make_run
-from .runs import make_run_folder
 
 
 @pytest.mark.parametrize(
@@ -27,10 +25,3 @@ def test_the_next_command_keeps_the_settings_and_overwrites_no_run(folder: str, 
     command = _next_command(Path(folder), run)
     assert "--batch-size 4" in command and "--force" not in command
     assert command.endswith(f"--out {out}") if out else "--out" not in command
-
-
-def test_the_json_of_a_run_does_not_replace_its_page(tmp_path: Path) -> None:
-    folder = make_run_folder(tmp_path / "traces", "flux")
-    with pytest.raises(TracekitError, match="would both be written to"):
-        report_run(folder, str(tmp_path / "reports" / "flux.html"))
-    assert not (tmp_path / "reports").exists()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.cli.output import check_apart, console_beside, say, write_json
+from tracekit.walks.reports import reports_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,24 +24,24 @@ def report_run(folder: Path, json_path: str | None) -> None:
     run = store.load(folder)
     console = console_beside(json_path)
     say(console, f"{run.settings.workload} at size {run.settings.size}: {run.size_reason}")
-    if len(run.forms) == 2:
-        text = _report_comparison(folder, run, console, json_path)
-    else:
-        text = _report_form(folder, run, console)
-    write_json(text, json_path)
+    report = _report_comparison if len(run.forms) == 2 else _report_form
+    write_json(report(folder, run, console), json_path)
 
 
-def _report_comparison(folder: Path, run: Run, console: Console, json_path: str | None) -> str:
+def check_json_apart(folder: Path, json_path: str | None) -> None:
+    """Raises TracekitError where `--json` names a file of the report of the run that is to lie in `folder`."""
+    page = reports_of(folder) / folder.name
+    check_apart({"--json": json_path, "the page": f"{page}.html", "its twin": f"{page}.md"})
+
+
+def _report_comparison(folder: Path, run: Run, console: Console) -> str:
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
-    from tracekit.walks.reports import reports_of
     from tracekit.walks.sides import compare_forms, write_report
     from tracekit.walks.verifying import FAILED_ADVICE, NO_ADVICE
 
     comparison = compare_forms(folder, run)
-    page = reports_of(folder) / folder.name
-    check_apart({"--json": json_path, "the page": f"{page}.html", "its twin": f"{page}.md"})
-    written = write_report(comparison, run, run.command, page.parent, page.name)
+    written = write_report(comparison, run, run.command, reports_of(folder), folder.name)
     commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
     console.print(comparison_summary(comparison, commands))
     for note in run.notes:

@@ -70,7 +70,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     if plan.warmup:
         warmup_request(info, plan.request, plan.warmup)
         check_alone(plan.timing, verify=plan.verify)
-    folder = plan.out or Path("traces") / _run_name(plan, scope)
+    folder = place_of_run(plan)
     if len(plan.forms) > 1:
         refuse_report_there(folder, force=plan.force)
     request = replace(plan.request, scope=scope)
@@ -103,6 +103,11 @@ def _written(folder: Path, force: bool, on_part: Callable[[Path], None], measure
             raise
         store.finish(run, draft)
     return folder
+
+
+def place_of_run(plan: Plan) -> Path:
+    """The folder that the run is written into. Raises TracekitError for an unknown workload and a wrong scope."""
+    return plan.out or Path("traces") / _run_name(plan, check_scope(find(plan.request.workload), plan.request.scope))
 
 
 def _run_name(plan: Plan, scope: str) -> str:
