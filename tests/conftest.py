@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+# Inductor would build and load six programs for each new cache, and in each new process, to learn which vectors this
+# machine has. Without vectors it need not ask, its C++ compiles in less time, and is as right. Read where torch is
+# imported, which collecting the tests does.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
