@@ -11,7 +11,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 PIP := $(RUN) pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
-PYTEST_ARGS ?= -n auto
+# Tests of one file mostly stay with one worker, which sets up once what they share; whoever is done takes over the rest.
+PYTEST_ARGS ?= -n auto --dist worksteal
 
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
@@ -24,8 +25,9 @@ demo: .venv/.profile
 suite-quick: .venv/.profile
 	$(RUN) tracekit sweep --suite quick
 
-# A worker for each core: torch's own threads would only get in their way.
+# A worker for each core: torch's and polars' own threads would only get in their way.
 test: export OMP_NUM_THREADS = 1
+test: export POLARS_MAX_THREADS = 1
 test: .venv/.test
 	$(RUN) pytest $(PYTEST_ARGS)
 

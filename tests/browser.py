@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,22 @@ def find_chromium() -> str:
     pytest.skip(missing)
 
 
+#: What is ended with the tests: the browser, if one was started.
+STARTED = ExitStack()
+
+
+@cache
+def chromium() -> Any:
+    """The browser, started once in this process; every test has a profile of its own in it, a `new_context`."""
+    program = find_chromium()
+    from playwright.sync_api import sync_playwright
+
+    playwright = STARTED.enter_context(sync_playwright())
+    browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+    STARTED.callback(browser.close)
+    return browser
+
+
 @dataclass(frozen=True)
 class Opened:
     """An open page; `complaints` and `requests` grow while it is used."""
@@ -59,9 +76,6 @@ def opened(
     path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True, media: str = "screen"
 ) -> Iterator[Opened]:
     """A page opened from its file, when its charts are drawn, or found to be none."""
-    program = find_chromium()
-    from playwright.sync_api import sync_playwright
-
     own = path.resolve().as_uri()
     complaints: list[str] = []
     requests: list[str] = []
@@ -70,13 +84,12 @@ def opened(
         if asked.url != own and not asked.url.startswith("data:"):
             requests.append(asked.url)
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if dark else "light",
-            java_script_enabled=scripts,
-        )
+    context = chromium().new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=scripts,
+    )
+    with context:
         page = context.new_page()
         page.emulate_media(media=media)
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
@@ -86,7 +99,6 @@ def opened(
         if scripts:
             page.wait_for_selector(CHARTS, timeout=60_000)
         yield Opened(page, complaints, requests)
-        browser.close()
 
 
 def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True) -> Visit:

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from .browser import find_chromium
-from .chromium import FLAGS
+from .browser import chromium, find_chromium
 
 PAGE = "https://ui.perfetto.dev"
 #: What Perfetto counts while it reads a trace, as far as it is above 0 and no mere information.
@@ -78,8 +77,7 @@ def find_ui() -> Path:
 @contextmanager
 def shown(path: Path, link: str, *, width: int = 1600, height: int = 1000) -> Iterator[Loaded]:
     """The page at `link`, once it has read the trace at `path`, which it finds at the address the link names."""
-    ui, program = find_ui(), find_chromium()
-    from playwright.sync_api import sync_playwright
+    ui = find_ui()
 
     def answer_ui(route: Any) -> None:
         asked = urlsplit(route.request.url).path.lstrip("/") or "index.html"
@@ -94,9 +92,7 @@ def shown(path: Path, link: str, *, width: int = 1600, height: int = 1000) -> It
         headers = {"Access-Control-Allow-Origin": PAGE, "Content-Type": "application/octet-stream"}
         route.fulfill(body=path.read_bytes(), headers=headers)
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        context = browser.new_context(viewport={"width": width, "height": height})
+    with chromium().new_context(viewport={"width": width, "height": height}) as context:
         context.add_init_script(QUIET)
         page = context.new_page()
         page.route(re.compile(r".*"), lambda route: route.abort())
@@ -106,4 +102,3 @@ def shown(path: Path, link: str, *, width: int = 1600, height: int = 1000) -> It
         page.wait_for_function("() => window.app?.trace?.engine && !window.app.isLoadingTrace", timeout=120_000)
         page.wait_for_timeout(1500)
         yield Loaded(page)
-        browser.close()

@@ -269,15 +269,6 @@ def in_a_process_of_its_own(code: str, folder: Path) -> Any:
     return json.loads(found.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow
-def test_graphs_that_come_from_the_cache_bring_their_provenance(tmp_path: Path) -> None:
-    first = in_a_process_of_its_own(HIT, tmp_path)
-    second = in_a_process_of_its_own(HIT, tmp_path)
-    assert (first["hits"], second["hits"]) == (0, 1)
-    assert second["told"] == first["told"]
-    assert len(first["told"]) == 25
-
-
 PLAIN = """
 import torch
 from tests.capture import provenance_models as models
@@ -290,12 +281,27 @@ print("0")
 """
 
 
+@pytest.fixture(scope="module")
+def asked_twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    """What two processes are told, one after the other, whose cache was filled without provenance before."""
+    folder = tmp_path_factory.mktemp("filled")
+    in_a_process_of_its_own(PLAIN, folder)
+    return in_a_process_of_its_own(HIT, folder), in_a_process_of_its_own(HIT, folder)
+
+
 @pytest.mark.slow
-def test_a_cache_that_was_filled_without_provenance_is_not_used(tmp_path: Path) -> None:
-    in_a_process_of_its_own(PLAIN, tmp_path)
-    found = in_a_process_of_its_own(HIT, tmp_path)
+def test_a_cache_that_was_filled_without_provenance_is_not_used(asked_twice: tuple[Any, Any]) -> None:
+    found, _ = asked_twice
     assert found["hits"] == 0
     assert len(found["told"]) == 25
+
+
+@pytest.mark.slow
+def test_graphs_that_come_from_the_cache_bring_their_provenance(asked_twice: tuple[Any, Any]) -> None:
+    first, second = asked_twice
+    assert (first["hits"], second["hits"]) == (0, 1)
+    assert second["told"] == first["told"]
+    assert len(first["told"]) == 25
 
 
 def test_equal_graphs_of_other_lines_have_the_lines_of_their_own() -> None:

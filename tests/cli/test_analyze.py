@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -100,8 +99,10 @@ def test_a_step_by_its_name_is_read_in_the_light_recording(tmp_path: Path) -> No
 def test_ctrl_c_ends_waiting_for_standard_input() -> None:
     command = [sys.executable, "-m", "tracekit", "analyze", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
-        # Long enough for everything to be imported and reading to have begun.
-        time.sleep(5)
+        # More than a pipe holds: when all of it is taken, everything is imported and reading has begun.
+        assert process.stdin is not None
+        process.stdin.write('{"traceEvents": [' + " " * (1 << 20))
+        process.stdin.flush()
         process.send_signal(signal.SIGINT)
         try:
             process.wait(timeout=20)

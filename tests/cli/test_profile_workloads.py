@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,23 +24,17 @@ WITH_PROVENANCE = ("vit", "causal-lm", "mlp")
 #: AOTAutograd, where every break is found by then, unless this is set in the environment.
 EVERY_KERNEL = "TRACEKIT_TEST_EVERY_KERNEL"
 WITH_INDUCTOR = (*WITH_PROVENANCE, "bert", "beit")
-#: Without vectors Inductor's C++ compiles in half the time, and is as right.
-WITHOUT_VECTORS = {"cpp.simdlen": 1}
 
 
 @pytest.fixture
-def on_a_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def on_a_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without a GPU even where there is one: what is tested here is the CPU's path."""
     pytest.importorskip("transformers")
     pytest.importorskip("diffusers")
     pytest.importorskip("scipy")
-    from torch._inductor import config
-
     monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
-    with config.patch(WITHOUT_VECTORS):
-        yield
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -63,6 +64,7 @@ def text_file(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(TextFile)
 
 
+@cache
 def matched_comparison() -> Comparison:
     """Two real recordings of ViT-B/16, eager and compiled, matched kernel by kernel."""
     sides = []
@@ -86,6 +88,7 @@ def matched_comparison() -> Comparison:
     return compare(*sides)
 
 
+@cache
 def timed_comparison() -> Comparison:
     """Eager and compiled Flux of one run: 1.50 times as fast."""
     return compare(*make_pair(scaled(1.5), scaled(1.0)), ("eager", "compiled") * 10)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.report.names import short_kernel_name
+from tracekit.report.names import printable, short_kernel_name
 
 NATIVE = "void at::native::"
 
@@ -45,3 +45,11 @@ def test_short_names_are_short_and_have_no_control_characters(name, limit):
     short = short_kernel_name(name, limit)
     assert len(short) <= limit
     assert not any(unicodedata.category(each) in ("Cc", "Cf", "Cs") for each in short)
+
+
+@given(st.text(st.one_of(st.characters(), st.characters(categories=["Cc", "Cf", "Cs", "Zs", "Co"])), max_size=60))
+def test_what_steers_a_terminal_or_turns_the_writing_is_replaced_and_nothing_else(text):
+    told = printable(text)
+    assert len(told) == len(text)
+    for was, became in zip(text, told, strict=True):
+        assert became == ("\N{REPLACEMENT CHARACTER}" if unicodedata.category(was) in ("Cc", "Cf", "Cs") else was)

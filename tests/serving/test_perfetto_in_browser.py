@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.serving.perfetto import PAGE, TraceServer, offered
 
-from ..browser import FLAGS, find_chromium
+from ..browser import chromium, find_chromium
 from ..perfetto import find_ui, shown
 
 FETCH = """async (url) => {
@@ -21,11 +21,10 @@ FETCH = """async (url) => {
 
 def fetch_from(page_address: str, server: TraceServer) -> Any:
     """What a page at that address gets when it fetches the trace: the number of bytes, or the browser's refusal."""
-    from playwright.sync_api import Error, sync_playwright
+    browser = chromium()
+    from playwright.sync_api import Error
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        context = browser.new_context()
+    with browser.new_context() as context:
         # What the user is asked since Chrome 142; browsers before it neither ask nor know the name.
         with contextlib.suppress(Error):
             context.grant_permissions(["local-network-access"], origin=page_address)
@@ -38,8 +37,6 @@ def fetch_from(page_address: str, server: TraceServer) -> Any:
             return page.evaluate(FETCH, server.address)
         except Error as error:
             return error.message
-        finally:
-            browser.close()
 
 
 @pytest.fixture

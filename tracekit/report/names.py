@@ -17,6 +17,8 @@ WRAPPERS = {"BinaryFunctor", "UnaryFunctor", "AUnaryFunctor", "BUnaryFunctor"}
 
 def printable(text: str) -> str:
     """The text on one line, without characters that steer a terminal or turn the writing direction."""
+    if text.isprintable():
+        return text
     return "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(each) in ("Cc", "Cf", "Cs") else each for each in text
     )
