@@ -45,6 +45,8 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "work.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("NOTES", str(tmp_path))
+    # As users have it: what is printed waits in a buffer.
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     return tmp_path
 
 
@@ -96,6 +98,20 @@ def test_what_it_prints_and_how_it_ends_is_told_as_of_any_process(start: Start, 
     killed = run(start, notes, "os.kill(os.getpid(), 9)")
     assert killed.code == -signal.SIGKILL
     assert run(start, notes, "answer.write_text('on')").answer == b"on"
+
+
+def test_how_it_leaves_its_output_changes_no_answer(start: Start, notes: Path) -> None:
+    for code in ("sys.stdout.close()", "sys.stderr = None", "sys.stdout = object()"):
+        told = run(start, notes, f"answer.write_text('told'); print('out', flush=True); {code}")
+        assert (told.code, told.lines, told.answer) == (0, ("out",), b"told"), code
+
+
+def test_the_environment_may_hold_what_is_no_text(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODD", os.fsdecode(b"\xff\n"))
+    with forking(["heavy"]) as zygote:
+        told = run(zygote.start, notes, "answer.write_text(repr(os.environb[b'ODD']))")
+    assert told.answer == b"b'\\xff\\n'"
+    assert len(imported(notes)) == 1
 
 
 def test_one_whose_time_is_up_is_ended_with_what_it_started(start: Start, notes: Path) -> None:

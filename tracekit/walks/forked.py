@@ -11,8 +11,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-import msgspec
-
 from tracekit.model.workload import WorkloadInfo
 from tracekit.walks.processes import Running, Start, end_group, start_fresh, surroundings, tied_command
 from tracekit.walks.zygote import Order
@@ -86,7 +84,7 @@ class Zygote:
         assert orders is not None
         assert answers is not None
         with suppress(BrokenPipeError):
-            orders.write(msgspec.json.encode(order) + b"\n")
+            orders.write(order.line())
         number = answers.readline()
         self._works = bool(number)
         return Forked(int(number), answers) if number else None
