@@ -46,12 +46,13 @@ class Forked:
 
 
 class Zygote:
-    """Starts processes by forking one that has imported these modules; fresh ones where that does not work."""
+    """Starts processes by forking one that has imported these modules; fresh ones where that does not work, or where
+    there are none."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
         self._process: subprocess.Popen[bytes] | None = None
-        self._works = sys.platform == "linux"
+        self._works = sys.platform == "linux" and bool(modules)
 
     def start(
         self, module: str, words: Sequence[str], environment: dict[str, str], printed: Path
