@@ -2,13 +2,15 @@
 
 What each says is kept in `docs/measured.json`, for not every run is committed, and the table between README's two marks
 is written anew from that. A row is known by its command: a run with the same one takes its place, for a run has a trace
-and says why. Of a sweep each work at its smallest batch has a row: the compiled cell that is fastest beside eager.
+and says why. Of a sweep each work that has the sweep's smallest batch has a row: the compiled cell that is fastest
+beside eager.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -120,10 +122,16 @@ def _asked(request: Request) -> str:
     usual = {"size": next(iter(info.sizes)), "scope": next(iter(info.scopes)), "iterations": request.iterations}
     words = [request.workload]
     for name in (field.name for field in fields(Request)):
-        value = getattr(request, name)
-        if value not in (getattr(plain, name), usual.get(name)):
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    return " ".join(words)
+        value, option = getattr(request, name), name.replace("_", "-")
+        if value in (getattr(plain, name), usual.get(name)):
+            continue
+        if name == "options":
+            words += ["--", *value]
+        elif isinstance(value, bool):
+            words += [f"--{option}" if value else f"--no-{option}"]
+        else:
+            words += [f"--{option}", str(value)]
+    return shlex.join(words)
 
 
 def _why(comparison: Comparison) -> str | None:
@@ -197,8 +205,9 @@ def merged(kept: list[Row], found: list[Row]) -> list[Row]:
         before = rows.get(row.command)
         if before is None or row.why is not None or before.why is None:
             rows[row.command] = row
-    order = [workload.name for workload in all_workloads()]
-    return sorted(rows.values(), key=lambda row: order.index(row.command.split()[0]))
+    order = {workload.name: place for place, workload in enumerate(all_workloads())}
+    # What is not on that list comes after it.
+    return sorted(rows.values(), key=lambda row: order.get(row.command.split()[0], len(order)))
 
 
 def main(folders: list[Path]) -> None:

@@ -35,8 +35,10 @@ class Children:
         self.found = CheckAnswer()
         self.sources: tuple[Source, ...] | None = ()
         self.interrupt_at: int | None = None
+        self.starts: list[Any] = []
 
-    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **_: Any) -> Ended:
+    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
+        self.starts.append(more["start"])
         if module == sweep_check.CHECK:
             self.checked.append(msgspec.json.decode(job, type=CheckJob))
             return Ended(0, msgspec.json.encode(self.found), ())
@@ -69,6 +71,13 @@ def elsewhere(tmp_path: Path) -> Iterator[None]:
 
 def sweep(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["sweep", *arguments])
+
+
+def test_one_process_imports_what_all_cells_need_and_the_look_at_them(children: Children) -> None:
+    assert sweep("vit", "bert", "--mode", "eager").exit_code == 0
+    assert len(children.starts) == 3
+    (zygote,) = {start.__self__ for start in children.starts}
+    assert set(zygote._modules) == {"tracekit.workloads.vit", "tracekit.workloads.bert"}
 
 
 def test_a_matrix_is_run_told_and_written(children: Children) -> None:

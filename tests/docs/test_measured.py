@@ -9,7 +9,8 @@ from statistics import median
 
 import pytest
 
-from docs.making.measured import MARKS, Row, line, merged, read_cells, read_kept, read_row, shortened, table
+from docs.making.measured import MARKS, Row, _asked, line, merged, read_cells, read_kept, read_row, shortened, table
+from tracekit.model.workload import Request
 
 from .texts import ROOT
 
@@ -52,7 +53,15 @@ def test_a_run_takes_the_place_of_a_cell_and_no_cell_that_of_a_run() -> None:
     newer = replace(cell, eager_us=1.0)
     assert merged([cell], [newer]) == [newer]
     flux = replace(run, command="flux --scope all")
-    assert merged([run], [flux]) == [flux, run], "as `tracekit workloads` lists them"
+    theirs = replace(run, command="hf:google/vit-base-patch16-224")
+    assert merged([run, theirs], [flux]) == [flux, run, theirs], "as `tracekit workloads` lists them, and others last"
+
+
+def test_a_cell_is_told_as_the_command_that_asks_for_it() -> None:
+    asked = Request("flux", fullgraph=False, prompt="a red fox", iterations=7, batch_size=2)
+    assert _asked(asked) == "flux --no-fullgraph --batch-size 2 --prompt 'a red fox'"
+    assert _asked(Request("vit", fullgraph=True, size="full", scope="model")) == "vit --fullgraph"
+    assert _asked(Request("my.models:build", options=("depth=3",))) == "my.models:build -- depth=3"
 
 
 def test_a_run_that_established_no_difference_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

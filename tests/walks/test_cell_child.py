@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,11 +64,14 @@ def test_the_answer_is_written_and_the_same_is_left_as_it_grows(tmp_path: Path) 
     assert (tmp_path / WORD).read_text().startswith("timing")
 
 
-def test_loading_counts_what_was_imported_before_the_process_was_forked(tmp_path: Path) -> None:
+def test_loading_counts_what_was_imported_before_the_process_was_forked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("torch")
     job = tmp_path / "job.json"
     job.write_bytes(msgspec.json.encode(make_job()))
-    cell_child.main(job, tmp_path / "answer.json", 1000.0)
+    monkeypatch.setattr("sys.argv", ["cell_child", str(job), str(tmp_path / "answer.json"), "1000.0"])
+    runpy.run_path(cell_child.__file__, run_name="__main__")
     answer = msgspec.json.decode((tmp_path / "answer.json").read_bytes(), type=CellAnswer)
     assert answer.run is not None
     assert 1000.0 < answer.run.load_seconds < 1100.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -45,6 +46,8 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "work.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("NOTES", str(tmp_path))
+    # As users have it: what is printed waits in a buffer.
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     return tmp_path
 
 
@@ -63,11 +66,29 @@ def imported(notes: Path) -> list[int]:
     return [int(path.name.partition("-")[2]) for path in notes.glob("imported-*")]
 
 
-def test_what_was_imported_once_is_there_in_every_process(start: Start, notes: Path) -> None:
-    code = "import heavy; heavy.value.append(1); answer.write_text(f'{len(heavy.value)} {os.getppid()} {__name__}')"
+def test_what_was_imported_once_is_there_in_every_process(
+    start: Start, notes: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "import __main__, heavy\n"
+        "heavy.value.append(1)\n"
+        "answer.write_text(f'{len(heavy.value)} {os.getppid()} {__name__} {__main__.job is job}')"
+    )
     told = {run(start, notes, code).answer for _ in range(3)}
-    assert told == {f"1 {imported(notes)[0]} __main__".encode()}
+    assert told == {f"1 {imported(notes)[0]} __main__ True".encode()}
     assert len(imported(notes)) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_imported_is_kept_quiet_and_asks_nvml_about_gpus(notes: Path) -> None:
+    (notes / "saw.py").write_text("import os\nenvironment = dict(os.environ)")
+    code = "import json, saw; answer.write_text(json.dumps([saw.environment, dict(os.environ)]))"
+    with forking(["saw"]) as zygote:
+        told = run(zygote.start, notes, code).answer
+    assert told is not None
+    importing, own = json.loads(told)
+    assert (importing["TRANSFORMERS_VERBOSITY"], importing["PYTORCH_NVML_BASED_CUDA_CHECK"]) == ("error", "1")
+    assert "TRANSFORMERS_VERBOSITY" in os.environ or "TRANSFORMERS_VERBOSITY" not in own
 
 
 def test_it_hears_how_long_importing_took(notes: Path) -> None:
@@ -98,6 +119,20 @@ def test_what_it_prints_and_how_it_ends_is_told_as_of_any_process(start: Start, 
     assert run(start, notes, "answer.write_text('on')").answer == b"on"
 
 
+def test_how_it_leaves_its_output_changes_no_answer(start: Start, notes: Path) -> None:
+    for code in ("sys.stdout.close()", "sys.stderr = None", "sys.stdout = object()"):
+        told = run(start, notes, f"answer.write_text('told'); print('out', flush=True); {code}")
+        assert (told.code, told.lines, told.answer) == (0, ("out",), b"told"), code
+
+
+def test_the_environment_may_hold_what_is_no_text(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODD", os.fsdecode(b"\xff\n"))
+    with forking(["heavy"]) as zygote:
+        told = run(zygote.start, notes, "answer.write_text(repr(os.environb[b'ODD']))")
+    assert told.answer == b"b'\\xff\\n'"
+    assert len(imported(notes)) == 1
+
+
 def test_one_whose_time_is_up_is_ended_with_what_it_started(start: Start, notes: Path) -> None:
     code = (
         "import subprocess, time\n"
@@ -110,6 +145,16 @@ def test_one_whose_time_is_up_is_ended_with_what_it_started(start: Start, notes:
     assert (ended.late, ended.code) == (True, -signal.SIGTERM)
     assert time.monotonic() - began < 20
     assert all(gone(int(pid)) for pid in (notes / "child").read_text().split())
+
+
+def test_nobody_hears_of_a_process_before_it_leads_a_group_that_can_be_ended(notes: Path) -> None:
+    (notes / "slow.py").write_text("import os, time\nreal = os.setsid\nos.setsid = lambda: (time.sleep(0.5), real())")
+    job = notes / "job.json"
+    job.write_text(json.dumps("import time; time.sleep(60)"))
+    with forking(["slow"]) as zygote:
+        with zygote.start("work", (str(job), "none"), {}, notes / "printed") as process:
+            assert os.getpgid(process.pid) == process.pid
+        assert gone(process.pid)
 
 
 def test_importing_is_not_on_the_time_of_the_first(notes: Path) -> None:
@@ -126,6 +171,23 @@ def test_nothing_is_imported_before_something_is_started_and_nobody_lives_on(not
         run(zygote.start, notes, "pass")
         (zygote,) = imported(notes)
     assert gone(zygote)
+
+
+def test_one_that_still_imports_is_not_waited_for(notes: Path) -> None:
+    (notes / "slow.py").write_text("import heavy, time; time.sleep(60)")
+    with forking(["slow"]) as zygote:
+        process = zygote._process = zygote._begin()
+        for _ in range(500):
+            if imported(notes):
+                break
+            time.sleep(0.02)
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_with_nothing_to_import_before_processes_are_fresh(notes: Path) -> None:
+    with forking([]) as zygote:
+        told = run(zygote.start, notes, "answer.write_text(str(os.getppid()))").answer
+    assert told == str(os.getpid()).encode()
 
 
 def test_where_importing_fails_a_fresh_process_says_why(notes: Path) -> None:
@@ -156,8 +218,11 @@ def test_a_process_that_has_a_gpu_open_forks_none(notes: Path, tmp_path: Path) -
 
 
 def test_a_zygote_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh_one(start: Start, notes: Path) -> None:
-    killed = run(start, notes, "import time; os.kill(os.getppid(), 9); time.sleep(60)")
+    began = time.monotonic()
+    # What it has forked itself lives until its group is ended, and is not waited for.
+    killed = run(start, notes, "import time; os.fork() and os.kill(os.getppid(), 9); time.sleep(20)")
     assert (killed.code, killed.answer) == (-signal.SIGKILL, None)
+    assert time.monotonic() - began < 15
     fresh = run(start, notes, "answer.write_text(str(os.getppid()))")
     assert fresh.answer == str(os.getpid()).encode()
 

@@ -115,6 +115,14 @@ def test_cells_are_forked_where_their_workload_was_imported_else_started_afresh(
     assert children.more[-1]["start"] is start_fresh
 
 
+def test_a_model_whose_file_has_gone_is_found_out_about_by_its_cell_alone(
+    children: Children, folder: SweepFolder
+) -> None:
+    plan = make_plan(replace(CELLS[0], key="gone", request=Request("gone.py:build")), CELLS[1])
+    list(run_cells(plan, find_left(plan, folder), folder, silent, Zygote([])))
+    assert len(children.jobs) == 2
+
+
 def test_each_has_an_empty_cache_its_own_order_and_the_call_rule(children: Children, folder: SweepFolder) -> None:
     run(make_plan(timing=TimingPlan(2.0, 9.0), iterations=None, seed=5), folder)
     assert len({job.order_seed for job in children.jobs}) == 4

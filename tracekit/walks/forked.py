@@ -11,8 +11,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-import msgspec
-
 from tracekit.model.workload import WorkloadInfo
 from tracekit.walks.processes import Running, Start, end_group, start_fresh, surroundings, tied_command
 from tracekit.walks.zygote import Order
@@ -48,12 +46,13 @@ class Forked:
 
 
 class Zygote:
-    """Starts processes by forking one that has imported these modules; fresh ones where that does not work."""
+    """Starts processes by forking one that has imported these modules; fresh ones where that does not work, or where
+    there are none."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
         self._process: subprocess.Popen[bytes] | None = None
-        self._works = sys.platform == "linux"
+        self._works = sys.platform == "linux" and bool(modules)
 
     def start(
         self, module: str, words: Sequence[str], environment: dict[str, str], printed: Path
@@ -86,7 +85,7 @@ class Zygote:
         assert orders is not None
         assert answers is not None
         with suppress(BrokenPipeError):
-            orders.write(msgspec.json.encode(order) + b"\n")
+            orders.write(order.line())
         number = answers.readline()
         self._works = bool(number)
         return Forked(int(number), answers) if number else None

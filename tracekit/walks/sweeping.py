@@ -15,12 +15,13 @@ from typing import Literal
 import msgspec
 
 from tracekit import __version__
+from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
 from tracekit.walks.cell_place import caches_in, cell_place, clear_dead_places
 from tracekit.walks.forked import Zygote
 from tracekit.walks.matrix import with_seed
-from tracekit.walks.processes import Ended, describe_ending, run_module
+from tracekit.walks.processes import Ended, Start, describe_ending, run_module
 from tracekit.walks.sweep_folder import SweepFolder, is_outdated
 from tracekit.walks.timing import TimingPlan
 from tracekit.workloads.registry import find
@@ -134,7 +135,7 @@ def run_cell(
         caches_in(place),
         limit_seconds=plan.cell_timeout_seconds,
         on_word=progress.detail,
-        start=zygote.start_of(find(cell.request.workload)) if zygote else None,
+        start=_start(zygote, cell.request.workload) if zygote else None,
     )
     answer = _answer(ended, plan)
     return CellResult(
@@ -148,6 +149,14 @@ def run_cell(
         failure=answer.failure,
         host_load=load,
     )
+
+
+def _start(zygote: Zygote, workload: str) -> Start | None:
+    try:
+        return zygote.start_of(find(workload))
+    except TracekitError:
+        # A file of the user's own that has gone since: the cell's process says so, and the others are run.
+        return None
 
 
 def _answer(ended: Ended, plan: SweepPlan) -> CellAnswer:

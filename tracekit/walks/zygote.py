@@ -8,11 +8,13 @@ CUDA does not work in a process that was forked after its driver was initialised
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import runpy
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,6 +39,14 @@ class Order(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     environment: dict[str, str]
     printed: str
+
+    def line(self) -> bytes:
+        """The order as the zygote reads it. Not by msgspec: names of a system may hold bytes that are no UTF-8."""
+        return json.dumps(msgspec.to_builtins(self)).encode() + b"\n"
+
+    @classmethod
+    def of(cls, line: bytes) -> Order:
+        return msgspec.convert(json.loads(line), cls)
 
 
 def import_modules(names: list[str]) -> float:
@@ -89,7 +99,9 @@ def _become(order: Order, seconds: float, parent: int, say_ready: int) -> NoRetu
         code = _run(order.module, (*order.words, str(seconds)))
     finally:
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+            # What ran here may have closed it, or put something of its own there.
+            with suppress(Exception):
+                stream.flush()
         os._exit(code)
 
 
@@ -129,8 +141,10 @@ def main(names: list[str]) -> None:
     seconds = import_modules(names)
     if has_cuda():
         sys.exit(SPOILT)
+    # Whatever is still to be written would be by every process that is forked.
+    sys.stdout.flush()
     for line in sys.stdin.buffer:
-        serve(msgspec.json.decode(line, type=Order), seconds, answers)
+        serve(Order.of(line), seconds, answers)
 
 
 if __name__ == "__main__":
