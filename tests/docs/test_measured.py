@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -13,6 +14,12 @@ from docs.making.measured import MARKS, Row, _asked, line, merged, read_cells, r
 from tracekit.model.workload import Request
 
 from .texts import ROOT
+
+
+@cache
+def cells(name: str) -> list[Row]:
+    """The rows of a committed sweep."""
+    return read_cells(ROOT / "sweeps" / name)
 
 
 def test_the_table_in_readme_is_made_of_what_was_kept() -> None:
@@ -29,13 +36,13 @@ def test_what_was_kept_is_what_a_committed_run_says(name: str) -> None:
 @pytest.mark.parametrize("name", ["h200-vision", "h200-flux", "h200-qwen2.5-vl", "h200-causal-lm"])
 def test_what_was_kept_is_what_a_committed_sweep_says(name: str) -> None:
     kept = {row.command: row for row in read_kept()}
-    for found in read_cells(ROOT / "sweeps" / name):
+    for found in cells(name):
         there = kept[found.command]
         assert there == found or there.why is not None
 
 
 def test_of_a_sweep_the_fastest_cell_of_each_work_at_its_smallest_batch_is_a_row() -> None:
-    rows = {row.command.split()[0]: row for row in read_cells(ROOT / "sweeps" / "h200-vision")}
+    rows = {row.command.split()[0]: row for row in cells("h200-vision")}
     assert len(rows) == 12
     resnet = rows["resnet"]
     assert resnet.command == "resnet --mode reduce-overhead"
@@ -48,7 +55,7 @@ def test_of_a_sweep_the_fastest_cell_of_each_work_at_its_smallest_batch_is_a_row
 
 def test_a_run_takes_the_place_of_a_cell_and_no_cell_that_of_a_run() -> None:
     run = replace(read_row(ROOT / "traces" / "h200-vit"), command="resnet --mode reduce-overhead")
-    (cell,) = (row for row in read_cells(ROOT / "sweeps" / "h200-vision") if row.command == run.command)
+    (cell,) = (row for row in cells("h200-vision") if row.command == run.command)
     assert merged([cell], [run]) == merged([run], [cell]) == [run]
     newer = replace(cell, eager_us=1.0)
     assert merged([cell], [newer]) == [newer]

@@ -205,7 +205,7 @@ def test_a_process_that_has_a_gpu_open_forks_none(notes: Path, tmp_path: Path) -
     device = tmp_path / "nvidia-uvm"
     device.touch()
     (notes / "spoiling.py").write_text(
-        f"from tracekit.walks import zygote\nzygote.CUDA_DEVICE = {str(device)!r}\nopened = open({str(device)!r})"
+        f"from tracekit.walks import zygote\nzygote.CUDA_DEVICES = ({str(device)!r},)\nopened = open({str(device)!r})"
     )
     (notes / "entry.py").write_text("import sys\nfrom tracekit.walks import zygote\nzygote.main(sys.argv[1:])")
     zygote = Zygote(["spoiling"])

@@ -25,8 +25,8 @@ from tracekit.walks.tied import end_with
 
 #: Makes torch ask NVML, which a fork does not break, whether there are GPUs: libraries ask that when imported.
 ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
-#: What a process has open whose CUDA driver is initialised.
-CUDA_DEVICE = "/dev/nvidia-uvm"
+#: What a process has open whose CUDA driver is initialised: on Linux, and on Linux under Windows.
+CUDA_DEVICES = ("/dev/nvidia-uvm", "/dev/dxg")
 #: What it ends with when no process can be forked that could use a GPU.
 SPOILT = 4
 
@@ -64,7 +64,7 @@ def has_cuda() -> bool:
     there = Path("/proc/self/fd")
     if not there.is_dir():
         return False
-    return any(str(each.readlink()) == CUDA_DEVICE for each in there.iterdir() if each.is_symlink())
+    return any(str(each.readlink()) in CUDA_DEVICES for each in there.iterdir() if each.is_symlink())
 
 
 def serve(order: Order, seconds: float, answers: int) -> None:
