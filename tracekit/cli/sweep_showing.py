@@ -12,6 +12,7 @@ from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked
 from tracekit.model.sweep_figures import Sweep
+from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import place_of_report, write_pages
 from tracekit.walks.sweep_doubts import find_doubts
 from tracekit.walks.sweep_folder import SweepFolder, is_sweep
@@ -29,7 +30,9 @@ def show_sweep(
     from tracekit.report.sweep.terminal import sweep_summary
 
     console = console_beside(json_path)
-    found = load_sweep(path, calls, suite)
+    with shown(console_of_its_own()) as progress:
+        progress.phase(f"working out what the cells of {path} say")
+        found = load_sweep(path, calls, suite)
     command = "\n".join(_commands(SweepFolder(path)))
     place, name = place_of_report(out or reports_of_sweep(path), f"sweep-{found.name}")
     check_apart({"--json": json_path, "the page": place / f"{name}.html", "its twin": place / f"{name}.md"})
