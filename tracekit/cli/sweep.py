@@ -102,7 +102,7 @@ def sweep(
     json_path: str | None,
     **asked: Any,
 ) -> None:
-    """Measure every combination of settings, each in a process of its own, and say which is best for what.
+    """Measure every combination of settings, each in its own process, and say which is best for what.
 
     Options that take lists span the matrix. Cells are kept as they end: the same command goes on after an interrupt,
     and several processes may fill one folder at once. What stands after -- goes to the build() of a model of your own.
