@@ -30,6 +30,7 @@ def show_sweep(
     from tracekit.report.sweep.terminal import sweep_summary
 
     console = console_beside(json_path)
+    check_sweep(path)
     with shown(console_of_its_own()) as progress:
         progress.phase(f"working out what the cells of {path} say")
         found = load_sweep(path, calls, suite)
@@ -49,10 +50,15 @@ def reports_of_sweep(path: Path) -> Path:
     return path.parent.parent / "reports" if path.parent.name == "sweeps" else path
 
 
-def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
-    """What the folder's cells say, and with which doubts; `suite` and errors as of `show_sweep`."""
+def check_sweep(path: Path) -> None:
+    """Raises TracekitError for a folder that is no sweep's."""
     if not is_sweep(path):
         raise TracekitError(f"{path} is no sweep's folder: name one that `tracekit sweep` made")
+
+
+def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
+    """What the folder's cells say, and with which doubts; `suite` and errors as of `show_sweep`."""
+    check_sweep(path)
     folder = SweepFolder(path)
     results, asked = folder.load_all(), folder.asked()
     if not results:
