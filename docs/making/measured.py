@@ -18,6 +18,7 @@ from pathlib import Path
 from tracekit import store
 from tracekit.cli.sweep_showing import load_sweep
 from tracekit.comparison import compare
+from tracekit.comparison.sweeping.commanding import option_words
 from tracekit.model.comparison import Comparison
 from tracekit.model.startup import BreakEven
 from tracekit.model.sweep_figures import CellFigures, Work
@@ -122,15 +123,10 @@ def _asked(request: Request) -> str:
     usual = {"size": next(iter(info.sizes)), "scope": next(iter(info.scopes)), "iterations": request.iterations}
     words = [request.workload]
     for name in (field.name for field in fields(Request)):
-        value, option = getattr(request, name), name.replace("_", "-")
+        value = getattr(request, name)
         if value in (getattr(plain, name), usual.get(name)):
             continue
-        if name == "options":
-            words += ["--", *value]
-        elif isinstance(value, bool):
-            words += [f"--{option}" if value else f"--no-{option}"]
-        else:
-            words += [f"--{option}", str(value)]
+        words += ["--", *value] if name == "options" else option_words(name, value)
     return shlex.join(words)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import re
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +226,24 @@ def test_a_tensor_larger_than_the_machine_is_a_line_with_what_to_do() -> None:
 def test_other_errors_of_torch_keep_their_traceback() -> None:
     with pytest.raises(RuntimeError, match="shape"), out_of_memory_explained("tiny"):
         torch.ones(2).view(3)
+
+
+@pytest.mark.parametrize("broken", [b"", b"\x7fELF", b"no library at all" * 9])
+def test_a_library_that_a_killed_compilation_left_unfinished_is_told_with_what_removes_it(
+    broken: bytes, tmp_path: Path
+) -> None:
+    from torch._dynamo.exc import TorchDynamoException
+
+    left = tmp_path / "kernel.main.so"
+    left.write_bytes(broken)
+    # What the loader itself says of it.
+    with pytest.raises(OSError, match=r"kernel\.main\.so") as said:
+        ctypes.CDLL(str(left))
+    with (
+        pytest.raises(TracekitError, match=f"`rm {re.escape(str(left))}`, and run it again"),
+        explained(make_settings()),
+    ):
+        raise TorchDynamoException("backend failed") from ImportError(str(said.value))
 
 
 def test_a_full_cache_is_told_with_the_variables_that_move_it() -> None:

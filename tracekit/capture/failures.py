@@ -24,6 +24,11 @@ OUT_OF_MEMORY = re.compile(
 )
 #: What the system says of a place that takes no more files.
 TAKES_NOTHING = ("No space left on device", "Read-only file system", "Disk quota exceeded", "Permission denied")
+#: What glibc's loader says of a library that is not whole (elf/dl-load.c).
+CUT_SHORT = re.compile(
+    r"(?P<file>/\S+\.so): (file too short|invalid ELF header|cannot read file data|ELF load command past end of file"
+    r"|object file has no loadable segments|object file has no dynamic section)"
+)
 #: What torch says, since 2.13, where a whole scope is of functions that it never compiles.
 NOTHING_COMPILED = "found no compiled frames"
 #: What torch's CUDA graphs say where a tensor that they gave back is not in their memory. On an H200 (torch 2.11) this
@@ -216,6 +221,8 @@ def _mend(cause: BaseException) -> str:
             "Inductor and Triton keep what they compile on disk: make room there, or set TORCHINDUCTOR_CACHE_DIR, "
             "TRITON_CACHE_DIR and TMPDIR to folders that can be written to"
         )
+    if broken := CUT_SHORT.search(str(cause)):
+        return f"A compilation that was killed left that file unfinished: `rm {broken['file']}`, and run it again"
     return "`tracekit doctor` checks the compilers"
 
 

@@ -1,4 +1,8 @@
-"""Processes that begin with torch and the models' libraries imported: importing takes as long as measuring may."""
+"""Processes that begin with torch and the models' libraries imported: importing takes as long as measuring may.
+
+Not by the forkserver of `multiprocessing`: it looks for modules in the working folder first, runs `__main__` again,
+gives processes no groups of their own, and lets them outlive who asked for them.
+"""
 
 from __future__ import annotations
 

@@ -36,11 +36,13 @@ def _as_asked(asked: Request, form: FormName) -> str:
         value = getattr(asked, name)
         said = name in ("batch_size", *(("mode",) if form == "compiled" else ())) or value != getattr(default, name)
         if said and (form == "compiled" or name not in COMPILING):
-            words += _option(name.replace("_", "-"), value)
+            words += option_words(name, value)
     return shlex.join([*words, *(["--", *asked.options] if asked.options else [])])
 
 
-def _option(name: str, value: object) -> list[str]:
+def option_words(name: str, value: object) -> list[str]:
+    """What sets this field of a Request on the command line: `batch_size` by `--batch-size 4`."""
+    option = name.replace("_", "-")
     if isinstance(value, bool):
-        return [f"--{name}" if value else f"--no-{name}"]
-    return [f"--{name}", str(value)]
+        return [f"--{option}" if value else f"--no-{option}"]
+    return [f"--{option}", str(value)]
