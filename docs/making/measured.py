@@ -46,7 +46,8 @@ LEFT_OUT_WITH_VALUE = ("--out", "--time-budget")
 @dataclass(frozen=True, slots=True)
 class Row:
     """One run, or one cell of a sweep. `pays_after_calls` is None where compiling never pays, `why` the waterfall in a
-    sentence; None of a cell, which has none. `result` is the verdict."""
+    sentence; None of a cell, which has none. `result` is the verdict, `report` the page that shows the rest, from the
+    repository's top."""
 
     command: str
     gpu: str
@@ -59,6 +60,7 @@ class Row:
     pays_after_calls: float | None
     why: str | None
     result: str = "faster"
+    report: str | None = None
 
 
 def read_row(folder: Path) -> Row:
@@ -83,6 +85,7 @@ def read_row(folder: Path) -> Row:
         pays_after_calls=_pays_after(comparison),
         why=why,
         result=verdict.result,
+        report=_report(folder.resolve().name),
     )
 
 
@@ -94,8 +97,15 @@ def read_cells(folder: Path) -> list[Row]:
     for work in works:
         cells = [cell for cell in work.cells if cell.verdict and cell.verdict.speedup]
         if work.settings and work.settings.batch_size == least and cells:
-            rows.append(_cell_row(work, max(cells, key=lambda cell: cell.verdict.speedup if cell.verdict else 0.0)))
+            best = max(cells, key=lambda cell: cell.verdict.speedup if cell.verdict else 0.0)
+            rows.append(replace(_cell_row(work, best), report=_report(f"sweep-{folder.resolve().name}")))
     return rows
+
+
+def _report(name: str) -> str | None:
+    """The committed report of that name."""
+    place = f"reports/{name}.md"
+    return place if (ROOT / place).is_file() else None
 
 
 def _cell_row(work: Work, cell: CellFigures) -> Row:
@@ -172,7 +182,7 @@ def line(row: Row) -> str:
     pays = f"{math.ceil(row.pays_after_calls):,} calls" if row.pays_after_calls is not None else never
     low, high = row.ci95
     cells = (
-        f"`{row.command}`",
+        f"[`{row.command}`]({row.report})" if row.report else f"`{row.command}`",
         duration(row.eager_us),
         duration(row.compiled_us),
         f"{times(row.speedup)} ({low:.3f} to {high:.3f})",

@@ -167,6 +167,28 @@ def test_values_stand_beside_the_inputs_they_are_of(
     assert found.operator.values == values
 
 
+@pytest.mark.parametrize(
+    ("dims", "written", "strides"),
+    [
+        ([[1, 3], []], [[3, 1], []], ((3, 1), ())),
+        # The tensors of a list stand one by one.
+        ([[[1, 3], [2]], [4]], [[[3, 1], [1]], [1]], ((3, 1), (1,), (1,))),
+        # Not of these inputs, not of numbers, no list.
+        ([[1, 3], []], [[3, 1]], ()),
+        ([[1, 3], []], [["a", 1], []], ()),
+        ([[1, 3], []], [3, 1], ()),
+        ([[1, 3], []], "no list", ()),
+    ],
+)
+def test_strides_stand_beside_the_inputs_they_are_of(
+    tmp_path: Path, dims: list[object], written: object, strides: tuple[tuple[int, ...], ...]
+) -> None:
+    shapes: Json = {"Input Dims": dims, "Input type": ["float", "Scalar"], "Input Strides": written}
+    (found,) = work(tmp_path, [make_op(0, 9, name="aten::convolution", **shapes), *launched(1, "conv", 1)]).activities
+    assert found.operator is not None
+    assert found.operator.strides == strides
+
+
 def replayed(start: float, correlation: int, names: str) -> list[Json]:
     """A step that launches one CUDA graph, whose kernels start in this order; the longest are called `a`."""
     kernels = [

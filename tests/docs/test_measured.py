@@ -27,7 +27,9 @@ def test_the_table_in_readme_is_made_of_what_was_kept() -> None:
     assert text.partition(MARKS[0])[2].partition(MARKS[1])[0] == table(read_kept())
 
 
-@pytest.mark.parametrize("name", ["h200-vit", "h200-vit-reduce-overhead", "h200-causal-lm"])
+@pytest.mark.parametrize(
+    "name", ["h200-vit", "h200-vit-reduce-overhead", "h200-causal-lm", "h200-deeplabv3-mobilenet-b16"]
+)
 def test_what_was_kept_is_what_a_committed_run_says(name: str) -> None:
     found = read_row(ROOT / "traces" / name)
     assert found in read_kept()
@@ -75,6 +77,15 @@ def test_a_run_that_established_no_difference_is_no_finding(tmp_path: Path, monk
     monkeypatch.setattr("tracekit.comparison.comparing.find_reason", lambda *_: None)
     with pytest.raises(SystemExit, match="which is no finding"):
         read_row(ROOT / "traces" / "h200-vit")
+
+
+def test_a_row_leads_to_the_page_that_shows_the_rest() -> None:
+    run = read_row(ROOT / "traces" / "h200-vit")
+    assert line(run).startswith("| [`vit`](reports/h200-vit.md) | ")
+    assert line(replace(run, report=None)).startswith("| `vit` | ")
+    assert {row.report for row in cells("h200-vision")} == {"reports/sweep-h200-vision.md"}
+    for row in read_kept():
+        assert row.report is None or (ROOT / row.report).is_file()
 
 
 def test_a_command_is_told_without_what_every_row_has() -> None:

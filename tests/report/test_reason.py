@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tracekit.model.comparison import Reason, ReasonShare, WaterfallPart
 from tracekit.report.sections.reason import reason_sentence
 
@@ -22,6 +24,21 @@ def test_a_reason_is_a_sentence_without_shorthand() -> None:
         "Why: the GPU waits 2.00 ms less (operator dispatch −2.00 ms);"
         " GPU work takes 300.0 µs less (152 times 7 kernels became 1 Triton −500.0 µs; all else +200.0 µs)."
     )
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("x3: convolution -> convolution (conv2d)", "3 times another convolution kernel (conv2d)"),
+        ("attention -> attention", "another attention kernel"),
+        ("product -> 2 products (mm)", "product became 2 products (mm)"),
+        ("product -> product and 1 more (mm)", "product became product and 1 more (mm)"),
+        ("2 products -> 2 products (mm)", "2 products became 2 products (mm)"),
+    ],
+)
+def test_one_library_kernel_in_another_s_place_is_told_as_that(label: str, words: str) -> None:
+    part = WaterfallPart("gpu", label, 300.0)
+    assert told(ReasonShare("gpu", 300.0, (part,), 0.0)) == f"Why: GPU work takes 300.0 µs longer ({words} +300.0 µs)."
 
 
 def test_what_became_longer_is_told_as_that() -> None:

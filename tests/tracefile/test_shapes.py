@@ -39,6 +39,13 @@ def test_what_a_convolution_was_told_is_kept_by_value_and_of_no_other_operator(t
     assert host["values"].to_list() == ['["", "[2, 2]"]', None]
 
 
+def test_how_the_inputs_of_a_convolution_lie_is_kept_and_of_no_other_operator(tmp_path: Path) -> None:
+    lies = {"Input Dims": [[2, 3]], "Input Strides": [[3, 1]]}
+    events = [make_op(0, 1, name="aten::convolution", **lies), make_op(2, 3, **lies), make_kernel(4, 5)]
+    host = read_trace(write_trace(tmp_path, events), shapes=True).host
+    assert host["strides"].to_list() == ["[[3, 1]]", None]
+
+
 @pytest.mark.parametrize("dims", ["text", 7, None, {"a": 1}, True, 1.5])
 def test_what_is_no_list_is_none(tmp_path: Path, dims: object) -> None:
     trace = read_trace(write_trace(tmp_path, [make_op(0, 1, **{"Input Dims": dims})]), shapes=True)

@@ -203,7 +203,8 @@ def _askers_on(operators: pl.DataFrame, moments: NDArray[np.int64], first: int) 
     for row, chain in chains.items():
         dims, dtypes = _inputs(operators["dims"][row], operators["dtypes"][row]) if shaped else _NOT_RECORDED
         values = _values(operators["values"][row]) if shaped else ()
-        operator = Operator(names[row], dims, dtypes, values)
+        strides = _sizes(operators["strides"][row]) or () if shaped else ()
+        operator = Operator(names[row], dims, dtypes, values, strides if len(strides) == len(dims) else ())
         asked[row] = _Asked(operator, tuple(names[each] for each in chain), first + chain[0], first + row)
     return (asked[row] for row in innermost.tolist())
 
@@ -219,18 +220,32 @@ def _chain(row: int, parents: NDArray[np.int64]) -> list[int]:
 @cache
 def _inputs(dims: str | None, dtypes: str | None) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
     """The sizes and types of an operator's inputs; neither where the file's text is not what the profiler writes."""
-    shapes, types = _decoded(dims), _decoded(dtypes)
-    if not all(isinstance(each, list) for each in shapes):
+    shapes, types = _of_tensors(dims), _decoded(dtypes)
+    if shapes is None:
         return _NOT_RECORDED
     if len(types) != len(shapes) or not all(isinstance(each, str) for each in types):
         types = [""] * len(shapes)
-    flat: list[tuple[tuple[int, ...], str]] = []
-    for shape, type_ in zip(shapes, types, strict=True):
-        of_list = shape if shape and all(isinstance(each, list) for each in shape) else [shape]
-        flat += [(tuple(each), type_) for each in of_list]
-    if not all(isinstance(size, int) for shape, _ in flat for size in shape):
-        return _NOT_RECORDED
+    flat = [(shape, type_) for some, type_ in zip(shapes, types, strict=True) for shape in some]
     return tuple(shape for shape, _ in flat), tuple(type_ for _, type_ in flat)
+
+
+@cache
+def _sizes(text: str | None) -> tuple[tuple[int, ...], ...] | None:
+    """The numbers of each input, as `_inputs` has the sizes; None where the file's text is not what the profiler
+    writes."""
+    found = _of_tensors(text)
+    return None if found is None else tuple(numbers for some in found for numbers in some)
+
+
+def _of_tensors(text: str | None) -> list[list[tuple[int, ...]]] | None:
+    """A list for each input, with the numbers of its one tensor, or of each where it is a list of such."""
+    found = _decoded(text)
+    if not all(isinstance(each, list) for each in found):
+        return None
+    lists = [each if each and all(isinstance(one, list) for one in each) else [each] for each in found]
+    if not all(isinstance(number, int) for some in lists for one in some for number in one):
+        return None
+    return [[tuple(one) for one in some] for some in lists]
 
 
 def _values(text: str | None) -> tuple[str, ...]:

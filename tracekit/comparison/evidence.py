@@ -8,6 +8,7 @@ from tracekit.comparison.inputs import masking_of, same_inputs
 from tracekit.comparison.matching.epilogues import asks_for_other_work, named_beside
 from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_library, library_family
 from tracekit.comparison.matching.operators import Dims
+from tracekit.comparison.memory_layout import moved_last
 from tracekit.model.comparison import GroupKind
 from tracekit.model.sequence import Activity, Operator
 from tracekit.numbers import duration
@@ -27,7 +28,10 @@ def find_evidence(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity])
     """Sentences, for groups with a library kernel that did not stay as it was; none for others."""
     if kind in ("unmatched", "eliminated", "added") or not any(map(is_library, (*a, *b))):
         return ()
-    changed = (_lost_attention, _single_precision, _lost_epilogue, _other_operator, _copies, _split, _other_kernel)
+    changed = (
+        *(_lost_attention, _single_precision, _lost_epilogue, _other_operator, _copies, _split, _other_kernel),
+        _laid_out_otherwise,
+    )
     found = (_other_attention, _slower) if kind == "unchanged" else (*changed, _other_attention, _slower)
     return tuple(sentence for find in found for sentence in find(a, b))
 
@@ -193,6 +197,11 @@ def _other_kernel(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]
     before, after = ([each for each in side if is_library(each)] for side in (a, b))
     if len(before) == len(after) == 1 and before[0].name != after[0].name:
         yield f"Another kernel: {_short(after[0])} instead of {_short(before[0])}."
+
+
+def _laid_out_otherwise(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
+    if moved_last(a, b):
+        yield "In memory the channels of what is convolved lay first (NCHW) and lie last (NHWC)."
 
 
 def _short(activity: Activity) -> str:

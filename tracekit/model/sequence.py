@@ -17,13 +17,15 @@ class Operator:
     (`c10::BFloat16`). The tensors of a list stand one by one, each of the type `TensorList`. Both are empty where
     shapes were not recorded. `values[i]` is input i as the profiler writes it where it is no tensor (`[2, 2]`, `True`),
     known of convolutions and attention alone: empty for other operators. It is not compared: two calls may differ in a
-    seed.
+    seed. `strides[i]` is how many elements apart neighbours of each dimension of input i lie, known of the same
+    operators; it is not compared either: work laid out otherwise is the same work.
     """
 
     name: str
     dims: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
     values: tuple[str, ...] = field(default=(), compare=False)
+    strides: tuple[tuple[int, ...], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ CALL_COLUMNS = ("name", "start_ns", "end_ns", "thread", "correlation")
 HOST_COLUMNS = ("kind", "name", "start_ns", "end_ns", "thread")
 
 #: Columns more of `Trace.host` where a trace was read with shapes: an operator's `Input Dims` and `Input type`, and of
-#: convolutions and attention `Concrete Inputs`, as the JSON the file holds. None where nothing was recorded, or what
-#: stands there is no list.
-INPUT_COLUMNS = ("dims", "dtypes", "values")
+#: convolutions and attention `Concrete Inputs` and `Input Strides`, as the JSON the file holds. None where nothing was
+#: recorded, or what stands there is no list.
+INPUT_COLUMNS = ("dims", "dtypes", "values", "strides")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from tracekit.model.trace import Device, Thread, Trace
 from tracekit.tracefile.tables import SCHEMAS, schemas
 
 #: Part of an entry's name: to be raised when the tables, or how they are filled, change.
-FORMAT = 5
+FORMAT = 6
 ABOUT = "trace.json"
 #: What the name of an entry with shapes ends in.
 SHAPES = "-shapes"

@@ -65,8 +65,8 @@ EXACT_US = 2**43
 #: Nanoseconds since any origin must fit 64 bits.
 LONGEST_TS_US = 2**62 / 1e3
 
-#: In the names of operators whose inputs are kept by value too: a convolution's stride and padding give its output, and
-#: a flag decides what attention has to compute.
+#: In the names of operators whose inputs are kept by value and with their strides too: a convolution's stride and
+#: padding give its output, how its data lie in memory the kernels it may get, and a flag what attention has to compute.
 VALUED = ("conv", "attention")
 
 NO_ARGUMENTS = Arguments()
@@ -232,14 +232,16 @@ class Columns:
     def _shapes(self, events: list[Event], arguments: list[Arguments]) -> dict[str, NDArray[np.int32]]:
         """The numbers in `inputs` of what each operator's inputs are."""
         shaped = [each if isinstance(each, ShapedArguments) else NO_SHAPES for each in arguments]
+        # Of few operators: of most they are never asked for, and of many no two are alike.
+        valued = [
+            each if any(part in (event.name or "") for part in VALUED) else NO_SHAPES
+            for event, each in zip(events, shaped, strict=True)
+        ]
         return {
             "dims": self.inputs.of(bytes(each.dims) for each in shaped),
             "dtypes": self.inputs.of(bytes(each.dtypes) for each in shaped),
-            # Of few operators: of most they are never asked for, and of many no two are alike.
-            "values": self.inputs.of(
-                bytes(each.values) if any(part in (event.name or "") for part in VALUED) else b""
-                for event, each in zip(events, shaped, strict=True)
-            ),
+            "values": self.inputs.of(bytes(each.values) for each in valued),
+            "strides": self.inputs.of(bytes(each.strides) for each in valued),
         }
 
     def _threads(self, events: list[Event]) -> NDArray[np.int32]:

@@ -57,7 +57,7 @@ LONGEST_KEY = 256
 
 EVENTS = msgspec.json.Decoder(list[Event])
 SHAPED_EVENTS = msgspec.json.Decoder(list[ShapedEvent])
-SHAPES = ("Input Dims", "Input type", "Concrete Inputs")
+SHAPES = ("Input Dims", "Input type", "Concrete Inputs", "Input Strides")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 

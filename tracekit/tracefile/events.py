@@ -32,6 +32,7 @@ class ShapedArguments(Arguments, gc=False):
     dims: msgspec.Raw = msgspec.field(name="Input Dims", default=msgspec.Raw(b""))
     dtypes: msgspec.Raw = msgspec.field(name="Input type", default=msgspec.Raw(b""))
     values: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=msgspec.Raw(b""))
+    strides: msgspec.Raw = msgspec.field(name="Input Strides", default=msgspec.Raw(b""))
 
 
 class Event(msgspec.Struct, gc=False):

@@ -23,6 +23,7 @@ from tracekit.comparison.findings.recompiled_during_timing import find_recompile
 from tracekit.comparison.findings.single_precision import find_single_precision
 from tracekit.comparison.findings.skipped_cuda_graphs import find_skipped_cuda_graphs
 from tracekit.comparison.findings.slower_attention import find_slower_attention
+from tracekit.comparison.findings.slower_convolutions import find_slower_convolutions
 from tracekit.comparison.findings.synchronising_calls import find_synchronising_calls
 from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
 from tracekit.model.analysis import Severity
@@ -42,6 +43,7 @@ DOUBTING: tuple[Finder, ...] = (
 FINDERS: tuple[Finder, ...] = (
     find_lost_attention,
     find_slower_attention,
+    find_slower_convolutions,
     find_more_gpu_time,
     find_launch_bound,
     find_skipped_cuda_graphs,

@@ -11,6 +11,8 @@ from tracekit.report.words import cause_words
 
 #: Of a group's label, `x152: 20 kernels -> 1 Triton (...)`.
 REPEATS = re.compile(r"^x(\d[\d,.]*): ")
+#: And where one library kernel took another's place, `convolution -> convolution (conv2d)`.
+SAME_WORK = re.compile(r"^(\w+) -> \1(?= \(|$)")
 
 
 def reason_sentence(comparison: Comparison) -> str | None:
@@ -36,9 +38,10 @@ def _share(share: ReasonShare) -> str:
 
 
 def _words(part: WaterfallPart) -> str:
-    """A part in words: of a group `152 times 20 kernels became 1 Triton (...)`."""
+    """A part in words: of a group `152 times 20 kernels became 1 Triton (...)`, or `3 times another product kernel`."""
     if part.kind == "idle":
         return cause_words(part.label)
     times = REPEATS.match(part.label)
-    label = short_kernel_name(part.label[times.end() :] if times else part.label, 64).replace(" -> ", " became ")
+    label = short_kernel_name(part.label[times.end() :] if times else part.label, 64)
+    label = SAME_WORK.sub(r"another \1 kernel", label).replace(" -> ", " became ")
     return f"{times[1]} times {label}" if times else label
