@@ -43,4 +43,6 @@ def test_compiled_it_returns_what_eager_does_in_the_memory_foretold(prefix: str,
     assert torch.cuda.max_memory_allocated() - before < foretold
     workload.targets[0].module.compile()
     for one, other in zip(eager, workload.call(), strict=True):  # type: ignore[call-overload]
-        assert torch.allclose(one.float(), other.float(), atol=0.1, rtol=0.1)
+        # Of two orders of rounding in bfloat16 the largest of 65,536 differences is of no account, their mean is.
+        difference = torch.linalg.vector_norm(one.float() - other.float())
+        assert difference <= 0.05 * torch.linalg.vector_norm(one.float())
