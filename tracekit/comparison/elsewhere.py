@@ -16,7 +16,7 @@ LEAST_APART = 0.02
 
 HOLDS = "Ratios of calls in one process hold better than that; absolute times, and what each call saves, do not."
 #: Of a form that waits for the host (docs/timing.md).
-MOVES = "It waits for the host: speed-ups of such forms move from process to process as well as absolute times."
+MOVES = "It waits for the host: speed-ups of such forms move from process to process too."
 
 
 def find_other_speeds(side: Timed) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from tracekit.numbers import percent
 #: So few processes and more tell what processes have in common; of two the interval is 9 times as wide as of many.
 ENOUGH_PROCESSES = 3
 #: A larger change than this another start of the program hardly turns around, where forms keep the GPU busy, and where
-#: nobody knows: of two such works that were timed twice on an H200 the speed-up differed by 0.4 and 3 %.
+#: nobody knows: of two such works that were timed twice on an H200 the speed-up differed by 0.3 and 3 %.
 LARGE = 0.1
 #: From this share of a call on the GPU waits for the host enough for the host's moods to move the speed-up. Of works
 #: timed twice on an H200 those idle for 48 to 85 % of a call in one form at least differed by 4 to 22 %, those idle for

@@ -22,9 +22,9 @@ def slight_note(sweep: Sweep) -> str:
 def spread_sentences(sweep: Sweep) -> tuple[str, ...]:
     """How far eager processes are apart at most, where that is much or some change is no larger; empty where not."""
     spreads = [(work.eager.spread, work) for work in sweep.works if work.eager and work.eager.processes > 1]
-    if not spreads:
-        return ()
     compared = [cell.within_eager_spread for cell in sweep.cells if cell.within_eager_spread is not None]
+    if not spreads or not compared:
+        return ()
     widest, work = max(spreads, key=lambda each: each[0])
     if widest <= MUCH_APART and not any(compared):
         return ()
@@ -33,8 +33,6 @@ def spread_sentences(sweep: Sweep) -> tuple[str, ...]:
 
 
 def _changes(slight: int, compared: int) -> str:
-    if not compared:
-        return ": times of one process may be off by as much."
     if not slight:
         all_are, their = ("the one change is", "its") if compared == 1 else (f"all {compared:,} changes are", "their")
         return f"; {all_are} larger than that of {their} own work, yet each figure may move as much."
