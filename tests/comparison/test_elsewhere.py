@@ -10,19 +10,21 @@ from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side
 from tracekit.model.timing import FormTiming, ProcessTimes
 
-from ..sides import make_form, make_side
+from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
 
 
 def walls(median_ms: float, seed: int) -> tuple[float, ...]:
     return tuple(np.random.default_rng(seed).normal(median_ms * 1e3, median_ms * 10, 40))
 
 
-def side(own_ms: float, *others_ms: float) -> Side:
+def side(own_ms: float, *others_ms: float, idle: bool = False) -> Side:
+    """The GPU is idle for most of the call, or nobody knows."""
     processes = tuple(
         ProcessTimes(walls(ms, seed), None, (), "target reached", 1.0) for seed, ms in enumerate(others_ms, 1)
     )
     timing = FormTiming("target reached", None, None, 1.0, (), processes)
-    return make_side("eager", form=replace(make_form("eager", walls(own_ms, 0)), timing=timing))
+    analysis = make_analysis() if idle else make_cpu_analysis()
+    return make_side("eager", analysis, form=replace(make_form("eager", walls(own_ms, 0)), timing=timing))
 
 
 def tried(eager_ms: float) -> VerifiedAdvice:
@@ -35,6 +37,14 @@ def test_processes_of_other_speeds_are_said_with_what_holds_all_the_same() -> No
     assert "to 4.2" in told
     assert "28 % apart" in told or "29 % apart" in told
     assert "Ratios of calls in one process hold better" in told
+
+
+def test_of_a_form_that_waits_for_the_host_ratios_do_not_hold_either() -> None:
+    (told,) = find_other_speeds(side(4.253, 3.586, idle=True))
+    (tried_told,) = find_other_speed_of_advice(side(4.56, idle=True), tried(3.80))
+    for sentence in (told, tried_told):
+        assert sentence.endswith("It waits for the host: speed-ups of such forms move from process to process too.")
+        assert "hold better" not in sentence
 
 
 def test_processes_that_agree_or_of_which_there_is_one_are_not_mentioned() -> None:

@@ -14,7 +14,7 @@ from tracekit.model.compilation import CompilingCall, Diagnostics
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
 
-from ..sides import STEADY, make_form, make_pair, make_side, scaled
+from ..sides import STEADY, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -232,9 +232,17 @@ def test_a_repeat_of_a_few_calls_does_not_count():
     assert verdict.speedup == pytest.approx(2.0)
 
 
-def test_a_large_change_in_one_process_needs_no_advice():
-    assert any("--repeat-process" in each for each in judge(*make_pair(STEADY, scaled(1 / 1.09)), ORDER)[1])
-    assert judge(*make_pair(STEADY, scaled(1 / 1.12)), ORDER)[1] == ()
+@pytest.mark.parametrize(("gpu", "small", "large"), [(False, 1.09, 1.12), (True, 1.29, 1.31)])
+def test_a_large_change_in_one_process_needs_no_advice(gpu, small, large):
+    """What is large depends on whether the GPU is known to wait for the host (test_one_process.py)."""
+    analysis = make_analysis({"gemm": ("gemm", 20, 400.0)}) if gpu else make_cpu_analysis()
+
+    def told(factor: float) -> tuple[str, ...]:
+        forms = (make_form("eager", STEADY), make_form("compiled", scaled(1 / factor)))
+        return judge(*(make_side(form.name, analysis, form) for form in forms), ORDER)[1]
+
+    assert any("--repeat-process" in each for each in told(small))
+    assert told(large) == ()
 
 
 def test_controls_are_not_used_where_rounds_are_left_out():

@@ -58,6 +58,8 @@ def check_sweep(path: Path) -> None:
 
 def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
     """What the folder's cells say, and with which doubts; `suite` and errors as of `show_sweep`."""
+    from tracekit.report.sweep.spread import spread_sentences
+
     check_sweep(path)
     folder = SweepFolder(path)
     results, asked = folder.load_all(), folder.asked()
@@ -66,7 +68,8 @@ def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
         raise TracekitError(f"{path} holds no {what}: {_how_to_go_on(asked, folder)}")
     name = (asked.suite if asked else None) or suite
     found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)
-    return replace(found, warnings=(*find_doubts(folder, asked, results), *found.warnings))
+    doubts = find_doubts(folder, asked, results)
+    return replace(found, warnings=(*doubts, *spread_sentences(found), *found.warnings))
 
 
 def _how_to_go_on(asked: Asked | None, folder: SweepFolder) -> str:

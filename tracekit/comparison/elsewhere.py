@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tracekit.comparison.apart import process_medians
+from tracekit.comparison.one_process import waits_for_host
 from tracekit.comparison.timed import Timed
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.numbers import duration, percent
@@ -14,6 +15,8 @@ from tracekit.statistics.interval import Interval
 LEAST_APART = 0.02
 
 HOLDS = "Ratios of calls in one process hold better than that; absolute times, and what each call saves, do not."
+#: Of a form that waits for the host (docs/timing.md).
+MOVES = "It waits for the host: speed-ups of such forms move from process to process too."
 
 
 def find_other_speeds(side: Timed) -> tuple[str, ...]:
@@ -26,7 +29,7 @@ def find_other_speeds(side: Timed) -> tuple[str, ...]:
         return ()
     low, high = math.exp(fastest.middle), math.exp(slowest.middle)
     told = f"{side.label} took {duration(low)} to {duration(high)} a call from process to process"
-    return (f"{told}, {percent(high / low - 1, 0)} apart. {HOLDS}",)
+    return (f"{told}, {percent(high / low - 1, 0)} apart. {_what_holds(side)}",)
 
 
 def find_other_speed_of_advice(side: Timed, verified: VerifiedAdvice) -> tuple[str, ...]:
@@ -38,7 +41,11 @@ def find_other_speed_of_advice(side: Timed, verified: VerifiedAdvice) -> tuple[s
     low, high = sorted((own_us, verified.eager_us))
     own, other = f"{duration(own_us)} a call in the run's own process", duration(verified.eager_us)
     told = f"{side.label} took {own} and {other} in the one that tried the advice"
-    return (f"{told}, {percent(high / low - 1, 0)} apart. {HOLDS}",)
+    return (f"{told}, {percent(high / low - 1, 0)} apart. {_what_holds(side)}",)
+
+
+def _what_holds(side: Timed) -> str:
+    return MOVES if waits_for_host(side) else HOLDS
 
 
 def _are_apart(fast: Interval, slow: Interval) -> bool:

@@ -1,4 +1,4 @@
-"""What the verdict and its neighbours ask of a side: its form and how it was timed, of traces nothing."""
+"""What the verdict and its neighbours ask of a side: its form, how it was timed, of traces idle time alone."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ class Timed(Protocol):
     def wall_us(self) -> float | None: ...
 
     @property
+    def idle_share(self) -> float | None: ...
+
+    @property
     def diagnostics(self) -> Diagnostics | None: ...
 
 
@@ -38,6 +41,11 @@ class TimedForm:
         from statistics import median
 
         return median(self.form.wall_us) if self.form.wall_us else None
+
+    @property
+    def idle_share(self) -> None:
+        """Only a recording tells how long the GPU was idle."""
+        return None
 
     @property
     def diagnostics(self) -> Diagnostics | None:

@@ -1,4 +1,4 @@
-"""Which side is faster? Answered from unprofiled times only; traces have no say."""
+"""Which side is faster? Answered from unprofiled times only; traces have no say but in what is warned of."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart
 from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
 from tracekit.comparison.elsewhere import find_other_speeds
+from tracekit.comparison.one_process import ENOUGH_PROCESSES, find_unrepeated
 from tracekit.comparison.steadiness import find_restlessness, tell_thirds, unshared_change
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict, VerdictBasis
@@ -31,12 +32,8 @@ from tracekit.statistics.interval import (
 LEAST_IN_ONE_PROCESS = 0.02
 #: The same where that was measured in several processes.
 LEAST_IN_SEVERAL = 0.01
-#: So few processes and more tell what processes have in common; of two the interval is 9 times as wide as of many.
-ENOUGH_PROCESSES = 3
 #: Of fewer control pairs one form has no floor of its own: that of five is nearly their largest difference.
 FEWEST_PAIRS = 10
-#: A larger change than this another start of the program hardly turns around.
-LARGE = 0.1
 
 Result = Literal["faster", "slower", "inconclusive"]
 Times = NDArray[np.float64]
@@ -88,7 +85,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tup
     verdict = replace(verdict, stopped=_stopped(b.form))
     restless = (*find_restlessness(a, b), *tell_thirds(every[0].a_us, every[0].b_us), *_unshared(every))
     elsewhere = (*find_other_speeds(a), *find_other_speeds(b))
-    return verdict, (*warnings, *recompiled, *restless, *elsewhere, *_of_processes(verdict))
+    return verdict, (*warnings, *recompiled, *restless, *elsewhere, *find_unrepeated(a, b, verdict))
 
 
 def _too_few(rounds: int, form: FormResult) -> str:
@@ -183,21 +180,6 @@ def _recompiled(a: Timed, b: Timed) -> tuple[str, ...]:
         for side in (a, b)
         if (count := compilations_while_timed(side))
     )
-
-
-def _of_processes(verdict: Verdict) -> tuple[str, ...]:
-    """What one process, or two, cannot tell."""
-    change = abs(math.log(verdict.speedup)) if verdict.speedup else 0.0
-    alone = (
-        "Measured in one process, and the change is small: where the program's memory and threads come to lie can "
-        "change times by several percent from one start to the next. --repeat-process 4 measures that."
-    )
-    two = "Two processes hardly tell how much processes differ: their interval is wide. --repeat-process 4 makes five."
-    if verdict.processes == 1 and verdict.result != "inconclusive" and change < math.log1p(LARGE):
-        return (alone,)
-    if verdict.processes and 1 < verdict.processes < ENOUGH_PROCESSES:
-        return (two,)
-    return ()
 
 
 def _decide(interval: Interval, least: float) -> Result:

@@ -91,7 +91,9 @@ class CellFigures:
     form's came after the eager one's in the same process, and were spared what that did once for both: `spared_us` at
     most, the eager form's start-up. `during_timing` is how many compilations ran inside timed calls, `cache_hits` how
     many graphs came from a cache of compiled code, and `cache_was_empty` as in a run. `size_reason` says why the model
-    has the size it has.
+    has the size it has. `within_eager_spread` is whether the speed-up is no farther from 1 than the fastest and the
+    slowest process of its work's eager form are from each other (`EagerPool.spread`): another process may then find no
+    change, or the opposite. None where nothing was compared, or one process alone timed that form.
     """
 
     cell: Cell
@@ -118,6 +120,7 @@ class CellFigures:
     conditions: Conditions
     warnings: tuple[str, ...]
     command: str
+    within_eager_spread: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,7 @@ class PublishedBeside:
 
     Both means and medians are of the compiled cell's own process, of which `speedup` is the verdict's; of the eager
     cell's where there is no compiled one. `speedup` is None unless the model has its full size.
+    `within_eager_spread` is the compiled cell's.
     """
 
     published: Published
@@ -201,6 +205,7 @@ class PublishedBeside:
     size: str | None
     dtype: str | None
     machine: str | None
+    within_eager_spread: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ def _beside(published: Published, work: Work) -> PublishedBeside:
         size=size,
         dtype=work.settings.dtype if work.settings else None,
         machine=work.machine,
+        within_eager_spread=compiled.within_eager_spread if compiled and comparable else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tracekit import __version__
 from tracekit.comparison.sweeping.beside import differences, set_beside
@@ -12,9 +13,10 @@ from tracekit.comparison.sweeping.cells import read_cell
 from tracekit.comparison.sweeping.commanding import command_of
 from tracekit.comparison.sweeping.machines import find_differences, machine_of
 from tracekit.comparison.sweeping.pooling import pool_eager
+from tracekit.comparison.sweeping.spread import is_within_spread
 from tracekit.model.suite import Suite
 from tracekit.model.sweep import Asked, CellResult
-from tracekit.model.sweep_figures import Sweep, Work
+from tracekit.model.sweep_figures import CellFigures, EagerPool, Sweep, Work
 from tracekit.model.timing import StoppingRule
 from tracekit.numbers import counted
 
@@ -45,7 +47,7 @@ def _read_work(results: Sequence[CellResult], calls: int) -> Work:
     first = next((result for result in results if result.run), None)
     run = first.run if first else None
     eager = pool_eager(results, calls)
-    cells = tuple(read_cell(result, calls) for result in results)
+    cells = tuple(_beside_spread(read_cell(result, calls), eager) for result in results)
     return Work(
         key=results[0].cell.work,
         workload=results[0].cell.request.workload,
@@ -57,6 +59,10 @@ def _read_work(results: Sequence[CellResult], calls: int) -> Work:
         best=find_best(eager, cells, calls, command_of(first, "eager") if first else ""),
         differs=find_differences(results),
     )
+
+
+def _beside_spread(cell: CellFigures, eager: EagerPool | None) -> CellFigures:
+    return replace(cell, within_eager_spread=is_within_spread(cell.verdict, eager))
 
 
 def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:

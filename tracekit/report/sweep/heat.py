@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.numbers import MISSING, times
 from tracekit.report.sweep.labels import label, ways
+from tracekit.report.sweep.spread import SLIGHT
 from tracekit.report.sweep.words import OUTCOMES, both_medians
 
 #: A speed-up of so much, or a slowdown, has the strongest colour; text stays readable on it.
@@ -70,7 +71,8 @@ def heat(cell: CellFigures) -> HeatCell:
         return NOT_THERE
     interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
     tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
-    return HeatCell(times(verdict.speedup), interval, both_medians(cell), tone, _strength(verdict.speedup, tone))
+    text = f"{times(verdict.speedup)}{SLIGHT if cell.within_eager_spread else ''}"
+    return HeatCell(text, interval, both_medians(cell), tone, _strength(verdict.speedup, tone))
 
 
 def _strength(speedup: float, tone: str) -> int:

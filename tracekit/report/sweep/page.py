@@ -10,7 +10,6 @@ from tracekit.report.sweep.heat import heat_key, heat_map
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.method import METHOD
 from tracekit.report.sweep.tables import (
-    SPEEDUP_NOTE,
     best_table,
     building_table,
     cell_table,
@@ -21,6 +20,7 @@ from tracekit.report.sweep.tables import (
     matrices,
     note_rows,
     published_table,
+    speedup_note,
 )
 from tracekit.report.sweep.words import headline, progress_sentence
 from tracekit.report.templating import asset, environment, policy, script_hash
@@ -51,7 +51,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
             progress=progress_sentence(sweep),
             heat=heat,
             heat_key=heat_key(heat) if heat else (),
-            heat_note=SPEEDUP_NOTE,
+            heat_note=speedup_note(sweep),
             many=len(sweep.works) > MOST_WORKS,
             times=[figures[name] for name in TIMES if name in figures],
             costs=costs,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tracekit.model.sweep_figures import Best, CallFigures, CellFigures, Conditions, PublishedBeside, Sweep, Work
 from tracekit.numbers import MISSING, count, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label, ways
+from tracekit.report.sweep.spread import slight_note
 from tracekit.report.sweep.words import (
     OUTCOMES,
     best_words,
@@ -39,7 +40,7 @@ CALLS_NOTE = (
 EAGER_NOTE = (
     "The same eager work in one process after the other: the geometric mean over processes, every one counting alike,"
     " with Student's t interval over them from three on, of two none, of one its own. Speed-ups are within a process,"
-    " and spared most of how far these are apart."
+    " which spares them what makes both forms slower alike, and nothing else (docs/timing.md)."
 )
 MEMORY_NOTE = (
     "What torch had reserved at the height of a steady call, weights and CUDA-graph pools included, in GPU memory; of"
@@ -99,7 +100,13 @@ def matrices(sweep: Sweep) -> dict[str, Table]:
 
 def speedup_table(sweep: Sweep) -> Table:
     """The speed-ups: the heat map's figures."""
-    return matrix(sweep, "Speed-up over eager (95 % interval), and both medians, ms", _speedup, note=SPEEDUP_NOTE)
+    caption = "Speed-up over eager (95 % interval), and both medians, ms"
+    return matrix(sweep, caption, _speedup, note=speedup_note(sweep))
+
+
+def speedup_note(sweep: Sweep) -> str:
+    """What a speed-up is, and its mark where it has one."""
+    return " ".join(filter(None, (SPEEDUP_NOTE, slight_note(sweep))))
 
 
 def _speedup(cell: CellFigures) -> str:
@@ -263,7 +270,7 @@ def _cell_row(labels: Labels, work: Work, cell: CellFigures) -> tuple[str, ...]:
         count(cell.compiled.calls if cell.compiled else None),
         milliseconds(_median_us(cell.eager)),
         milliseconds(_median_us(cell.compiled)),
-        ratio(verdict.speedup, verdict.ci95) if verdict else MISSING,
+        speedup(cell),
         verdict.result if verdict else MISSING,
         percent(verdict.noise_floor) if verdict else MISSING,
         count(cell.graphs),
@@ -346,7 +353,8 @@ def published_table(sweep: Sweep) -> Table | None:
     note = (
         f"There: {sweep.published_source}. Mean ms of a call, mode default. Here both forms are of one process, with"
         " their medians beside the means, and the gain is that process's speed-up with its 95 % interval: the median"
-        f" over rounds, which hears less of outliers than a ratio of means. {' '.join(sweep.differs)}"
+        f" over rounds, which hears less of outliers than a ratio of means."
+        f" {' '.join(filter(None, (slight_note(sweep), *sweep.differs)))}"
     )
     return Table("Beside the figures of 2023", columns, rows, note) if rows else None
 
@@ -375,7 +383,7 @@ def _mean_and_median(mean_ms: float | None, median_ms: float | None) -> str:
 
 
 def _gain(each: PublishedBeside) -> str:
-    told = ratio(each.speedup, each.ci95)
+    told = ratio(each.speedup, each.ci95, slight=each.within_eager_spread)
     return f"{told}, inconclusive" if each.result == "inconclusive" else told
 
 

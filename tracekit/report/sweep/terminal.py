@@ -11,6 +11,7 @@ from rich.text import Text
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.report.names import printable
 from tracekit.report.sweep.labels import Labels, label
+from tracekit.report.sweep.spread import slight_note
 from tracekit.report.sweep.words import (
     OUTCOMES,
     best_words,
@@ -49,6 +50,7 @@ def sweep_summary(sweep: Sweep) -> RenderableType:
     parts += [Text(f"! {printable(each)}", "yellow") for each in sweep.warnings]
     parts += [Text(), *_cells(sweep, labels), Text()]
     parts += [Text(WHENCE, "dim")] if any(cell.verdict for cell in sweep.cells) else []
+    parts += [Text(note, "dim")] if (note := slight_note(sweep)) else []
     parts += [Text(EVEN, "dim")] if any(cell.break_even and cell.break_even.calls for cell in sweep.cells) else []
     parts += [Text(f"{name}: {why}", "red") for name, why in _failures(sweep, labels)]
     if len(sweep.works) <= MOST_WORKS:

@@ -9,6 +9,7 @@ from tracekit.model.startup import BreakEven
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Sweep
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels
+from tracekit.report.sweep.spread import SLIGHT
 
 #: What became of a cell that has no times.
 OUTCOMES = {
@@ -35,18 +36,21 @@ def _ms(us: float) -> str:
     return f"{ms:.3f}" if abs(ms) < LARGE_MS else f"{ms:,.1f}"
 
 
-def ratio(value: float | None, ci95: tuple[float, float] | None) -> str:
-    """`2.41x (2.402 to 2.418)`."""
+def ratio(value: float | None, ci95: tuple[float, float] | None, *, slight: bool | None = False) -> str:
+    """`2.41x (2.402 to 2.418)`; `1.039x~ (1.035 to 1.045)` of a change within eager's spread."""
     if value is None:
         return MISSING
-    return f"{times(value)} ({ci95[0]:.3f} to {ci95[1]:.3f})" if ci95 else times(value)
+    told = f"{times(value)}{SLIGHT if slight else ''}"
+    return f"{told} ({ci95[0]:.3f} to {ci95[1]:.3f})" if ci95 else told
 
 
 def speedup(cell: CellFigures) -> str:
     """The cell's speed-up with its interval, or what became of it."""
     if cell.failure is not None:
         return OUTCOMES[cell.outcome]
-    return ratio(cell.verdict.speedup, cell.verdict.ci95) if cell.verdict else MISSING
+    if cell.verdict is None:
+        return MISSING
+    return ratio(cell.verdict.speedup, cell.verdict.ci95, slight=cell.within_eager_spread)
 
 
 def seconds(value: float | None) -> str:
@@ -129,16 +133,19 @@ def headline(sweep: Sweep) -> str:
     """The sweep in a sentence."""
     cells = sweep.cells
     compiled = [cell for cell in cells if cell.verdict is not None]
-    faster = sum(cell.verdict is not None and cell.verdict.result == "faster" for cell in compiled)
+    faster = [cell for cell in compiled if cell.verdict and cell.verdict.result == "faster"]
+    surely = [cell.verdict.speedup or 0.0 for cell in faster if cell.verdict and not cell.within_eager_spread]
+    of = counted(len(compiled), "compiled cell")
+    less = "by less than eager differs between processes"
     if not compiled:
         return f"{sweep.name}: no compiled cell was timed."
     if not faster:
-        return f"{sweep.name}: compiling made none of {counted(len(compiled), 'compiled cell')} clearly faster."
-    most = max(cell.verdict.speedup or 0.0 for cell in compiled if cell.verdict and cell.verdict.result == "faster")
-    return (
-        f"{sweep.name}: compiling made {faster} of {counted(len(compiled), 'compiled cell')} faster, the most"
-        f" {times(most)}."
-    )
+        return f"{sweep.name}: compiling made none of {of} clearly faster."
+    if not surely:
+        return f"{sweep.name}: compiling made {len(faster)} of {of} faster, {less}."
+    more = len(faster) - len(surely)
+    rest = f", and {more} more {less}" if more else ""
+    return f"{sweep.name}: compiling made {len(surely)} of {of} faster, the most {times(max(surely))}{rest}."
 
 
 def progress_sentence(sweep: Sweep) -> str:

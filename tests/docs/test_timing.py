@@ -1,0 +1,74 @@
+"""The figures that timing.md derives its warnings from are those that the code warns by."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+
+import pytest
+
+from docs.making.measured import read_row
+from tracekit.cli.sweep_showing import load_sweep
+from tracekit.comparison.one_process import LARGE, LARGE_WAITING, WAITING_DIFFERS, WAITING_SHARE
+
+from .texts import DOCS, ROOT
+
+ROW = re.compile(r"^\| ([^|]+) \| (\d+) % \| (\d+) % \| ([\d.]+), ([\d.]+) \| ([\d.]+), ([\d.]+) \| ([\d.]+) \|$", re.M)
+
+
+@cache
+def timed_twice() -> dict[str, tuple[float, ...]]:
+    """By setting: idle shares, eager medians and speed-ups of both times, how far these are apart in percent."""
+    text = (DOCS / "timing.md").read_text(encoding="utf-8")
+    return {name: tuple(map(float, figures)) for name, *figures in ROW.findall(text)}
+
+
+def ratio_of(figures: tuple[float, ...]) -> float:
+    return max(figures[4:6]) / min(figures[4:6])
+
+
+def test_speed_ups_are_as_far_apart_as_the_table_says() -> None:
+    assert len(timed_twice()) == 9
+    for name, figures in timed_twice().items():
+        assert figures[6] == pytest.approx(100 * (ratio_of(figures) - 1), abs=0.1), name
+
+
+def test_the_bounds_follow_from_the_table() -> None:
+    waiting = [each for each in timed_twice().values() if max(each[:2]) >= 100 * WAITING_SHARE]
+    busy = [each for each in timed_twice().values() if max(each[:2]) < 100 * WAITING_SHARE]
+    assert (len(waiting), len(busy)) == (7, 2)
+    assert max(map(ratio_of, busy)) < 1 + LARGE < max(map(ratio_of, waiting)) < 1 + LARGE_WAITING
+    assert max(map(ratio_of, waiting)) - 1 == pytest.approx(WAITING_DIFFERS, abs=0.005)
+    deviation = math.sqrt(sum(math.log(ratio_of(each)) ** 2 for each in waiting) / len(waiting) / 2)
+    assert deviation == pytest.approx(0.08, abs=0.002)
+    assert math.log1p(LARGE_WAITING) / deviation == pytest.approx(3.3, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("setting", "sweep", "work", "mode", "run"),
+    [
+        ("vit", "h200-vision", "vit-b1-", "default", "h200-vit"),
+        ("vit --mode reduce-overhead", "h200-vision", "vit-b1-", "reduce-overhead", "h200-vit-reduce-overhead"),
+        ("causal-lm", "h200-causal-lm", "causal-lm-b1-", "default", "h200-causal-lm"),
+        ("flux", "h200-flux", "flux-b1-512x512-", "default", "h200-flux-compiled"),
+    ],
+)
+def test_committed_runs_and_cells_say_what_the_table_does(
+    setting: str, sweep: str, work: str, mode: str, run: str
+) -> None:
+    _, _, cell_ms, run_ms, cell_speedup, run_speedup, _ = timed_twice()[setting]
+    cells = load_sweep(ROOT / "sweeps" / sweep, calls=1000).cells
+    cell = next(
+        each for each in cells if each.cell.key.startswith(work) and each.verdict and each.cell.request.mode == mode
+    )
+    row = read_row(ROOT / "traces" / run)
+    assert cell.eager is not None and cell.verdict is not None
+    assert (cell.eager.median_us / 1e3, row.eager_us / 1e3) == (
+        pytest.approx(cell_ms, rel=0.002),
+        pytest.approx(run_ms, rel=0.002),
+    )
+    assert (cell.verdict.speedup, row.speedup) == (
+        pytest.approx(cell_speedup, abs=6e-4),
+        pytest.approx(run_speedup, abs=6e-4),
+    )

@@ -1,0 +1,145 @@
+"""What a sweep's reports say of changes that are no larger than processes of the eager form are apart."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.sweeps import compiled_cell, eager_cell, make_result
+
+from tracekit.cli.sweep_showing import load_sweep
+from tracekit.comparison.sweeping import read_sweep
+from tracekit.model.sweep import CellResult
+from tracekit.model.sweep_figures import Sweep
+from tracekit.report.sweep.contract import sweep_json
+from tracekit.report.sweep.heat import heat_map
+from tracekit.report.sweep.markdown import sweep_markdown
+from tracekit.report.sweep.page import sweep_page
+from tracekit.report.sweep.spread import SLIGHT_NOTE, slight_note, spread_sentences
+from tracekit.report.sweep.tables import cell_table, published_table, speedup_table
+from tracekit.report.sweep.words import headline
+from tracekit.workloads.suites import VISION
+
+from .test_reports import rendered
+
+ROOT = Path(__file__).parents[3]
+
+
+def cells_of(apart: float, *speedups: float, batch: int = 1) -> tuple[CellResult, ...]:
+    """A work whose eager processes are so far apart, and a compiled cell for each speed-up, in a mode of its own."""
+    modes = ("default", "reduce-overhead", "max-autotune")
+    eager = make_result(eager_cell(batch_size=batch), 10_000.0, share=0.0)
+    slow = 10_000.0 * (1 + apart)
+    return (
+        eager,
+        *(
+            make_result(compiled_cell(mode=mode, batch_size=batch), slow, slow / speedup, share=0.0)
+            for mode, speedup in zip(modes, speedups, strict=False)
+        ),
+    )
+
+
+def sweep_of(*works: tuple[CellResult, ...]) -> Sweep:
+    return read_sweep("vit", None, [cell for work in works for cell in work], VISION, 1000)
+
+
+def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> None:
+    sweep = sweep_of(cells_of(0.2, 1.1, 3.0))
+    assert [row[1:] for row in speedup_table(sweep).rows] == [
+        ("1.10×~ (1.100 to 1.100); 12.000 to 10.909", "3.00× (3.000 to 3.000); 12.000 to 4.000")
+    ]
+    assert speedup_table(sweep).note.endswith(SLIGHT_NOTE)
+    drawn, cells, published = heat_map(sweep), cell_table(sweep), published_table(sweep)
+    assert drawn is not None and cells is not None and published is not None
+    assert [cell.text for cell in drawn.rows[0][1]] == ["1.10×~", "3.00×"]
+    assert [row[5].split(" ")[0] for row in cells.rows] == ["1.10×~", "3.00×"]
+    assert published.rows[0][-1].startswith("1.10×~ (") and SLIGHT_NOTE in published.note
+    terminal = rendered(sweep)
+    assert re.findall(r"\d×~? \(", terminal) == ["0×~ (", "0× ("]
+    assert SLIGHT_NOTE in " ".join(terminal.split())
+    page, twin = sweep_page(sweep), sweep_markdown(sweep).replace("\\", "")
+    assert ">1.10×~<" in page and SLIGHT_NOTE in page
+    assert "| 1.10×~ (" in twin and SLIGHT_NOTE in twin
+    told = [cell.get("within_eager_spread") for cell in json.loads(sweep_json(sweep))["works"][0]["cells"]]
+    assert told == [None, True, False]
+
+
+def test_without_such_a_change_there_is_no_mark_and_no_word_of_it() -> None:
+    sweep = sweep_of(cells_of(0.04, 1.1, 3.0))
+    assert slight_note(sweep) == "" and spread_sentences(sweep) == ()
+    for text in (rendered(sweep), sweep_markdown(sweep), re.sub(r"<(style|script).*?</\1>", "", sweep_page(sweep))):
+        assert "~" not in text
+
+
+def test_a_count_of_what_is_faster_claims_no_marked_one() -> None:
+    assert headline(sweep_of(cells_of(0.01, 1.1, 3.0, 2.0))) == (
+        "vit: compiling made 3 of 3 compiled cells faster, the most 3.00×."
+    )
+    assert headline(sweep_of(cells_of(0.2, 1.1, 1.5, 2.0))) == (
+        "vit: compiling made 2 of 3 compiled cells faster, the most 2.00×, and 1 more by less than eager differs"
+        " between processes."
+    )
+    assert headline(sweep_of(cells_of(0.2, 1.1, 0.5))) == (
+        "vit: compiling made 1 of 2 compiled cells faster, by less than eager differs between processes."
+    )
+    # The largest gain of all is marked: another is the most.
+    mixed = sweep_of(cells_of(1.0, 1.9), cells_of(0.01, 1.3, batch=4))
+    assert "1 of 2 compiled cells faster, the most 1.30×, and 1 more by less" in headline(mixed)
+    # A loss within the spread is no gain.
+    assert headline(sweep_of(cells_of(0.2, 0.9))) == "vit: compiling made none of 1 compiled cell clearly faster."
+
+
+@pytest.mark.parametrize(
+    ("works", "widest", "changes"),
+    [
+        (
+            (cells_of(0.272, 1.1, 0.9, 3.0), cells_of(0.03, 1.02, batch=4)),
+            "27.2 %",
+            "(vit, batch 1); 3 of 4 changes are no larger than that of their own work, marked ~",
+        ),
+        (
+            (cells_of(0.03, 1.02, 2.0),),
+            "3.0 %",
+            "(vit, batch 1); 1 of 2 changes is no larger than that of its own work, marked ~",
+        ),
+        (
+            (cells_of(0.02, 2.0), cells_of(0.1, 2.0, batch=4)),
+            "10.0 %",
+            "(vit, batch 4); all 2 changes are larger than that of their own work, yet",
+        ),
+        (
+            (cells_of(0.06, 2.0),),
+            "6.0 %",
+            "(vit, batch 1); the one change is larger than that of its own work, yet",
+        ),
+    ],
+)
+def test_the_widest_work_is_named_with_how_many_changes_are_no_larger_than_their_own(
+    works: tuple[tuple[CellResult, ...], ...], widest: str, changes: str
+) -> None:
+    (told,) = spread_sentences(sweep_of(*works))
+    assert told.startswith(f"Eager differs by up to {widest} from process to process {changes}")
+    assert ("another process may find none, or the opposite" in told) == ("marked" in changes)
+    assert ("each figure may move as much" in told) == ("marked" not in changes)
+    assert told.endswith(" `tracekit profile ... --repeat-process 4` measures that.")
+
+
+def test_one_process_and_processes_that_agree_are_not_mentioned() -> None:
+    assert spread_sentences(sweep_of(cells_of(0.049, 2.0))) == ()
+    assert spread_sentences(read_sweep("vit", None, (make_result(compiled_cell()),), None, 1000)) == ()
+
+
+def test_of_the_committed_sweep_of_vision_models_one_gain_is_counted_apart() -> None:
+    sweep = load_sweep(ROOT / "sweeps" / "h200-vision", calls=1000)
+    assert headline(sweep) == (
+        "h200-vision: compiling made 61 of 69 compiled cells faster, the most 6.87×, and 1 more by less than eager"
+        " differs between processes."
+    )
+    marked = [cell.cell.request for cell in sweep.cells if cell.within_eager_spread]
+    names = ["beit 1", "deeplabv3-mobilenet 4", "deeplabv3-mobilenet 4", "vit 1", "vit 16"]
+    assert sorted(f"{each.workload} {each.batch_size}" for each in marked) == names
+    assert sweep.warnings[0].startswith(
+        "Eager differs by up to 27.2 % from process to process (beit, batch 16, bfloat16); 5 of 69 changes are no"
+    )

@@ -1,0 +1,61 @@
+"""What can one process, or two, not tell of a change? Here lives how large a change must be to need no repeating."""
+
+from __future__ import annotations
+
+import math
+
+from tracekit.comparison.compiling_calls import compilations_while_timed
+from tracekit.comparison.timed import Timed
+from tracekit.model.comparison import Verdict
+from tracekit.numbers import percent
+
+#: So few processes and more tell what processes have in common; of two the interval is 9 times as wide as of many.
+ENOUGH_PROCESSES = 3
+#: A larger change than this another start of the program hardly turns around, where forms keep the GPU busy, and where
+#: nobody knows: of two such works that were timed twice on an H200 the speed-up differed by 0.3 and 3 %.
+LARGE = 0.1
+#: From this share of a call on the GPU waits for the host enough for the host's moods to move the speed-up. Of works
+#: timed twice on an H200 those idle for 48 to 85 % of a call in one form at least differed by 4 to 22 %, those idle for
+#: 2 and 14 % by less than `LARGE`; between 14 and 48 % nothing was measured, and a warning too many costs less.
+WAITING_SHARE = 0.2
+#: The most that the speed-up of such a form differed by between two processes: BEiT-B/16, 0.989 and 1.211.
+WAITING_DIFFERS = 0.22
+#: The same as `LARGE` for them. Beyond the most that was seen, for seven pairs need not show the worst: 3.3 standard
+#: deviations of one process's speed-up, which is 8 % by these pairs (docs/timing.md).
+LARGE_WAITING = 0.3
+
+SMALL = (
+    "Measured in one process, and the change is small: where the program's memory and threads come to lie can change"
+    " times by several percent from one start to the next. --repeat-process 4 measures that."
+)
+TWO = "Two processes hardly tell how much processes differ: their interval is wide. --repeat-process 4 makes five."
+
+
+def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[str, ...]:
+    """A sentence where the change is too small for how few processes tell of it; empty where it is not. Where a form
+    waits for the host that is said of what is inconclusive too: another process may find a change."""
+    if verdict.processes is None or verdict.speedup is None:
+        return ()
+    if verdict.processes > 1:
+        return (TWO,) if verdict.processes < ENOUGH_PROCESSES else ()
+    change = abs(math.log(verdict.speedup))
+    idler = max(a, b, key=lambda side: side.idle_share or 0.0)
+    if waits_for_host(idler):
+        withheld = any(map(compilations_while_timed, (a, b)))
+        return (_waiting(idler),) if change < math.log1p(LARGE_WAITING) and not withheld else ()
+    return (SMALL,) if change < math.log1p(LARGE) and verdict.result != "inconclusive" else ()
+
+
+def waits_for_host(side: Timed) -> bool:
+    """Whether the GPU is idle for so much of the side's call that the speed-up moves with the process. Not where nobody
+    looked."""
+    return side.idle_share is not None and side.idle_share >= WAITING_SHARE
+
+
+def _waiting(side: Timed) -> str:
+    return (
+        f"Measured in one process, and {side.label} waits for the host: the GPU is idle for"
+        f" {percent(side.idle_share, 0)} of its call. Speed-ups of such forms differed by up to"
+        f" {percent(WAITING_DIFFERS, 0)} from process to process on an H200 (docs/timing.md), and one process hardly"
+        " tells a change as small as this. --repeat-process 4 measures it."
+    )
