@@ -9,13 +9,13 @@ from tracekit.comparison.gate import check, parse_conditions
 from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Comparison
 
-from ..sides import COMPILED, STEADY, make_analysis, make_environment, make_form, make_settings, make_side, scaled
+from ..sides import BUSY, STEADY, make_analysis, make_environment, make_form, make_settings, make_side, scaled
 
 
 def two_runs(factor: float, **changes: object) -> Comparison:
     """Runs of two processes; calls of the second take `factor` times as long."""
     a, b = (
-        replace(make_side(name, make_analysis(COMPILED), make_form("compiled", us)), path=f"traces/{name}/x.json.gz")
+        replace(make_side(name, make_analysis(BUSY), make_form("compiled", us)), path=f"traces/{name}/x.json.gz")
         for name, us in (("base", STEADY), ("new", scaled(factor)))
     )
     return compare(a, replace(b, **changes))  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ def sides(
     found: Diagnostics | None = None,
     *,
     regions: CompiledRegions | None = None,
-    wall_us: tuple[float, ...] = scaled(0.9),
+    wall_us: tuple[float, ...] = scaled(0.88),
     during_timing: int = 0,
     **settings: Any,
 ) -> tuple[Side, Side]:

@@ -13,15 +13,15 @@ from tracekit.model.gate import Checked
 from tracekit.model.run import FormResult
 from tracekit.model.timing import FormTiming, ProcessTimes
 
-from ..sides import COMPILED, STEADY, make_analysis, make_environment, make_form, make_settings, make_side, scaled
+from ..sides import BUSY, COMPILED, STEADY, make_analysis, make_environment, make_form, make_settings, make_side, scaled
 
 ORDER = ("eager", "compiled") * 10
 
 
 def one_run(factor: float, **changes: object) -> Comparison:
     """Two forms of one process, timed in alternation: B takes `factor` times as long."""
-    a = replace(make_side("eager", make_analysis(COMPILED), make_form("eager", STEADY)), path="traces/x/eager.json.gz")
-    b = make_side("compiled", make_analysis(COMPILED), make_form("compiled", scaled(factor)))
+    a = replace(make_side("eager", make_analysis(BUSY), make_form("eager", STEADY)), path="traces/x/eager.json.gz")
+    b = make_side("compiled", make_analysis(BUSY), make_form("compiled", scaled(factor)))
     return compare(a, replace(b, path="traces/x/compiled.json.gz", **changes), ORDER)  # type: ignore[arg-type]
 
 
@@ -29,7 +29,7 @@ def two_runs(factor: float) -> Comparison:
     """Runs of two processes."""
     sides = [
         replace(
-            make_side(name, make_analysis(COMPILED), make_form("compiled", scaled(by))),
+            make_side(name, make_analysis(BUSY), make_form("compiled", scaled(by))),
             path=f"traces/{name}/compiled.json.gz",
         )
         for name, by in (("base", 1.0), ("new", factor))
@@ -47,7 +47,7 @@ def repeated(factor: float, processes: tuple[float, ...], during_timing: int = 0
 def two_runs_of(base: tuple[float, ...], new: tuple[float, ...]) -> Comparison:
     """Runs whose processes took these times as long as `STEADY`, the run's own first."""
     sides = (
-        replace(make_side(name, make_analysis(COMPILED), repeated(own, others)), path=f"traces/{name}/compiled.json.gz")
+        replace(make_side(name, make_analysis(BUSY), repeated(own, others)), path=f"traces/{name}/compiled.json.gz")
         for name, (own, *others) in (("base", base), ("new", new))
     )
     return compare(*sides)
@@ -91,6 +91,42 @@ def test_one_process_a_run_says_that_how_processes_differ_is_assumed():
     assert "--repeat-process" in one.because
     assert one.low is not None and one.high is not None
     assert one.low < 0.08 - 0.02 and one.high > 0.08 + 0.02
+
+
+def apart(factor: float, *waiting: str) -> Comparison:
+    """Runs of two processes, those named with a GPU that waits for the host a third of the time."""
+    sides = [
+        replace(
+            make_side(name, make_analysis(COMPILED if name in waiting else BUSY), make_form("compiled", scaled(by))),
+            path=f"traces/{name}/compiled.json.gz",
+        )
+        for name, by in (("base", 1.0), ("new", factor))
+    ]
+    return compare(*sides)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "share", "told"),
+    [
+        ((), 0.02, "±2 % of a call are assumed"),
+        (("new",), 0.1, "±10.8 % is assumed"),
+        (("base", "new"), 0.1414, "±15.3 % is assumed"),
+    ],
+)
+def test_a_form_that_waits_for_the_host_is_assumed_to_differ_by_more(waiting: tuple[str, ...], share: float, told: str):
+    one = checked(apart(1.08, *waiting), "wall<=+3%")
+    assert one.outcome == ("inconclusive" if waiting else "fail")
+    assert one.low is not None and one.high is not None
+    assert (one.high - one.low) / 2 == pytest.approx(share * 1.08, abs=0.006)
+    assert told in one.because
+
+
+def test_what_a_waiting_form_takes_by_itself_is_assumed_to_differ_by_its_own():
+    one = checked(apart(1.0, "new"), "wall<=1.05ms")
+    assert (one.outcome, checked(apart(1.0, "base"), "wall<=1.05ms").outcome) == ("inconclusive", "pass")
+    assert checked(apart(1.0, "new"), "wall<=1.15ms").outcome == "pass"
+    assert one.low is not None and one.high is not None
+    assert (one.high - one.low) / 2 == pytest.approx(100, abs=4)
 
 
 def test_processes_of_both_runs_that_agree_decide_what_one_of_each_cannot():
@@ -163,7 +199,7 @@ def test_times_that_hold_compilation_are_not_judged():
 
 
 def test_compilations_of_repeats_count_too():
-    side = replace(make_side("new", make_analysis(COMPILED), repeated(1.0, (1.0, 1.0), 1)), path="traces/new/x.json.gz")
+    side = replace(make_side("new", make_analysis(BUSY), repeated(1.0, (1.0, 1.0), 1)), path="traces/new/x.json.gz")
     comparison = compare(two_runs(1.0).a, side)
     assert checked(comparison, "recompiles<=1").outcome == "fail"
     assert checked(comparison, "recompiles<=2").outcome == "pass"
@@ -171,7 +207,7 @@ def test_compilations_of_repeats_count_too():
 
 
 def test_recordings_that_happen_to_agree_are_not_taken_for_exact():
-    analysis = make_analysis(COMPILED)
+    analysis = make_analysis(BUSY)
     sides = (replace(each, rich=analysis) for each in (one_run(1.0).a, one_run(1.0, analysis=analysis).b))
     one = checked(compare(*sides, ORDER), "busy<=+1.5%")
     assert one.low is not None and one.high is not None
@@ -187,7 +223,7 @@ def test_a_time_beyond_its_limit_by_next_to_nothing_passes():
 
 
 def test_counts_are_exact():
-    fewer = {name: each for name, each in COMPILED.items() if name != "triton_poi_fused_add_0"}
+    fewer = {name: each for name, each in BUSY.items() if name != "triton_poi_fused_add_0"}
     comparison = one_run(1.0, analysis=make_analysis(fewer))
     one = checked(comparison, "kernels<=+0")
     assert (one.outcome, one.base, one.new, one.low, one.high) == ("pass", 22, 17, -5, -5)
@@ -205,10 +241,10 @@ def test_memory_is_a_size():
 
 
 def test_gpu_time_that_differs_by_less_than_recordings_do_is_inconclusive():
-    slower = {**COMPILED, "gemm_128x64": ("gemm", 20, 1060.0)}
+    slower = {**BUSY, "gemm_128x64": ("gemm", 20, 1640.0)}
     comparison = one_run(1.0, analysis=make_analysis(slower))
     assert checked(comparison, "busy<=+1%").outcome == "inconclusive"
-    much = {**COMPILED, "gemm_128x64": ("gemm", 20, 2060.0)}
+    much = {**BUSY, "gemm_128x64": ("gemm", 20, 2640.0)}
     assert checked(one_run(1.0, analysis=make_analysis(much)), "busy<=+1%").outcome == "fail"
 
 
@@ -264,7 +300,7 @@ def test_what_is_no_condition_is_told_with_how_it_is_written(text: str, told: st
 
 def test_a_long_call_may_exceed_its_limit_by_half_a_percent():
     def long(factor: float) -> Checked:
-        side = replace(make_side("new", make_analysis(COMPILED)), path="traces/new/x.json.gz")
+        side = replace(make_side("new", make_analysis(BUSY)), path="traces/new/x.json.gz")
         calls = tuple(100 * us for us in STEADY)
         slower = tuple(factor * us for us in calls)
         repeats = tuple(ProcessTimes(slower, None, (), "asked number", 1.0) for _ in range(3))
@@ -283,7 +319,7 @@ def test_a_long_call_may_exceed_its_limit_by_half_a_percent():
 
 def test_a_limit_of_its_own_gpu_time_asks_nothing_of_the_bases_recordings():
     # A was recorded once, which is 5 % of doubt; B's two recordings agree.
-    analysis = make_analysis(COMPILED)
+    analysis = make_analysis(BUSY)
     comparison = compare(one_run(1.0).a, replace(one_run(1.0, analysis=analysis).b, rich=analysis), ORDER)
     comparison = replace(comparison, b=replace(comparison.b, rich=analysis))
     own, change = checked(comparison, "busy<=1ms"), checked(comparison, "busy<=+1us")
@@ -338,7 +374,7 @@ def test_where_a_form_differs_from_itself_by_more_than_is_assumed_that_is_what_i
 
 
 def test_gpu_time_that_no_number_of_calls_makes_more_certain_says_so():
-    analysis = make_analysis(COMPILED)
+    analysis = make_analysis(BUSY)
     twice = compare(*(replace(each, rich=analysis) for each in (one_run(1.0).a, one_run(1.0, analysis=analysis).b)))
     told = checked(twice, "busy<=+0.5%").because
     assert told == (
@@ -411,7 +447,7 @@ def test_whole_recordings_may_hold_any_number_of_steps_each(metric: str):
 
 
 def test_what_was_not_recorded_is_judged_whatever_the_windows():
-    whole = make_analysis(COMPILED, window="whole")
+    whole = make_analysis(BUSY, window="whole")
     comparison = two_runs(1.0)
     comparison = compare(comparison.a, replace(comparison.b, analysis=whole))
     assert checked(comparison, "kernels<=+0").outcome == "inconclusive"
@@ -491,7 +527,7 @@ def test_a_gate_does_not_fail_what_the_verdict_of_the_run_leaves_open():
 
 
 def test_more_than_nothing_has_no_share():
-    analysis = make_analysis(COMPILED)
+    analysis = make_analysis(BUSY)
     assert analysis.kernels is not None
     none = replace(analysis, kernels=replace(analysis.kernels, count=0))
     comparison = one_run(1.0)
@@ -516,7 +552,7 @@ def test_a_limit_of_b_alone_is_held_whatever_is_known_of_a():
     told = "base was not timed"
     assert checked(untimed, "idle<=+50us").because == told
     idle = replace(untimed, b=replace(untimed.b, rich=untimed.b.analysis))
-    assert checked(idle, "idle<=1ms").outcome == checked(idle, "busy<=1ms").outcome == "pass"
+    assert checked(idle, "idle<=1ms").outcome == checked(idle, "busy<=1.1ms").outcome == "pass"
 
 
 def test_compilation_in_the_base_spoils_the_change_and_not_b():

@@ -12,9 +12,12 @@ from docs.making.measured import read_row
 from tracekit.cli.sweep_showing import load_sweep
 from tracekit.comparison.one_process import LARGE, LARGE_WAITING, WAITING_DIFFERS, WAITING_SHARE
 
+from tracekit.model.sweep_figures import CellFigures
+
 from .texts import DOCS, ROOT
 
 ROW = re.compile(r"^\| ([^|]+) \| (\d+) % \| (\d+) % \| ([\d.]+), ([\d.]+) \| ([\d.]+), ([\d.]+) \| ([\d.]+) \|$", re.M)
+DEEPLAB, GRAPHS = "h200-deeplabv3-mobilenet-b16", "reduce-overhead"
 
 
 @cache
@@ -22,6 +25,11 @@ def timed_twice() -> dict[str, tuple[float, ...]]:
     """By setting: idle shares, eager medians and speed-ups of both times, how far these are apart in percent."""
     text = (DOCS / "timing.md").read_text(encoding="utf-8")
     return {name: tuple(map(float, figures)) for name, *figures in ROW.findall(text)}
+
+
+@cache
+def cells_of(sweep: str) -> tuple[CellFigures, ...]:
+    return load_sweep(ROOT / "sweeps" / sweep, calls=1000).cells
 
 
 def ratio_of(figures: tuple[float, ...]) -> float:
@@ -52,15 +60,22 @@ def test_the_bounds_follow_from_the_table() -> None:
         ("vit --mode reduce-overhead", "h200-vision", "vit-b1-", "reduce-overhead", "h200-vit-reduce-overhead"),
         ("causal-lm", "h200-causal-lm", "causal-lm-b1-", "default", "h200-causal-lm"),
         ("flux", "h200-flux", "flux-b1-512x512-", "default", "h200-flux-compiled"),
+        ("beit", "h200-vision", "beit-b1-", "default", "h200-beit"),
+        ("deeplabv3-mobilenet --batch-size 16", "h200-vision", "deeplabv3-mobilenet-b16-", "default", DEEPLAB),
+        *(
+            (f"{name} --mode reduce-overhead", "h200-vision", f"{name}-b1-", "reduce-overhead", f"h200-{name}-{GRAPHS}")
+            for name in ("resnet", "detr", "segformer")
+        ),
     ],
 )
 def test_committed_runs_and_cells_say_what_the_table_does(
     setting: str, sweep: str, work: str, mode: str, run: str
 ) -> None:
     _, _, cell_ms, run_ms, cell_speedup, run_speedup, _ = timed_twice()[setting]
-    cells = load_sweep(ROOT / "sweeps" / sweep, calls=1000).cells
     cell = next(
-        each for each in cells if each.cell.key.startswith(work) and each.verdict and each.cell.request.mode == mode
+        each
+        for each in cells_of(sweep)
+        if each.cell.key.startswith(work) and each.verdict and each.cell.request.mode == mode
     )
     row = read_row(ROOT / "traces" / run)
     assert cell.eager is not None and cell.verdict is not None

@@ -19,12 +19,12 @@ from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.terminal import comparison_summary
 from tracekit.report.words import verdict_evidence, verdict_sentence
 
-from ..sides import COMPILED, STEADY, make_analysis, make_form, make_side, scaled
+from ..sides import BUSY, STEADY, make_analysis, make_form, make_side, scaled
 
 
 def gated(text: str, factor: float = 1.08) -> Comparison:
     sides = [
-        replace(make_side(name, make_analysis(COMPILED), make_form("compiled", us)), path=f"traces/{name}/x.json.gz")
+        replace(make_side(name, make_analysis(BUSY), make_form("compiled", us)), path=f"traces/{name}/x.json.gz")
         for name, us in (("base", STEADY), ("new", scaled(factor)))
     ]
     comparison = compare(*sides)
