@@ -22,7 +22,7 @@ from tracekit.report.sweep.tables import (
     note_rows,
     published_table,
 )
-from tracekit.report.sweep.words import headline, progress_sentence
+from tracekit.report.sweep.words import NOTES, headline, noted_sentence, progress_sentence
 from tracekit.report.templating import asset, environment, policy, script_hash
 
 #: What each section shows, in this order.
@@ -48,7 +48,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
             script=Markup(script),
             headline=headline(sweep),
             common=label(sweep).common,
-            progress=progress_sentence(sweep),
+            progress=f"{progress_sentence(sweep)} {noted_sentence(sweep)}".strip(),
             heat=heat,
             heat_key=heat_key(heat) if heat else (),
             heat_note=SPEEDUP_NOTE,
@@ -67,6 +67,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
                 "building": building_table(sweep),
             },
             notes=note_rows(sweep),
+            notes_title=NOTES,
             last_words=last_words(sweep),
             method=METHOD,
         )
