@@ -349,13 +349,14 @@ def test_a_large_suite_stays_within_what_a_comment_holds_and_the_page_small():
     assert len(text) < 65_536
     assert len(sweep_page(sweep)) < 700_000
     # What answers is there whole, and what is left out is named.
-    for table in (speedup_table(sweep), best_table(sweep), command_table(sweep)):
+    for table in (speedup_table(sweep), best_table(sweep), command_table(sweep, with_eager=False)):
         assert table is not None
         body = re.split(r"\n\n(?:#|</details>)", text.partition(table.caption)[2])[0]
         assert body.count("\n| ") == 1 + len(table.rows), table.caption
     assert COMMAND in text
     folded = re.findall("<summary>(.*?)</summary>", text)
     assert folded[:3] == ["The commands that profile these", "Eager, process by process", "Break-even, calls"]
+    assert "How this was measured" in folded
     (left_out,) = re.findall(r"\nLeft out for length: (.*)\. The HTML page has all of it\.\n$", text)
     assert "Cell by cell" in left_out
     assert not {*left_out.split("; ")} & {*folded}
@@ -445,6 +446,18 @@ def test_notes_are_named_where_they_are_folded_away():
     assert told not in sweep_markdown(sweep) + sweep_page(sweep)
     sweep = replace(sweep, works=(noted, *more))
     assert told in sweep_markdown(sweep) and told in sweep_page(sweep)
+
+
+def test_of_many_works_eagers_commands_are_told_once():
+    sweep = vision()
+    table, brief = command_table(sweep), command_table(sweep, with_eager=False)
+    assert table is not None and brief is not None
+    assert {row[1] for row in table.rows} - {row[1] for row in brief.rows} == {"eager"}
+    assert (table.note, "the same without --compiled" in brief.note) == ("", True)
+    # What nothing but eager is best for keeps its command.
+    slow = (make_result(eager_cell()), make_result(compiled_cell(), 8_000.0, 16_000.0, reserved=4.0))
+    only = command_table(read_sweep("vit", None, slow, None, 1000), with_eager=False)
+    assert only is not None and [row[1] for row in only.rows] == ["eager"]
 
 
 @pytest.mark.browser

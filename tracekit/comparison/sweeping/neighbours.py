@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from tracekit.model.sweep import CellResult
 from tracekit.numbers import counted
 
-#: A cell that begins while the one before it is still going out meets nothing of it.
+#: A cell that begins while the one before it is still going out meets little of it.
 SHORTEST_SECONDS = 5.0
 
 
@@ -16,7 +17,7 @@ def of_neighbours(results: Sequence[CellResult]) -> Iterator[str]:
     """A sentence where cells that have times were measured while others ran. On which host is not known: hosts have no
     names here."""
     timed = [result for result in results if result.outcome == "done"]
-    beside = sum(any(_overlap(each, other) for other in results) for each in timed)
+    beside = sum(math.fsum(_beside(each, other) for other in results) > SHORTEST_SECONDS for each in timed)
     if beside:
         yield (
             f"{beside} of {counted(len(timed), 'cell')} with times ran while another cell of this folder did, on the"
@@ -26,11 +27,12 @@ def of_neighbours(results: Sequence[CellResult]) -> Iterator[str]:
         )
 
 
-def _overlap(one: CellResult, other: CellResult) -> bool:
+def _beside(one: CellResult, other: CellResult) -> float:
+    """For how many seconds both ran."""
     if one.cell.key == other.cell.key:
-        return False
+        return 0.0
     (began, ended), (others_began, others_ended) = _span(one), _span(other)
-    return min(ended, others_ended) - max(began, others_began) > SHORTEST_SECONDS
+    return max(0.0, min(ended, others_ended) - max(began, others_began))
 
 
 def _span(result: CellResult) -> tuple[float, float]:

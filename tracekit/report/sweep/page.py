@@ -22,14 +22,12 @@ from tracekit.report.sweep.tables import (
     note_rows,
     published_table,
 )
-from tracekit.report.sweep.words import NOTES, headline, noted_sentence, progress_sentence
+from tracekit.report.sweep.words import MOST_WORKS, NOTES, headline, noted_sentence, progress_sentence
 from tracekit.report.templating import asset, environment, policy, script_hash
 
 #: What each section shows, in this order.
 TIMES = ("mean", "median", "device")
 COSTS = ("compile", "even", "memory", "warmup_memory")
-#: Of more works than this, tables with several rows for each are folded.
-MOST_WORKS = 6
 
 
 def sweep_page(sweep: Sweep, command: str | None = None) -> str:

@@ -223,9 +223,10 @@ def _best_and_next(best: Best, labels: Labels, work: Work) -> str:
     return told if behind == MISSING else f"{told}; then {behind}"
 
 
-def command_table(sweep: Sweep) -> Table | None:
-    """The command for each way that is best for something, or among the best."""
-    labels = label(sweep)
+def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
+    """The command for each way that is best for something, or among the best; eager's, which is the same less what
+    compiles, only if asked for, or where a work has no other."""
+    labels, left_out = label(sweep), False
     rows = []
     for work in sweep.works:
         goals: dict[str | None, tuple[str, str, list[str]]] = {}
@@ -234,11 +235,14 @@ def command_table(sweep: Sweep) -> Table | None:
                 each = best.candidates[at]
                 words = goal_words(best.goal, best.calls) + ("" if best.clear else " (tie)")
                 goals.setdefault(each.key, (each.command, candidate_name(each, labels, work), []))[2].append(words)
+        if not with_eager and len(goals) > 1:
+            left_out |= goals.pop(None, None) is not None
         rows += [
             (labels.of(work), name, ", ".join(words), Name(command, command)) for command, name, words in goals.values()
         ]
     columns = tuple(Column(name, numeric=False) for name in ("Work", "Way", "Best for", "Command"))
-    return Table("The commands that profile these", columns, tuple(rows)) if rows else None
+    note = "The eager form's command is the same without --compiled, --mode, --scope and --no-fullgraph."
+    return Table("The commands that profile these", columns, tuple(rows), note if left_out else "") if rows else None
 
 
 def failure_table(sweep: Sweep) -> Table | None:

@@ -23,6 +23,8 @@ OUTCOMES = {
 NOTES = "Notes on single cells"
 #: A cell that was asked for and is not there yet.
 TO_RUN = "to run"
+#: Of more works than this, tables with several rows for each are folded, or shortened.
+MOST_WORKS = 6
 #: So many cells that are left to run are named.
 NAMED = 3
 #: A larger figure needs no third decimal.
