@@ -11,7 +11,6 @@ import pytest
 from docs.making.measured import read_row
 from tracekit.cli.sweep_showing import load_sweep
 from tracekit.comparison.one_process import LARGE, LARGE_WAITING, WAITING_DIFFERS, WAITING_SHARE
-
 from tracekit.model.sweep_figures import CellFigures
 
 from .texts import DOCS, ROOT

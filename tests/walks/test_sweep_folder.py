@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,5 +164,6 @@ def test_a_folder_of_an_older_version_goes_on(folder: SweepFolder) -> None:
     [(None, False), ("2026-11-21T18:59:59.999999+00:00", False), ("2026-11-21T19:00:00.000001+00:00", True)],
 )
 def test_what_is_older_than_it_was_asked_for_does_not_count(since: str | None, outdated: bool) -> None:
-    assert is_outdated(make_result(CELL), since) is outdated
+    result = replace(make_result(CELL), started="2026-11-21T19:00:00+00:00")
+    assert is_outdated(result, since) is outdated
     assert is_outdated(None, since) is (since is not None)

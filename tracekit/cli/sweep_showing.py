@@ -10,12 +10,13 @@ from pathlib import Path
 from tracekit.cli.output import check_apart, console_beside, say, write_json
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
-from tracekit.model.sweep import Asked
+from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import place_of_report, write_pages
 from tracekit.walks.sweep_doubts import find_doubts
-from tracekit.walks.sweep_folder import SweepFolder, is_sweep
+from tracekit.walks.sweep_folder import SweepFolder, is_outdated, is_sweep
+from tracekit.walks.sweeping import changed_sources
 from tracekit.workloads.suites import find_suite
 
 
@@ -34,7 +35,7 @@ def show_sweep(
     with shown(console_of_its_own()) as progress:
         progress.phase(f"working out what the cells of {path} say")
         found = load_sweep(path, calls, suite)
-    command = "\n".join(_commands(SweepFolder(path)))
+    command = "\n".join(_commands(SweepFolder(path), found))
     place, name = place_of_report(out or reports_of_sweep(path), f"sweep-{found.name}")
     check_apart({"--json": json_path, "the page": place / f"{name}.html", "its twin": place / f"{name}.md"})
     written = write_pages(sweep_page(found, command), sweep_markdown(found, command), place, name)
@@ -83,15 +84,24 @@ def resume_command(folder: SweepFolder, *more: str) -> str:
     return shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more])
 
 
-def _commands(folder: SweepFolder) -> Iterator[str]:
-    """What the sweep was asked by, the commands that only went on with it left out, and what goes on or shows it."""
+def _is_due(asked: Asked, found: CellResult) -> bool:
+    """Whether going on measures a cell anew that is there."""
+    return is_outdated(found, asked.anew_since.get(found.cell.key)) or bool(changed_sources(found))
+
+
+def _commands(folder: SweepFolder, found: Sweep) -> Iterator[str]:
+    """What the sweep was asked by, the commands that only went on with it left out, and what goes on, tries failed
+    cells again or shows it."""
     asked = folder.asked()
     commands = dict.fromkeys(call.command for call in asked.calls) if asked else {}
     if first := [command for command in commands if "--resume" not in shlex.split(command)]:
         yield "# measures it" if len(first) == 1 else "# measure it"
         yield from first
-    if asked:
+    if asked and (found.missing or any(_is_due(asked, each) for each in folder.load_all())):
         yield "# goes on with what is missing"
         yield resume_command(folder)
+    if asked and any(cell.failure for cell in found.cells):
+        yield "# tries cells that failed again"
+        yield resume_command(folder, "--retry-failed")
     yield "# shows what is there"
     yield shlex.join(["tracekit", "sweep", "--show", str(folder.path)])

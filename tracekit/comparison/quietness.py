@@ -18,8 +18,9 @@ SLOWED_SAMPLES = 0.05
 CLOCKS_APART = BUSY_MOVES
 
 
-def find_disturbance(a: Timed, b: Timed) -> Iterator[str]:
-    """A sentence for each: held back by power or temperature, other processes on the GPU, clocks that differ."""
+def find_disturbance(a: Timed, b: Timed, called: tuple[str, str] = ("A", "B")) -> Iterator[str]:
+    """A sentence for each: held back by power or temperature, other processes on the GPU, clocks that differ. `called`
+    is what the sides are called where the clocks of both are told."""
     held = [(side.label, how) for side in (a, b) for how in held_back(_state(side))]
     # Forms of one run share the counters, and mostly the limit.
     for how in dict.fromkeys(how for _label, how in held):
@@ -31,7 +32,7 @@ def find_disturbance(a: Timed, b: Timed) -> Iterator[str]:
         labels = " and ".join(label for label, number in others.items() if number)
         several = f"{most} other processes" if most > 1 else "another process"
         yield f"{labels}: {several} had the GPU open while it was timed; whether they computed is not known."
-    yield from _clocks(a, b)
+    yield from _clocks(a, b, called)
 
 
 def _state(side: Timed) -> GpuState | None:
@@ -62,11 +63,12 @@ def other_processes(state: GpuState | None) -> int:
     return max((sample.other_processes or 0 for sample in state.samples), default=0) if state else 0
 
 
-def _clocks(a: Timed, b: Timed) -> Iterator[str]:
+def _clocks(a: Timed, b: Timed, called: tuple[str, str]) -> Iterator[str]:
     one, other = (state.sm_clock_mhz if (state := _state(side)) else None for side in (a, b))
     if one and other and abs(other / one - 1) > CLOCKS_APART:
+        first, second = called
         yield (
-            f"The GPU's clock was {one:,.0f} MHz between A's calls and {other:,.0f} MHz between B's: "
+            f"The GPU's clock was {one:,.0f} MHz between {first}'s calls and {other:,.0f} MHz between {second}'s: "
             f"{_what_the_clock_does(a, b, lower=a if one < other else b)}."
         )
 

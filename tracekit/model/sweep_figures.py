@@ -130,7 +130,8 @@ class Candidate:
     `key` is the cell's; None for the eager form. `lowest` is the least that the figure may be, where it is known no
     better than between the two: of a compiled form's cold start, which was spared what the eager form did before it.
     `against_eager` is what was established of it beside the eager form; None for that form itself, and where that has
-    no such figure.
+    no such figure. `needed` is how far behind the best it must be to count as behind (0.1 is 10 %), besides its
+    interval; None for the best itself, and beside eager, where what was established decides.
     """
 
     key: str | None
@@ -141,6 +142,7 @@ class Candidate:
     command: str
     lowest: float | None
     against_eager: Standing | None
+    needed: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +212,9 @@ class PublishedBeside:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """All that a sweep's folder says. `missing` counts cells that were asked for and are not there. `calls` is the N of
-    cold starts. `published_source` is what is known of how `published` were measured, `differs` what is otherwise
-    here."""
+    """All that a sweep's folder says. `missing` counts cells that were asked for and are not there, `left` names them.
+    `calls` is the N of cold starts. `published_source` is what is known of how `published` were measured, `differs`
+    what is otherwise here."""
 
     schema: Literal["tracekit.sweep/1"]
     tracekit: str
@@ -226,6 +228,7 @@ class Sweep:
     published_source: str
     differs: tuple[str, ...]
     warnings: tuple[str, ...]
+    left: tuple[Cell, ...] = ()
 
     @property
     def cells(self) -> tuple[CellFigures, ...]:

@@ -374,3 +374,23 @@ def test_what_came_from_a_cache_is_told() -> None:
     assert "3 of 3 graphs" in every and "less than it does the first time" in every
     (full,) = cached(0, empty=False)
     assert "not empty" in full
+
+
+def test_that_a_gpu_was_held_back_is_said_for_the_whole_sweep_and_of_which_form_a_clock_is() -> None:
+    result = make_result(compiled_cell())
+    assert result.run is not None
+    forms = []
+    for form, clock in zip(result.run.forms, (1965, 1740), strict=True):
+        assert form.gpu_state is not None
+        (sample,) = form.gpu_state.samples
+        moments = (("before", 0.0), ("during", 1.0), ("after", 2.0))
+        samples = tuple(replace(sample, moment=moment, seconds=at, sm_clock_mhz=clock) for moment, at in moments)
+        state = replace(form.gpu_state, samples=samples, slowed_us={"power": 1e6})
+        forms.append(replace(form, gpu_state=state))
+    held = replace(result, run=replace(result.run, forms=tuple(forms)))
+    sweep = _read(held, make_result(eager_cell()))
+    (work,) = sweep.works
+    (compiled, _) = work.cells
+    assert any("between eager's calls and 1,740 MHz between compiled's" in each for each in compiled.warnings)
+    assert not any("A's" in each for each in compiled.warnings)
+    assert any(each.startswith("The GPU was held back while 1 of 2 cells were timed") for each in sweep.warnings)

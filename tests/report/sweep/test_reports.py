@@ -24,6 +24,7 @@ from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import MISSING
 from tracekit.report.schemas import schema
 from tracekit.report.sweep.contract import sweep_json
+from tracekit.report.sweep.failing import last_words
 from tracekit.report.sweep.heat import heat_key, heat_map
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.markdown import sweep_markdown
@@ -34,10 +35,12 @@ from tracekit.report.sweep.tables import (
     command_table,
     conditions_table,
     eager_table,
+    failure_table,
     matrices,
     speedup_table,
 )
 from tracekit.report.sweep.terminal import sweep_summary
+from tracekit.report.sweep.words import best_words, headline, progress_sentence
 from tracekit.report.table import Name
 from tracekit.workloads.suites import VISION
 
@@ -189,7 +192,7 @@ def test_what_is_inconclusive_is_called_so_where_it_ties_with_eager():
     sweep = read_sweep("bert", None, (make_result(eager_cell(), seed=1), doubtful), None, 1000)
     told = " ".join(rendered(sweep).split())
     assert "compiling made none of 1 compiled cell clearly faster" in told
-    assert re.search(r"lowest latency: a tie: eager, 1\.000×; default, \S+× \(inconclusive\)", told)
+    assert re.search(r"lowest latency: a tie: eager, 1\.000×; default, \S+× \(\S+ ms, inconclusive\)", told)
     assert "even" not in matrices(sweep), "no break-even without a verdict"
 
 
@@ -201,7 +204,7 @@ def test_break_even_is_told_with_both_ends_and_reckoned_with_the_larger():
     sweep = read_sweep("vit", None, (replace(result, run=replace(result.run, forms=(heavy, compiled))),), None, 1000)
     ((_, even),) = matrices(sweep)["even"].rows
     assert even == "3,001 to 3,999"
-    (line,) = [each for each in rendered(sweep).splitlines() if "2.00× (" in each]
+    (line,) = [each for each in rendered(sweep).splitlines() if "2.00× (2.000" in each]
     assert line.split()[-1] == "3,999"
 
 
@@ -346,16 +349,115 @@ def test_a_large_suite_stays_within_what_a_comment_holds_and_the_page_small():
     assert len(text) < 65_536
     assert len(sweep_page(sweep)) < 700_000
     # What answers is there whole, and what is left out is named.
-    for table in (speedup_table(sweep), best_table(sweep), command_table(sweep)):
+    for table in (speedup_table(sweep), best_table(sweep), command_table(sweep, with_eager=False)):
         assert table is not None
         body = re.split(r"\n\n(?:#|</details>)", text.partition(table.caption)[2])[0]
         assert body.count("\n| ") == 1 + len(table.rows), table.caption
     assert COMMAND in text
     folded = re.findall("<summary>(.*?)</summary>", text)
-    assert folded[:2] == ["How to use it", "Mean of calls, ms (95 % interval)"]
+    assert folded[:3] == ["The commands that profile these", "Eager, process by process", "Break-even, calls"]
+    assert "How this was measured" in folded
     (left_out,) = re.findall(r"\nLeft out for length: (.*)\. The HTML page has all of it\.\n$", text)
     assert "Cell by cell" in left_out
     assert not {*left_out.split("; ")} & {*folded}
+
+
+def test_what_was_not_gained_stands_beside_what_was():
+    found = (
+        make_result(compiled_cell(), 8_000.0, 4_000.0),
+        make_result(compiled_cell(batch_size=4), 8_000.0, 16_000.0),
+        make_result(compiled_cell(batch_size=16), 8_000.0, 8_000.0),
+    )
+    sweep = read_sweep("vit", None, found, None, 1000)
+    assert headline(sweep) == (
+        "vit: compiling made 1 of 3 compiled cells faster, the most 2.00×; 1 slower, 1 inconclusive."
+    )
+    # Where no colour tells it, words do.
+    gained, lost, even = (row[1] for row in speedup_table(sweep).rows)
+    assert isinstance(gained, str) and gained.startswith("2.00× (") and "faster" not in gained
+    assert isinstance(lost, str) and "), slower; 8." in lost
+    assert isinstance(even, str) and "), inconclusive; 8." in even
+
+
+def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
+    there = (compiled_cell("flux"), compiled_cell("flux", batch_size=5, scope="regional"))
+    left = compiled_cell("flux", batch_size=5)
+    sweep = read_sweep("flux", make_asked((*there, left)), [make_result(cell) for cell in there], None, 1000)
+    told = "1 to run (flux, batch 5, default of model)"
+    assert told in sweep_markdown(sweep) and told in sweep_page(sweep) and told in " ".join(rendered(sweep).split())
+    first, second = speedup_table(sweep).rows
+    assert (first[2], second[1]) == (MISSING, "to run")
+    drawn = heat_map(sweep)
+    assert drawn is not None
+    assert [[cell.tone for cell in cells] for _, cells in drawn.rows] == [["gain", "missing"], ["missing", "gain"]]
+    assert drawn.rows[1][1][0].text == "to run"
+
+
+def test_of_many_cells_to_run_the_first_are_named():
+    cells = [compiled_cell("flux", batch_size=batch) for batch in range(1, 7)]
+    sweep = read_sweep("flux", make_asked(cells), [make_result(cells[0])], None, 1000)
+    assert "5 to run (flux, batch 2, default; flux, batch 3, default; flux, batch 4, default; 2 more)" in (
+        progress_sentence(sweep)
+    )
+
+
+def test_denoising_steps_are_told_though_nobody_asked_for_a_number():
+    result = make_result(compiled_cell("flux"))
+    assert result.run is not None
+    few = replace(result, run=replace(result.run, settings=replace(result.run.settings, steps=4)))
+    assert "4 steps" in label(read_sweep("flux", None, (few,), None, 1000)).common
+
+
+def test_cells_that_failed_alike_share_a_row_and_their_last_words():
+    cells = [make_failure(compiled_cell(batch_size=batch)) for batch in (1, 4)]
+    other = make_failure(compiled_cell(batch_size=16), "failed", "another reason")
+    sweep = read_sweep("vit", None, (*cells, other, make_result(eager_cell())), None, 1000)
+    table = failure_table(sweep)
+    assert table is not None
+    assert [row[0] for row in table.rows] == ["vit, batch 1; vit, batch 4", "vit, batch 16"]
+    assert [name for name, _ in last_words(sweep)] == [
+        "vit, batch 1; vit, batch 4, default: out of memory",
+        "vit, batch 16, default: failed",
+    ]
+
+
+def test_a_tie_says_within_how_much_and_beside_each_speed_up_stands_its_median():
+    ways = ((compiled_cell(), 10_000.0, 4_000.0), (compiled_cell(mode="reduce-overhead"), 11_000.0, 4_300.0))
+    found = [make_result(cell, eager, compiled, share=0.0002) for cell, eager, compiled in ways]
+    sweep = read_sweep("vit", None, (make_result(eager_cell(), 10_000.0, share=0.0002), *found), None, 1000)
+    table = best_table(sweep)
+    assert table is not None
+    # Eager took 10 % longer in one process, so that 2 % between the two are nothing, whichever has fewer milliseconds.
+    latency = str(table.rows[0][1])
+    assert re.match(r"a tie within 10\.\d %: reduce-overhead, 2\.56× \(4\.\d+ ms\); default, 2\.50× \(4\.0", latency), (
+        latency
+    )
+    (work,) = sweep.works
+    tie = work.best[0]
+    closer = replace(tie, candidates=tuple(replace(each, needed=each.needed and 0.001) for each in tie.candidates))
+    assert best_words(closer, label(sweep), work).startswith("a tie, for intervals meet: ")
+
+
+def test_notes_are_named_where_they_are_folded_away():
+    sweep = vision()
+    (work, *more) = sweep.works
+    noted = replace(work, cells=(replace(work.cells[0], warnings=("it drifted",)), *work.cells[1:]))
+    told = "1 cell has notes (Notes on single cells)."
+    assert told not in sweep_markdown(sweep) + sweep_page(sweep)
+    sweep = replace(sweep, works=(noted, *more))
+    assert told in sweep_markdown(sweep) and told in sweep_page(sweep)
+
+
+def test_of_many_works_eagers_commands_are_told_once():
+    sweep = vision()
+    table, brief = command_table(sweep), command_table(sweep, with_eager=False)
+    assert table is not None and brief is not None
+    assert {row[1] for row in table.rows} - {row[1] for row in brief.rows} == {"eager"}
+    assert (table.note, "the same without --compiled" in brief.note) == ("", True)
+    # What nothing but eager is best for keeps its command.
+    slow = (make_result(eager_cell()), make_result(compiled_cell(), 8_000.0, 16_000.0, reserved=4.0))
+    only = command_table(read_sweep("vit", None, slow, None, 1000), with_eager=False)
+    assert only is not None and [row[1] for row in only.rows] == ["eager"]
 
 
 @pytest.mark.browser

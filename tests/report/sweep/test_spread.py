@@ -57,7 +57,7 @@ def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> Non
     assert [row[5].split(" ")[0] for row in cells.rows] == ["1.10×~", "3.00×"]
     assert published.rows[0][-1].startswith("1.10×~ (") and SLIGHT_NOTE in published.note
     terminal = rendered(sweep)
-    assert re.findall(r"\d×~? \(", terminal) == ["0×~ (", "0× ("]
+    assert re.findall(r"\d×~? \(\d\.\d+ to", terminal) == ["0×~ (1.100 to", "0× (3.000 to"]
     assert SLIGHT_NOTE in " ".join(terminal.split())
     page, twin = sweep_page(sweep), sweep_markdown(sweep).replace("\\", "")
     assert ">1.10×~<" in page and SLIGHT_NOTE in page
@@ -82,13 +82,16 @@ def test_a_count_of_what_is_faster_claims_no_marked_one() -> None:
         " between processes."
     )
     assert headline(sweep_of(cells_of(0.2, 1.1, 0.5))) == (
-        "vit: compiling made 1 of 2 compiled cells faster, by less than eager differs between processes."
+        "vit: compiling made 1 of 2 compiled cells faster, by less than eager differs between processes;"
+        " 1 slower."
     )
     # The largest gain of all is marked: another is the most.
     mixed = sweep_of(cells_of(1.0, 1.9), cells_of(0.01, 1.3, batch=4))
     assert "1 of 2 compiled cells faster, the most 1.30×, and 1 more by less" in headline(mixed)
     # A loss within the spread is no gain.
-    assert headline(sweep_of(cells_of(0.2, 0.9))) == "vit: compiling made none of 1 compiled cell clearly faster."
+    assert headline(sweep_of(cells_of(0.2, 0.9))) == (
+        "vit: compiling made none of 1 compiled cell clearly faster; 1 slower."
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_of_the_committed_sweep_of_vision_models_one_gain_is_counted_apart() -> 
     sweep = load_sweep(ROOT / "sweeps" / "h200-vision", calls=1000)
     assert headline(sweep) == (
         "h200-vision: compiling made 61 of 69 compiled cells faster, the most 6.87×, and 1 more by less than eager"
-        " differs between processes."
+        " differs between processes; 4 slower, 3 inconclusive."
     )
     marked = [cell.cell.request for cell in sweep.cells if cell.within_eager_spread]
     names = ["beit 1", "deeplabv3-mobilenet 4", "deeplabv3-mobilenet 4", "vit 1", "vit 16"]

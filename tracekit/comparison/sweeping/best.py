@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracekit.comparison.verdict import LEAST_IN_ONE_PROCESS
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Standing
@@ -113,7 +113,16 @@ def _judged(goal: Goal, calls: int | None, contenders: Sequence[Contender], leas
     # Where two are alike the first stays first.
     ordered = sorted(contenders, key=lambda each: (RANKS[each.candidate.against_eager], each.candidate.value))
     tied = tuple(number for number, each in enumerate(ordered) if _ties(ordered[0], each, least))
-    return Best(goal, calls, tuple(each.candidate for each in ordered), tied, least)
+    candidates = tuple(replace(each.candidate, needed=_needed(ordered[0], each, least)) for each in ordered)
+    return Best(goal, calls, candidates, tied, least)
+
+
+def _needed(best: Contender, other: Contender, least: float) -> float | None:
+    """How far the other must be behind to count as behind; None where that is not what decides."""
+    one, two = best.candidate, other.candidate
+    if one.key is None or two.key is None or best is other or one.against_eager != two.against_eager:
+        return None
+    return max(least, best.noise, other.noise)
 
 
 def _ties(best: Contender, other: Contender, least: float) -> bool:
@@ -122,7 +131,8 @@ def _ties(best: Contender, other: Contender, least: float) -> bool:
     one, two = best.candidate, other.candidate
     if one.key is None or two.key is None:
         return best is other or two.against_eager == "undecided"
-    return one.against_eager == two.against_eager and not _behind(one, two, max(least, best.noise, other.noise))
+    needed = _needed(best, other, least)
+    return best is other or (needed is not None and not _behind(one, two, needed))
 
 
 def _behind(best: Candidate, other: Candidate, least: float) -> bool:

@@ -24,7 +24,7 @@ from tracekit.numbers import counted
 from tracekit.statistics.interval import FEWEST, Interval, mean_time, median_time
 
 #: That the forms were timed in alternation; which form came when is no part of the verdict.
-ORDER: tuple[FormName, ...] = ("eager", "compiled")
+ORDER: tuple[FormName, FormName] = ("eager", "compiled")
 
 
 def read_cell(result: CellResult, calls: int) -> CellFigures:
@@ -145,7 +145,7 @@ def _judged(
     a, b = (TimedForm(form.name, _form_result(form, form.times)) for form in (eager, compiled) if form.times)
     verdict, warnings = judge(a, b, ORDER)
     found = find_break_even(a, b, verdict)
-    return verdict, found[0] if found else None, (*warnings, *find_disturbance(a, b))
+    return verdict, found[0] if found else None, (*warnings, *find_disturbance(a, b, ORDER))
 
 
 def _form_result(form: ChildForm, times: ProcessTimes) -> FormResult:

@@ -12,6 +12,7 @@ from tracekit.comparison.sweeping.best import find_best
 from tracekit.comparison.sweeping.cells import read_cell
 from tracekit.comparison.sweeping.commanding import command_of
 from tracekit.comparison.sweeping.machines import find_differences, machine_of
+from tracekit.comparison.sweeping.neighbours import of_neighbours
 from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.comparison.sweeping.spread import is_within_spread
 from tracekit.model.suite import Suite
@@ -26,6 +27,7 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
     groups = tuple(_by_work(results))
     works = tuple(_read_work(_without_doubles(group), calls) for group in groups)
     there = {result.cell.key for result in results}
+    left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in there)
     beside = set_beside(works, suite) if suite else ()
     return Sweep(
         schema="tracekit.sweep/1",
@@ -34,12 +36,19 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
         suite=suite.name if suite else None,
         command=asked.calls[-1].command if asked and asked.calls else None,
         calls=calls,
-        missing=sum(cell.key not in there for cell in (asked.cells if asked else ())),
+        missing=len(left),
         works=works,
         published=beside,
         published_source=suite.source if suite and beside else "",
         differs=differences(works, results) if beside else (),
-        warnings=(*_warnings(results), *_of_differences(works), *_of_doubles(groups)),
+        warnings=(
+            *_warnings(results),
+            *_of_differences(works),
+            *_of_doubles(groups),
+            *of_neighbours(results),
+            *_of_limits(works),
+        ),
+        left=left,
     )
 
 
@@ -102,6 +111,15 @@ def _of_differences(works: Sequence[Work]) -> Iterator[str]:
             f"Cells of the same work were measured on machines that differ ({told}), in {len(differing)} of"
             f" {counted(len(works), 'work')}: their eager times are taken together all the same, and times of"
             " different cells are not of one machine. Speed-ups are."
+        )
+
+
+def _of_limits(works: Sequence[Work]) -> Iterator[str]:
+    timed = [cell for work in works for cell in work.cells if cell.failure is None]
+    if held := sum(bool(cell.conditions.held_back) for cell in timed):
+        yield (
+            f"The GPU was held back while {held} of {counted(len(timed), 'cell')} were timed: by what, and for how much"
+            " of the time, is in the table of conditions."
         )
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.numbers import MISSING, times
-from tracekit.report.sweep.labels import label, ways
+from tracekit.report.sweep.labels import label, left_ways, ways
 from tracekit.report.sweep.spread import SLIGHT
-from tracekit.report.sweep.words import OUTCOMES, both_medians
+from tracekit.report.sweep.words import OUTCOMES, TO_RUN, both_medians
 
 #: A speed-up of so much, or a slowdown, has the strongest colour; text stays readable on it.
 FULL = 3.0
@@ -39,6 +39,7 @@ class HeatMap:
 
 
 NOT_THERE = HeatCell(MISSING, "", "", "missing", 0)
+LEFT = HeatCell(TO_RUN, "", "", "missing", 0)
 KEY = (
     ("gain", "faster, a little", LEAST_PERCENT),
     ("gain", f"faster, {FULL:.0f} times or more", MOST_PERCENT),
@@ -55,10 +56,15 @@ def heat_map(sweep: Sweep) -> HeatMap | None:
     columns = ways(sweep, labels)
     if not columns:
         return None
-    rows = []
+    left, rows = left_ways(sweep, labels), []
     for work in sweep.works:
         found = {labels.way(cell): heat(cell) for cell in work.cells if cell.cell.form == "compiled"}
-        rows.append((labels.of(work), tuple(found.get(each, NOT_THERE) for each in columns)))
+        rows.append(
+            (
+                labels.of(work),
+                tuple(found.get(each, LEFT if (work.key, each) in left else NOT_THERE) for each in columns),
+            )
+        )
     return HeatMap(columns, tuple(rows))
 
 

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tracekit.model.sweep import Cell
 from tracekit.model.sweep_figures import CellFigures, Sweep, Work
 from tracekit.model.workload import Request
+from tracekit.numbers import counted
 from tracekit.report.names import clipped
 
 #: Of a work's settings these are always said, the others where they differ.
@@ -33,9 +35,13 @@ class Labels:
 
     def way(self, cell: CellFigures) -> str:
         """`reduce-overhead`, or `reduce-overhead of regional` where a workload was compiled in several scopes."""
-        if cell.cell.form == "eager":
+        return self.way_of(cell.cell)
+
+    def way_of(self, cell: Cell) -> str:
+        """The same of a cell that need not have been run."""
+        if cell.form == "eager":
             return "eager"
-        asked = cell.cell.request
+        asked = cell.request
         return way(asked.mode, asked.scope if self._scopes else None, _more(asked))
 
 
@@ -71,6 +77,11 @@ def ways(sweep: Sweep, labels: Labels) -> tuple[str, ...]:
     return tuple(dict.fromkeys(labels.way(cell) for cell in sweep.cells if cell.cell.form == "compiled"))
 
 
+def left_ways(sweep: Sweep, labels: Labels) -> frozenset[tuple[str, str]]:
+    """What was asked for and is not there: keys of works, and ways of compiling them."""
+    return frozenset((cell.work, labels.way_of(cell)) for cell in sweep.left)
+
+
 def _identity(work: Work) -> Identity:
     settings = work.settings
     return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()))
@@ -97,13 +108,14 @@ def _parts(work: Work) -> tuple[str | None, ...]:
     height, width = (settings.height, settings.width) if settings else (asked.height, asked.width)
     size, dtype = (settings.size, settings.dtype) if settings else (asked.size, asked.dtype)
     seq_length = settings.seq_length if settings else asked.seq_length
+    steps = settings.steps if settings else asked.steps
     pretrained = settings.pretrained if settings else asked.pretrained
     return (
         work.workload,
         f"batch {asked.batch_size}",
         f"{height}\N{MULTIPLICATION SIGN}{width}" if height and width else unknown,
         f"{seq_length} tokens" if seq_length else unknown,
-        f"{asked.steps} steps" if asked.steps else "",
+        counted(steps, "step") if steps else unknown,
         *_generating(work),
         f"prompt {clipped(asked.prompt, LONGEST_PROMPT)!r}" if asked.prompt else "",
         " ".join(asked.options),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tracekit.model.sweep_figures import Sweep
-from tracekit.report.comment import Detail, Part, bounded
+from tracekit.report.comment import TABLES, Detail, Part, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.markdown import details, markdown_ending, markdown_list, markdown_tables
 from tracekit.report.sweep.failing import last_words_markdown
@@ -24,11 +25,12 @@ from tracekit.report.sweep.tables import (
     published_table,
     speedup_table,
 )
-from tracekit.report.sweep.words import headline, progress_sentence
+from tracekit.report.sweep.words import MOST_WORKS, NOTES, headline, noted_sentence, progress_sentence
 from tracekit.report.table import Table
 
-#: The figures that have a table of their own, the more telling first.
-FIGURES = ("mean", "compile", "memory", "warmup_memory", "even", "median", "device")
+#: The figures that have a table of their own, the more telling first; medians are in that of speed-ups as well.
+FIGURES = ("even", "compile", "memory")
+MORE_FIGURES = ("warmup_memory", "median", "device")
 
 
 def sweep_markdown(sweep: Sweep, command: str | None = None) -> str:
@@ -39,15 +41,20 @@ def sweep_markdown(sweep: Sweep, command: str | None = None) -> str:
 
 def _sections(sweep: Sweep, command: str | None) -> Iterator[str | Part | Detail]:
     yield f"# {escaped(headline(sweep))}\n\n{escaped(' · '.join(label(sweep).common))}\n\n"
-    yield f"{escaped(progress_sentence(sweep))}\n\n"
+    yield f"{escaped(f'{progress_sentence(sweep)} {noted_sentence(sweep)}'.strip())}\n\n"
     yield from markdown_list("Before you rely on this", sweep.warnings)
     yield from markdown_tables(_tables(sweep), first=4)
     yield "## Details\n\n"
-    yield from details(_details(sweep))
+    yield from details((command_table(sweep, with_eager=len(sweep.works) <= MOST_WORKS), eager_table(sweep)))
+    figures = matrices(sweep)
+    yield from details(figures.get(name) for name in FIGURES)
     notes = [f"- {escaped(name)}: {escaped(' '.join(sentences))}\n" for name, sentences in note_rows(sweep)]
     if notes:
-        yield Detail("Notes on single cells", "".join(notes))
-    yield from markdown_ending(METHOD, command)
+        yield Detail(NOTES, "".join(notes))
+    yield from details(_details(sweep))
+    # How it was measured finds room before figures do.
+    ending = markdown_ending(METHOD, command)
+    yield from (replace(each, rank=TABLES) if isinstance(each, Detail) else each for each in ending)
     yield from last_words_markdown(sweep)
 
 
@@ -60,10 +67,9 @@ def _tables(sweep: Sweep) -> Iterator[Table | None]:
 
 def _details(sweep: Sweep) -> Iterator[Table | None]:
     """The more telling first: what does not fit is left out from the end."""
-    yield command_table(sweep)
     figures = matrices(sweep)
-    yield from (figures.get(name) for name in FIGURES)
-    yield eager_table(sweep)
+    yield figures.get("mean")
     yield cell_table(sweep)
+    yield from (figures.get(name) for name in MORE_FIGURES)
     yield conditions_table(sweep)
     yield building_table(sweep)

@@ -22,14 +22,12 @@ from tracekit.report.sweep.tables import (
     published_table,
     speedup_note,
 )
-from tracekit.report.sweep.words import headline, progress_sentence
+from tracekit.report.sweep.words import MOST_WORKS, NOTES, headline, noted_sentence, progress_sentence
 from tracekit.report.templating import asset, environment, policy, script_hash
 
 #: What each section shows, in this order.
 TIMES = ("mean", "median", "device")
 COSTS = ("compile", "even", "memory", "warmup_memory")
-#: Of more works than this, tables with several rows for each are folded.
-MOST_WORKS = 6
 
 
 def sweep_page(sweep: Sweep, command: str | None = None) -> str:
@@ -48,7 +46,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
             script=Markup(script),
             headline=headline(sweep),
             common=label(sweep).common,
-            progress=progress_sentence(sweep),
+            progress=f"{progress_sentence(sweep)} {noted_sentence(sweep)}".strip(),
             heat=heat,
             heat_key=heat_key(heat) if heat else (),
             heat_note=speedup_note(sweep),
@@ -67,6 +65,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
                 "building": building_table(sweep),
             },
             notes=note_rows(sweep),
+            notes_title=NOTES,
             last_words=last_words(sweep),
             method=METHOD,
         )

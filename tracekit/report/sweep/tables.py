@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tracekit.model.sweep_figures import Best, CallFigures, CellFigures, Conditions, PublishedBeside, Sweep, Work
 from tracekit.numbers import MISSING, count, duration, percent, size, times
-from tracekit.report.sweep.labels import Labels, label, ways
+from tracekit.report.sweep.labels import Labels, label, left_ways, ways
 from tracekit.report.sweep.spread import slight_note
 from tracekit.report.sweep.words import (
     OUTCOMES,
+    TO_RUN,
     best_words,
     both_medians,
     calls_until_even,
@@ -30,7 +31,9 @@ WORK = Column("Work", numeric=False)
 SPEEDUP_NOTE = (
     "Eager time by compiled time, round by round in the cell's own process, with the 95 % interval; above 1 compiled is"
     " faster. Beside it eager's and the compiled form's median call in that very process, ms, whose ratio may be a"
-    " little another. docs/sweep.md says what it holds and what it leaves out."
+    " little another. Compare ways by speed-ups: milliseconds of different processes differ by more than their"
+    " intervals (eager, process by process). A dash: not asked for. docs/sweep.md says what a speed-up holds and"
+    " what it leaves out."
 )
 CALLS_NOTE = (
     "Each cell's figure and interval are of its own process, with what eager took in that same process; the eager"
@@ -47,17 +50,30 @@ MEMORY_NOTE = (
     " the eager form in a process of its own, and not known where none was run."
 )
 WARMUP_MEMORY_NOTE = (
-    "The same at the height of the calls before the form was quiet, compiling and autotuning included: what a GPU must"
-    " have, or memory runs out. Of the eager form the middle of all processes."
+    "The same at the height of the calls before the form was quiet, compiling and autotuning included: with less than"
+    " the larger of this and the steady figure memory may run out, though torch first gives back what it merely keeps."
+    " Of the eager form the middle of all processes."
 )
 COMPILE_NOTE = (
     "Wall time of the calls that compiled, in a fresh process with an empty Inductor cache of its own. Where graphs"
     " came from a cache all the same, it says so: that may be no first compilation."
 )
 EVEN_NOTE = (
-    "Calls after which compiling has taken no longer than staying eager; a dash where no change was established. The"
-    " eager form came first in the process and alone paid what a process does once: the smaller number takes all of"
-    " eager's start-up off the compiled one's, the larger nothing. The larger is the one to reckon with."
+    "Calls after which compiling has taken no longer than staying eager; a dash where no change was established, or"
+    " nothing timed. The eager form came first in the process and alone paid what a process does once: the smaller"
+    " number takes all of eager's start-up off the compiled one's, the larger nothing. The larger is the one to reckon"
+    " with."
+)
+
+BEST_NOTE = (
+    "Latency is compared by the speed-up over eager in the same process; the compiled form's median call there stands"
+    " beside it, and does not decide: milliseconds are of different processes. Eager is beaten in latency by what its"
+    " cell's verdict calls faster, and by nothing else; in cold starts by what has paid by then. Among compiled forms"
+    " one is best alone where intervals part it from the next and it is ahead by more than the largest of: what a"
+    " verdict needed in either process, what eager differs by between processes, and 2 % (of starts, which are measured"
+    " once, 10 %; of memory 1 %). Otherwise it is a tie, within so much. A compiled form's cold start is between two"
+    " numbers: it came after the eager one, which paid what a process does once. A dash where fewer than two ways were"
+    " measured alike."
 )
 
 
@@ -73,9 +89,10 @@ def matrix(
     columns = ways(sweep, labels)
     eager = [of_work(work) for work in sweep.works] if of_work else []
     has_eager = any(each != MISSING for each in eager)
-    rows = []
+    left, rows = left_ways(sweep, labels), []
     for at, work in enumerate(sweep.works):
-        found = {labels.way(cell): of_cell(cell) for cell in work.cells if cell.cell.form == "compiled"}
+        found = {way: TO_RUN for key, way in left if key == work.key}
+        found |= {labels.way(cell): of_cell(cell) for cell in work.cells if cell.cell.form == "compiled"}
         first = [eager[at]] if has_eager else []
         rows.append((labels.of(work), *first, *(found.get(each, MISSING) for each in columns)))
     heads = [*(["eager"] if has_eager else []), *columns]
@@ -110,12 +127,15 @@ def speedup_note(sweep: Sweep) -> str:
 
 
 def _speedup(cell: CellFigures) -> str:
+    """Here no colour tells the verdict: what is not `faster` is called what it is."""
     medians = both_medians(cell)
-    return speedup(cell) if medians == MISSING else f"{speedup(cell)}; {medians}"
+    verdict = cell.verdict.result if cell.verdict else "faster"
+    told = speedup(cell) if verdict == "faster" else f"{speedup(cell)}, {verdict}"
+    return told if medians == MISSING else f"{told}; {medians}"
 
 
 def _has_figures(table: Table) -> bool:
-    return any(cell != MISSING for row in table.rows for cell in row[1:])
+    return any(cell not in (MISSING, TO_RUN) for row in table.rows for cell in row[1:])
 
 
 def _of_calls(figure: Callable[[CallFigures, bool], str]) -> Callable[[CellFigures], str]:
@@ -196,31 +216,24 @@ def best_table(sweep: Sweep) -> Table | None:
     goals = dict.fromkeys((best.goal, best.calls) for work in sweep.works for best in work.best)
     rows = []
     for work in sweep.works:
-        found = {(best.goal, best.calls): _best_and_next(best, labels, sweep) for best in work.best}
+        found = {(best.goal, best.calls): _best_and_next(best, labels, work) for best in work.best}
         if found:
             rows.append((labels.of(work), *(found.get(each, MISSING) for each in goals)))
     columns = tuple(Column(name, numeric=False) for name in ("Work", *(goal_words(*each) for each in goals)))
-    note = (
-        "Eager is beaten in latency by what its cell's verdict calls faster, and by nothing else; in cold starts by"
-        " what has paid by then. Among compiled forms one is best alone only where the intervals part it from the next,"
-        " and by more than the noise of their processes and than eager differs between processes: 2 % at least, of"
-        " starts, which are measured once, 10 %. Memory by 1 %. Otherwise it is a tie. A cold start of a compiled form"
-        " is between two numbers: it came after the eager one, which paid what a process does once. A dash where fewer"
-        " than two ways were measured alike."
-    )
-    return Table("What is best for what", columns, tuple(rows), note) if rows else None
+    return Table("What is best for what", columns, tuple(rows), BEST_NOTE) if rows else None
 
 
-def _best_and_next(best: Best, labels: Labels, sweep: Sweep) -> str:
+def _best_and_next(best: Best, labels: Labels, work: Work) -> str:
     """`default, 2.00x; then eager, 1.000x`."""
-    behind = next_words(best, labels, sweep)
-    told = best_words(best, labels, sweep)
+    behind = next_words(best, labels, work)
+    told = best_words(best, labels, work)
     return told if behind == MISSING else f"{told}; then {behind}"
 
 
-def command_table(sweep: Sweep) -> Table | None:
-    """The command for each way that is best for something, or among the best."""
-    labels = label(sweep)
+def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
+    """The command for each way that is best for something, or among the best; eager's, which is the same less what
+    compiles, only if asked for, or where a work has no other."""
+    labels, left_out = label(sweep), False
     rows = []
     for work in sweep.works:
         goals: dict[str | None, tuple[str, str, list[str]]] = {}
@@ -228,23 +241,27 @@ def command_table(sweep: Sweep) -> Table | None:
             for at in best.tied:
                 each = best.candidates[at]
                 words = goal_words(best.goal, best.calls) + ("" if best.clear else " (tie)")
-                goals.setdefault(each.key, (each.command, candidate_name(each, labels, sweep), []))[2].append(words)
+                goals.setdefault(each.key, (each.command, candidate_name(each, labels, work), []))[2].append(words)
+        if not with_eager and len(goals) > 1:
+            left_out |= goals.pop(None, None) is not None
         rows += [
             (labels.of(work), name, ", ".join(words), Name(command, command)) for command, name, words in goals.values()
         ]
     columns = tuple(Column(name, numeric=False) for name in ("Work", "Way", "Best for", "Command"))
-    return Table("How to use it", columns, tuple(rows)) if rows else None
+    note = "The eager form's command is the same without --compiled, --mode, --scope and --no-fullgraph."
+    return Table("The commands that profile these", columns, tuple(rows), note if left_out else "") if rows else None
 
 
 def failure_table(sweep: Sweep) -> Table | None:
-    """Cells without times, and why."""
+    """Cells without times, and why: one row for all that failed alike."""
     labels = label(sweep)
-    rows = tuple(
-        (labels.of(work), labels.way(cell), OUTCOMES[why.kind], why.during or MISSING, why.message)
-        for work in sweep.works
-        for cell in work.cells
-        if (why := cell.failure)
-    )
+    works: dict[tuple[str, ...], list[str]] = {}
+    for work in sweep.works:
+        for cell in work.cells:
+            if why := cell.failure:
+                told = (labels.way(cell), OUTCOMES[why.kind], why.during or MISSING, why.message)
+                works.setdefault(told, []).append(labels.of(work))
+    rows = tuple(("; ".join(names), *told) for told, names in works.items())
     columns = tuple(Column(name, numeric=False) for name in ("Work", "Way", "What became of it", "While", "Why"))
     return Table("Cells without times", columns, rows) if rows else None
 
@@ -253,11 +270,21 @@ def cell_table(sweep: Sweep) -> Table | None:
     """Each compiled cell's verdict and what it rests on."""
     labels = label(sweep)
     rows = tuple(_cell_row(labels, work, cell) for work in sweep.works for cell in work.cells if cell.verdict)
-    figures = ("Calls each", "Eager there, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise", "Graphs", "Breaks")
+    figures = (
+        "Calls each",
+        "Eager there, ms",
+        "Compiled, ms",
+        "Speed-up",
+        "Verdict",
+        "Noise",
+        "Needed",
+        "Graphs",
+        "Breaks",
+    )
     columns = (WORK, Column("Way", numeric=False), *map(Column, (*figures, "First call", "Cell took, s")))
     note = (
-        "Medians. Noise is how far a form differs from itself in that process; a verdict needs a change beyond it and"
-        " beyond 2 %."
+        "Medians. Noise is how far a form differs from itself in that process. A verdict needs a change beyond it, and"
+        " beyond what is needed besides: 2 %, or more where one form alone changed its speed."
     )
     return Table("Cell by cell", columns, rows, note) if rows else None
 
@@ -273,6 +300,7 @@ def _cell_row(labels: Labels, work: Work, cell: CellFigures) -> tuple[str, ...]:
         speedup(cell),
         verdict.result if verdict else MISSING,
         percent(verdict.noise_floor) if verdict else MISSING,
+        percent(verdict.least_change) if verdict else MISSING,
         count(cell.graphs),
         count(cell.graph_breaks),
         duration(cell.first_call_us),
@@ -347,11 +375,13 @@ def published_table(sweep: Sweep) -> Table | None:
     """Other people's figures beside these."""
     rows = tuple(_published_rows(sweep))
     columns = (
-        *(Column(name, numeric=False) for name in ("Model", "Type and machine, here")),
-        *map(Column, ("Off, there", "On, there", "Gain there", "Eager, here", "Compiled, here", "Gain here")),
+        *(Column(name, numeric=False) for name in ("Model", "Here")),
+        *map(
+            Column, ("Off there, ms", "On there, ms", "Gain there", "Eager here, ms", "Compiled here, ms", "Gain here")
+        ),
     )
     note = (
-        f"There: {sweep.published_source}. Mean ms of a call, mode default. Here both forms are of one process, with"
+        f"There: {sweep.published_source}. Mean of a call, mode default. Here both forms are of one process, with"
         " their medians beside the means, and the gain is that process's speed-up with its 95 % interval: the median"
         f" over rounds, which hears less of outliers than a ratio of means."
         f" {' '.join(filter(None, (slight_note(sweep), *sweep.differs)))}"
@@ -360,12 +390,16 @@ def published_table(sweep: Sweep) -> Table | None:
 
 
 def _published_rows(sweep: Sweep) -> Iterator[tuple[str, ...]]:
+    # The only machine there is stands in the note.
+    several = len({each.machine for each in sweep.published}) > 1
     for each in sweep.published:
         there = each.published
         size_word = each.size if each.size not in (None, "full") else None
         yield (
             there.workload,
-            ", ".join(word for word in (each.dtype, each.machine, size_word and f"{size_word} size") if word)
+            ", ".join(
+                word for word in (each.dtype, several and each.machine, size_word and f"{size_word} size") if word
+            )
             or MISSING,
             f"{there.eager_ms:.3f}",
             f"{there.compiled_ms:.3f}",

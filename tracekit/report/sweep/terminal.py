@@ -111,7 +111,7 @@ def _failures(sweep: Sweep, labels: Labels) -> Iterator[tuple[str, str]]:
 def _best(sweep: Sweep, labels: Labels) -> Iterator[Text]:
     for work in sweep.works:
         for best in work.best:
-            words = f"{labels.of(work)}: {goal_words(best.goal, best.calls).lower()}: {best_words(best, labels, sweep)}"
+            words = f"{labels.of(work)}: {goal_words(best.goal, best.calls).lower()}: {best_words(best, labels, work)}"
             yield Text(printable(words))
             if best.clear:
                 yield Text(f"  {printable(best.candidates[0].command)}", "dim")

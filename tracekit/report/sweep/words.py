@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from tracekit.model.startup import BreakEven
-from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Sweep
+from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Sweep, Work
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
-from tracekit.report.sweep.labels import Labels
+from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.sweep.spread import SLIGHT
 
 #: What became of a cell that has no times.
@@ -19,6 +20,14 @@ OUTCOMES = {
     "killed": "killed",
     "failed": "failed",
 }
+#: Where warnings of single cells stand.
+NOTES = "Notes on single cells"
+#: A cell that was asked for and is not there yet.
+TO_RUN = "to run"
+#: Of more works than this, tables with several rows for each are folded, or shortened.
+MOST_WORKS = 6
+#: So many cells that are left to run are named.
+NAMED = 3
 #: A larger figure needs no third decimal.
 LARGE_MS = 1000.0
 
@@ -96,16 +105,29 @@ def goal_words(goal: Goal, calls: int | None) -> str:
     return {"latency": "Lowest latency", "memory": "Least memory"}[goal]
 
 
-def candidate_words(candidate: Candidate, best: Best, labels: Labels, sweep: Sweep) -> str:
+def candidate_words(candidate: Candidate, best: Best, labels: Labels, work: Work) -> str:
     """A way to run the work, with its figure for the goal, and whether that is established."""
-    told = f"{candidate_name(candidate, labels, sweep)}, {_figure(candidate, best)}"
-    return f"{told} (inconclusive)" if best.goal == "latency" and candidate.against_eager == "undecided" else told
+    told = f"{candidate_name(candidate, labels, work)}, {_figure(candidate, best)}"
+    beside = [*_median_beside(candidate, best, work)]
+    beside += ["inconclusive"] if best.goal == "latency" and candidate.against_eager == "undecided" else []
+    return f"{told} ({', '.join(beside)})" if beside else told
 
 
-def candidate_name(candidate: Candidate, labels: Labels, sweep: Sweep) -> str:
+def candidate_name(candidate: Candidate, labels: Labels, work: Work) -> str:
     """A way to run the work."""
-    cell = next((cell for cell in sweep.cells if cell.cell.key == candidate.key), None)
+    cell = _cell_of(candidate, work)
     return labels.way(cell) if cell else "eager"
+
+
+def _cell_of(candidate: Candidate, work: Work) -> CellFigures | None:
+    return next((cell for cell in work.cells if cell.cell.key == candidate.key), None)
+
+
+def _median_beside(candidate: Candidate, best: Best, work: Work) -> Iterator[str]:
+    """Beside a speed-up the median call that came of it, in the same process."""
+    cell = _cell_of(candidate, work)
+    if best.goal == "latency" and cell and cell.compiled:
+        yield f"{milliseconds(cell.compiled.median_us)} ms"
 
 
 def _figure(candidate: Candidate, best: Best) -> str:
@@ -116,17 +138,27 @@ def _figure(candidate: Candidate, best: Best) -> str:
     return " to ".join(ends)
 
 
-def best_words(best: Best, labels: Labels, sweep: Sweep) -> str:
+def best_words(best: Best, labels: Labels, work: Work) -> str:
     """Which is best, or which are and nothing tells them apart."""
     tied = [best.candidates[at] for at in best.tied]
-    words = [candidate_words(each, best, labels, sweep) for each in tied]
-    return words[0] if best.clear else "a tie: " + "; ".join(words)
+    words = [candidate_words(each, best, labels, work) for each in tied]
+    return words[0] if best.clear else f"a tie{_why_tied(best)}: {'; '.join(words)}"
 
 
-def next_words(best: Best, labels: Labels, sweep: Sweep) -> str:
+def _why_tied(best: Best) -> str:
+    """` within 10.5 %`: so far another compiled form would have to be behind. Beside eager it is its verdict."""
+    first, *others = (best.candidates[at] for at in best.tied)
+    needed = [each.needed for each in others if each.needed is not None]
+    if not needed:
+        return ""
+    far = any(each.needed is not None and each.value > first.value * (1 + each.needed) for each in others)
+    return ", for intervals meet" if far and best.goal == "latency" else f" within {percent(max(needed))}"
+
+
+def next_words(best: Best, labels: Labels, work: Work) -> str:
     """The first that is clearly behind."""
     behind = next((each for at, each in enumerate(best.candidates) if at not in best.tied), None)
-    return candidate_words(behind, best, labels, sweep) if behind else MISSING
+    return candidate_words(behind, best, labels, work) if behind else MISSING
 
 
 def headline(sweep: Sweep) -> str:
@@ -136,16 +168,23 @@ def headline(sweep: Sweep) -> str:
     faster = [cell for cell in compiled if cell.verdict and cell.verdict.result == "faster"]
     surely = [cell.verdict.speedup or 0.0 for cell in faster if cell.verdict and not cell.within_eager_spread]
     of = counted(len(compiled), "compiled cell")
-    less = "by less than eager differs between processes"
+    less, others = "by less than eager differs between processes", _the_others(compiled)
     if not compiled:
         return f"{sweep.name}: no compiled cell was timed."
     if not faster:
-        return f"{sweep.name}: compiling made none of {of} clearly faster."
+        return f"{sweep.name}: compiling made none of {of} clearly faster{others}."
     if not surely:
-        return f"{sweep.name}: compiling made {len(faster)} of {of} faster, {less}."
+        return f"{sweep.name}: compiling made {len(faster)} of {of} faster, {less}{others}."
     more = len(faster) - len(surely)
     rest = f", and {more} more {less}" if more else ""
-    return f"{sweep.name}: compiling made {len(surely)} of {of} faster, the most {times(max(surely))}{rest}."
+    return f"{sweep.name}: compiling made {len(surely)} of {of} faster, the most {times(max(surely))}{rest}{others}."
+
+
+def _the_others(compiled: Sequence[CellFigures]) -> str:
+    """`; 4 slower, 3 inconclusive`: what was not gained belongs beside what was."""
+    found = Counter(cell.verdict.result for cell in compiled if cell.verdict)
+    told = [f"{found[result]} {result}" for result in ("slower", "inconclusive") if found[result]]
+    return f"; {', '.join(told)}" if told else ""
 
 
 def progress_sentence(sweep: Sweep) -> str:
@@ -153,11 +192,31 @@ def progress_sentence(sweep: Sweep) -> str:
     kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
     eager = sum(cell.cell.form == "eager" for cell in sweep.cells)
     told = [f"{len(sweep.cells)} there ({eager} eager, {len(sweep.cells) - eager} compiled)"]
-    told += [f"{sweep.missing} to run"] if sweep.missing else []
-    told += (
-        [f"{kinds.total()} without times ({', '.join(f'{n} {word}' for word, n in kinds.items())})"] if kinds else []
-    )
+    told += [f"{sweep.missing} to run ({_named_left(sweep)})"] if sweep.missing else []
+    told += [f"{kinds.total()} of these without times ({_kinds(kinds)})"] if kinds else []
     return f"Cells: {', '.join(told)}."
+
+
+def _kinds(kinds: Counter[str]) -> str:
+    return ", ".join(kinds) if len(kinds) == 1 else ", ".join(f"{number} {word}" for word, number in kinds.items())
+
+
+def _named_left(sweep: Sweep) -> str:
+    """`flux, batch 5, default of regional`, and of many how many more there are."""
+    labels = label(sweep)
+    works = {work.key: labels.of(work) for work in sweep.works}
+    named = [
+        f"{works.get(cell.work, f'{cell.request.workload}, batch {cell.request.batch_size}')}, {labels.way_of(cell)}"
+        for cell in sweep.left[:NAMED]
+    ]
+    more = [f"{sweep.missing - NAMED} more"] if sweep.missing > NAMED else []
+    return "; ".join([*named, *more])
+
+
+def noted_sentence(sweep: Sweep) -> str:
+    """That there are notes: they are folded away, and figures may rest on them. Empty where there are none."""
+    noted = sum(bool(cell.warnings) for cell in sweep.cells)
+    return f"{counted(noted, 'cell')} {'has' if noted == 1 else 'have'} notes ({NOTES})." if noted else ""
 
 
 def spread(eager: EagerPool) -> str:

@@ -1,0 +1,40 @@
+"""Did cells run beside each other?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from tracekit.model.sweep import CellResult
+from tracekit.numbers import counted
+
+#: A cell that begins while the one before it is still going out meets little of it.
+SHORTEST_SECONDS = 5.0
+
+
+def of_neighbours(results: Sequence[CellResult]) -> Iterator[str]:
+    """A sentence where cells that have times were measured while others ran. On which host is not known: hosts have no
+    names here."""
+    timed = [result for result in results if result.outcome == "done"]
+    beside = sum(math.fsum(_beside(each, other) for other in results) > SHORTEST_SECONDS for each in timed)
+    if beside:
+        yield (
+            f"{beside} of {counted(len(timed), 'cell')} with times ran while another cell of this folder did, on the"
+            " same host or on another. Processes of one host share its cores: calls that wait for the host, above all"
+            " the eager ones of small models, can be longer, and speed-ups larger, than on a quiet one. Its load is in"
+            " the table of conditions."
+        )
+
+
+def _beside(one: CellResult, other: CellResult) -> float:
+    """For how many seconds both ran."""
+    if one.cell.key == other.cell.key:
+        return 0.0
+    (began, ended), (others_began, others_ended) = _span(one), _span(other)
+    return max(0.0, min(ended, others_ended) - max(began, others_began))
+
+
+def _span(result: CellResult) -> tuple[float, float]:
+    began = datetime.fromisoformat(result.started).timestamp()
+    return began, began + result.seconds
