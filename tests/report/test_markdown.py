@@ -63,7 +63,7 @@ def test_hostile_names_are_no_html_and_break_no_table():
 
 @pytest.mark.parametrize("name", [*HOSTILE_NAMES, "+ one", "- one", "12. one", "12) one", "=== one", "1.5 ms"])
 def test_escaped_text_reads_as_it_was_written(name):
-    from tracekit.report.names import printable
+    from tracekit.names import printable
 
     opened, token, closed = MarkdownIt("commonmark").parse(escaped(name))
     assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")

@@ -11,6 +11,7 @@ from tracekit.comparison.matching.operators import Dims
 from tracekit.comparison.memory_layout import moved_last
 from tracekit.model.comparison import GroupKind
 from tracekit.model.sequence import Activity, Operator
+from tracekit.names import short_kernel_name
 from tracekit.numbers import duration
 
 LOW_PRECISION = ("c10::BFloat16", "c10::Half")
@@ -205,9 +206,7 @@ def _laid_out_otherwise(a: Sequence[Activity], b: Sequence[Activity]) -> Iterato
 
 
 def _short(activity: Activity) -> str:
-    """The name without its signature's ceremony."""
-    name = activity.name.removeprefix("void ")
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}\u2026"
+    return short_kernel_name(activity.name, LONGEST_NAME)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -13,9 +13,9 @@ from string import ascii_lowercase
 from typing import Any
 
 from tracekit.model.comparison import Comparison
+from tracekit.names import printable
 from tracekit.numbers import duration, duration_change
 from tracekit.report.lettered import Lettered, both, called
-from tracekit.report.names import printable
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present

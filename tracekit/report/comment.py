@@ -6,8 +6,8 @@ import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tracekit.names import clipped, printable
 from tracekit.report.escaping import escaped
-from tracekit.report.names import clipped, printable
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tracekit.report.names import printable
+from tracekit.names import printable
 
 ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
 

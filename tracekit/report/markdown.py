@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Run
+from tracekit.names import clipped, printable
 from tracekit.report.beside import setting_tables
 from tracekit.report.comment import DETAILS, FINDINGS, FIRST, MORE_FINDINGS, TABLES, WARNINGS, Detail, Part, bounded
 from tracekit.report.escaping import escaped
 from tracekit.report.lettered import both
 from tracekit.report.method import how_measured
-from tracekit.report.names import clipped, printable
 from tracekit.report.sections.compilation import compilation_tables
 from tracekit.report.sections.findings import finding_notes, is_command, saving_words
 from tracekit.report.sections.gate import gate_outcome, gate_sentences

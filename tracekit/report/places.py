@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tracekit.model.comparison import KernelGroup
-from tracekit.report.names import printable
+from tracekit.names import printable
 
 #: `file.py:12`, as against a module's path.
 LINE = re.compile(r":\d+$")

@@ -12,8 +12,8 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
+from tracekit.names import printable
 from tracekit.numbers import duration
-from tracekit.report.names import printable
 from tracekit.report.sections.findings import is_command
 from tracekit.report.table import Name, Table
 

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from tracekit.model.analysis import CpuUse, HealthFinding
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import count, counted, duration, duration_change
-from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.alone import compiled_too_late, figure_rows
 from tracekit.report.sections.compilation import compilation_sentences

@@ -19,9 +19,9 @@ import numpy as np
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timeline import Bars, StepTimeline
+from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
 from tracekit.report.lettered import Lettered, both, called
-from tracekit.report.names import clipped, printable, short_kernel_name
 from tracekit.report.places import distinct_places
 from tracekit.report.sections.groups import group_label
 from tracekit.report.thinning import thinned

@@ -82,8 +82,7 @@ def test_a_count_of_what_is_faster_claims_no_marked_one() -> None:
         " between processes."
     )
     assert headline(sweep_of(cells_of(0.2, 1.1, 0.5))) == (
-        "vit: compiling made 1 of 2 compiled cells faster, by less than eager differs between processes;"
-        " 1 slower."
+        "vit: compiling made 1 of 2 compiled cells faster, by less than eager differs between processes; 1 slower."
     )
     # The largest gain of all is marked: another is the most.
     mixed = sweep_of(cells_of(1.0, 1.9), cells_of(0.01, 1.3, batch=4))

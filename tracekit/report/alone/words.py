@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tracekit.model.alone import Alone
 from tracekit.model.comparison import Side
+from tracekit.names import clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent
-from tracekit.report.names import clipped_within, printable
 from tracekit.report.sections.alone import compiled_too_late
 from tracekit.report.sections.limits import limit_sentence
 from tracekit.report.words import extent, scope

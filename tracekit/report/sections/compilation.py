@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics, FrameCompilation
+from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.lettered import Lettered, called
-from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
 from tracekit.report.words import scope
 

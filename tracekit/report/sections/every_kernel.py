@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from tracekit.model.analysis import KernelTime
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
+from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, counted, duration, percent
-from tracekit.report.names import clipped, printable, short_kernel_name
 from tracekit.report.sections.explorer import LONGEST_NAME, Explorer, ExplorerRow, Figure, fitting
 from tracekit.report.words import scope
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from markupsafe import escape
 
 from tracekit.model.comparison import GroupMember
+from tracekit.names import clipped
 from tracekit.numbers import count, duration
-from tracekit.report.names import clipped
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Name
 

@@ -7,8 +7,8 @@ from itertools import islice
 
 from tracekit.model.comparison import Comparison, Coverage, GroupMember, KernelGroup
 from tracekit.model.rates import Rates
+from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
-from tracekit.report.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table

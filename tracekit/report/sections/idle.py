@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap, SyncTime
 from tracekit.model.comparison import Side
+from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.lettered import Lettered, called
-from tracekit.report.names import clipped, printable
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Table
 from tracekit.report.words import CAUSES, cause_words, scope, scope_of

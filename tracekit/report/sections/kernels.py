@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tracekit.model.analysis import FAMILIES, FamilyTime
 from tracekit.model.comparison import Side
+from tracekit.names import printable, short_kernel_name
 from tracekit.numbers import count, count_change, duration, duration_change, percent
 from tracekit.report.lettered import Lettered, called, column_word
-from tracekit.report.names import printable, short_kernel_name
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words import scope, scope_of
 

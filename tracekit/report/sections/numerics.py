@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.numerics import FormNumerics, OutputDifference, TensorDifference
+from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, percent
-from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.

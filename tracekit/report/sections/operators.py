@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Side
+from tracekit.names import clipped, printable
 from tracekit.numbers import count, duration, percent
 from tracekit.report.lettered import called
-from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words import scope
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from tracekit.model.comparison import Comparison, ReasonShare, WaterfallPart
+from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change
-from tracekit.report.names import short_kernel_name
 from tracekit.report.words import cause_words
 
 #: Of a group's label, `x152: 20 kernels -> 1 Triton (...)`.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracekit.model.comparison import Side
+from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, size, times
 from tracekit.report.lettered import Lettered, called
-from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
 from tracekit.report.words import extent
 

@@ -6,9 +6,9 @@ import msgspec
 
 from tracekit.model.comparison import Side
 from tracekit.model.run import Component, Environment, Run, Settings
+from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, percent, size
 from tracekit.report.lettered import Lettered, called
-from tracekit.report.names import clipped, printable
 from tracekit.report.table import Column, Table
 
 #: So many modules are named that are compiled in a part.

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Side, WaterfallPart
+from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
-from tracekit.report.names import short_kernel_name
 from tracekit.report.places import distinct_places
 from tracekit.report.table import Column, Table
 from tracekit.report.words import cause_words, shared_scope

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tracekit.model.comparisons import Comparisons
+from tracekit.names import printable
 from tracekit.numbers import counted
-from tracekit.report.names import printable
 from tracekit.report.several.tables import figures_table
 from tracekit.report.several.words import grave, headline, notes_of_runs, sentences, subjects
 from tracekit.report.terminal import SEVERITY_STYLES, next_lines, rendered

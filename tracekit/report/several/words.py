@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
+from tracekit.names import printable
 from tracekit.numbers import duration, percent, times
-from tracekit.report.names import printable
 from tracekit.report.sections.numerics import accuracy_sentence
 from tracekit.report.sections.reason import reason_sentence
 from tracekit.report.words import result_word, subject, warnings_beside

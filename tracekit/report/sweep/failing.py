@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tracekit.model.sweep_figures import Sweep
+from tracekit.names import printable
 from tracekit.report.comment import Detail
-from tracekit.report.names import printable
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.words import OUTCOMES
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from tracekit.model.sweep import Cell
 from tracekit.model.sweep_figures import CellFigures, Sweep, Work
 from tracekit.model.workload import Request
+from tracekit.names import clipped
 from tracekit.numbers import counted
-from tracekit.report.names import clipped
 
 #: Of a work's settings these are always said, the others where they differ.
 ALWAYS = 2

@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tracekit.model.sweep_figures import CellFigures, Sweep
-from tracekit.report.names import printable
+from tracekit.names import printable
 from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.sweep.spread import slight_note
 from tracekit.report.sweep.words import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.report.names import printable, short_kernel_name
+from tracekit.names import printable, short_kernel_name
 
 NATIVE = "void at::native::"
 
