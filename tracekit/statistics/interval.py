@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracekit.statistics.blocks import Values, block_length
 from tracekit.statistics.student import NORMAL, t_quantile
+
+Number = TypeVar("Number", bound=np.number[Any])
 
 RESAMPLES = 2000
 SEED = 0
@@ -72,18 +76,29 @@ def _percentiles(middle: float, resampled: Values, n: int, block: int) -> Interv
 
 def resampled_medians(values: Values, block: int, resamples: int = RESAMPLES) -> Values:
     """The medians of so many series, each put together of blocks of the values; the last goes on at the first."""
-    return np.concatenate([np.median(picked, axis=1) for picked in _resampled(values, block, resamples)])
+    # Small whole numbers are gathered and divided at the middle in half the time that values take.
+    order, n = np.argsort(values, kind="stable"), len(values)
+    ranks: NDArray[np.unsignedinteger[Any]] = np.empty(
+        n, dtype=np.uint16 if n <= np.iinfo(np.uint16).max else np.uint32
+    )
+    ranks[order] = np.arange(n)
+    ordered, middle = values[order], ((n - 1) // 2, n // 2)
+    medians = []
+    for picked in _resampled(ranks, block, resamples):
+        picked.partition(middle, axis=1)
+        medians.append(ordered[picked[:, middle]].mean(axis=1))
+    return np.concatenate(medians)
 
 
-def _resampled(values: Values, block: int, resamples: int) -> Iterator[Values]:
+def _resampled(values: NDArray[Number], block: int, resamples: int) -> Iterator[NDArray[Number]]:
     """The series, some at a time, a row each."""
     n, random = len(values), np.random.default_rng(SEED)
-    blocks, steps = math.ceil(n / block), np.arange(block)
+    blocks, steps, around = math.ceil(n / block), np.arange(block), np.concatenate((values, values[: block - 1]))
     missing = resamples
     while missing > 0:
         starts = random.integers(0, n, (max(1, min(missing, AT_ONCE // n)), blocks, 1))
         missing -= len(starts)
-        yield values[((starts + steps) % n).reshape(len(starts), -1)[:, :n]]
+        yield around[(starts + steps).reshape(len(starts), -1)[:, :n]]
 
 
 def _stretch(blocks: float) -> float:
