@@ -125,7 +125,7 @@ def test_the_widest_work_is_named_with_how_many_changes_are_no_larger_than_their
     assert told.startswith(f"Eager differs by up to {widest} from process to process {changes}")
     assert ("another process may find none, or the opposite" in told) == ("marked" in changes)
     assert ("each figure may move as much" in told) == ("marked" not in changes)
-    assert told.endswith(" `tracekit profile ... --repeat-process 4` measures that.")
+    assert told.endswith(" tracekit profile with --repeat-process 4 measures that.")
 
 
 def test_one_process_and_processes_that_agree_are_not_mentioned() -> None:

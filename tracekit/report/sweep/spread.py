@@ -11,7 +11,7 @@ SLIGHT = "~"
 SLIGHT_NOTE = f"{SLIGHT}: a change no larger than eager of the same work differs by from process to process."
 #: Eager processes of one work that are farther apart than this are worth a word.
 MUCH_APART = 0.05
-HOW = "`tracekit profile ... --repeat-process 4` measures that."
+HOW = "tracekit profile with --repeat-process 4 measures that."
 
 
 def slight_note(sweep: Sweep) -> str:
