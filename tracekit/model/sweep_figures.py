@@ -56,9 +56,9 @@ class EagerPool:
 
     Geometric means over the processes of their means and medians, with Student's t interval over processes; of one
     process its own interval, of two none. `lowest_us` and `highest_us` are the processes' medians at their extremes.
-    `first_call_us` and `soon_us` are as a cell's, in processes that had the eager form alone where there are any.
-    `memory_bytes` is of such processes alone, None where there are none; `warmup_memory_bytes` of all, for the eager
-    form comes first in each.
+    `first_call_us` and `soon_us` are as a cell's, and like `warmup_memory_bytes` the middle ones of all processes, for
+    the eager form comes first in each. `memory_bytes` is of processes that had the eager form alone, None where there
+    are none.
     """
 
     processes: int

@@ -91,7 +91,7 @@ def test_eager_is_pooled_over_processes_which_count_alike() -> None:
     assert one.median_ci95[1] - one.median_ci95[0] < 0.01 * one.median_us
 
 
-def test_eager_memory_and_start_are_those_of_a_process_without_a_compiled_form() -> None:
+def test_eager_memory_is_that_of_a_process_without_a_compiled_form_and_its_start_of_all() -> None:
     alone, beside = make_result(eager_cell()), make_result(compiled_cell())
     assert alone.run is not None and beside.run is not None
     form = alone.run.forms[0]
@@ -100,7 +100,7 @@ def test_eager_memory_and_start_are_those_of_a_process_without_a_compiled_form()
     alone = replace(alone, run=replace(alone.run, forms=(replace(form, memory=memory, warmup_us=(77.0, 1.0)),)))
     pool = pool_eager([beside, alone], 1000)
     assert pool is not None
-    assert (pool.memory_bytes, pool.first_call_us) == (3 * GIB, 77.0)
+    assert (pool.memory_bytes, pool.first_call_us) == (3 * GIB, (77.0 + 5_000.0) / 2)
     without = pool_eager([beside], 1000)
     assert without is not None
     assert (without.memory_bytes, without.first_call_us) == (None, 5_000.0)
@@ -292,8 +292,8 @@ def _started(us: float, *, cell: object = None) -> CellResult:
     return replace(result, run=replace(result.run, forms=(replace(first, warmup_us=(us, 10_000.0)), *rest)))
 
 
-def test_a_pooled_start_is_the_middle_one_of_processes_that_had_eager_alone() -> None:
-    results = [_started(us) for us in (30_000.0, 90_000.0, 20_000.0)] + [_started(500_000.0, cell=compiled_cell())]
+def test_a_pooled_start_is_the_middle_one_of_all_processes() -> None:
+    results = [_started(us) for us in (30_000.0, 20_000.0)] + [_started(500_000.0, cell=compiled_cell())]
     pool = pool_eager(results, 3)
     assert pool is not None
     assert (pool.first_call_us, pool.soon_us) == (30_000.0, pytest.approx(50_000.0))

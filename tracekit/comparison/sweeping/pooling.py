@@ -20,15 +20,14 @@ from tracekit.statistics.interval import FEWEST, Interval, interval_of_processes
 def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
     """The eager form of cells that do the same work; None where none was timed.
 
-    The first call is that of processes that had the eager form alone where there are any; memory in steady calls is
-    theirs or nobody's. That of the warm-up is every process's, for the eager form comes first in each.
+    Memory in steady calls is that of processes that had the eager form alone, or nobody's. That of the warm-up and the
+    start are the middle ones of all processes, for the eager form comes first in each.
     """
     timed = [(result, form) for result in results if (form := _eager(result)) is not None]
     if not timed:
         return None
     alone = [form for result, form in timed if result.cell.form == "eager"]
     forms = [form for _, form in timed]
-    starting = alone or forms
     figures = [figure for form in forms if (figure := read_calls(form, alone=form in alone)) is not None]
     medians = [each.median_us for each in figures]
     return EagerPool(
@@ -43,8 +42,8 @@ def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
         device_median_us=_mean([each.device_median_us for each in figures]),
         memory_bytes=_middle([each.memory_bytes for each in figures]),
         warmup_memory_bytes=_middle([each.warmup_memory_bytes for each in figures]),
-        first_call_us=median(form.warmup_us[0] for form in starting),
-        soon_us=median(until_done_us(form, calls) for form in starting),
+        first_call_us=median(form.warmup_us[0] for form in forms),
+        soon_us=median(until_done_us(form, calls) for form in forms),
     )
 
 
