@@ -45,7 +45,7 @@ def _check_device(gpus: tuple[str, ...]) -> None:
     if pick_device() == "cpu":
         raise TracekitError(
             f"what this folder holds was measured on {', '.join(gpus)}, and torch sees no GPU here: `tracekit sweep"
-            " --show FOLDER` shows what is there; to measure here, pass --out with another folder"
+            " --show FOLDER` shows what is there; to measure here, name the workloads and another --out"
         )
 
 
