@@ -216,7 +216,7 @@ def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:
         raise TracekitError(f"{folder} holds no {kind} recording of the {form.name} form; record the run again")
     path = folder / recording.path
     if not path.is_file():
-        raise TracekitError(f"{path} is missing; record the run again")
+        raise TracekitError(f"{path} is missing; copy the run's folder whole, or record the run again")
     return path
 
 
@@ -275,6 +275,6 @@ def _load_provenance(folder: Path, form: FormResult | None, kind: type[Provenanc
     try:
         return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=kind)
     except FileNotFoundError:
-        raise TracekitError(f"{path} is missing; record the run again") from None
+        raise TracekitError(f"{path} is missing; copy the run's folder whole, or record the run again") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
         raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None

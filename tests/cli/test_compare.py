@@ -181,6 +181,43 @@ def test_one_trace_file_alone_is_asked_for_a_second() -> None:
     assert "name a second one" in result.stderr
 
 
+def test_a_folder_of_traces_that_lost_its_manifest_is_not_called_a_trace(folder: Path) -> None:
+    place = make_run_folder(folder)
+    (place / "run.json").unlink()
+    result = run(place)
+    assert result.exit_code == 1
+    assert f"{place} is no run folder, it has no run.json: name two of its traces" in result.stderr
+
+
+def test_a_sweep_s_folder_is_sent_to_the_command_that_shows_it(folder: Path) -> None:
+    (folder / "swept" / "cells").mkdir(parents=True)
+    (folder / "swept" / "sweep.json").write_text("{}")
+    for asked in (("swept",), ("swept", VIT[0]), (VIT[0], "swept")):
+        result = run(*asked)
+        assert result.exit_code == 1
+        assert "swept is a sweep's folder, which holds no traces: tracekit sweep --show swept" in result.stderr
+
+
+def test_damage_of_the_rich_recording_is_not_said_to_be_the_light_one_s(folder: Path) -> None:
+    place = make_run_folder(folder)
+    (rich,) = place.glob("compiled-rich.*")
+    rich.write_bytes(rich.read_bytes()[:-20])
+    result = run(place)
+    assert result.exit_code == 1
+    assert f"error: {place} is damaged: in the rich recording: " in result.stderr
+
+
+def test_runs_of_different_models_are_said_to_be_that(folder: Path) -> None:
+    one = make_run_folder(folder)
+    other = make_run_folder(folder, "vit-compiled")
+    manifest = json.loads((other / "run.json").read_text())
+    manifest["settings"]["workload"] = "vit"
+    (other / "run.json").write_text(json.dumps(manifest))
+    result = run(one, other)
+    assert result.exit_code == 0
+    assert "of different models (flux and vit): which is faster was not judged." in " ".join(result.stdout.split())
+
+
 def test_a_run_without_a_compiled_form_cannot_be_compared_alone(folder: Path) -> None:
     result = run(make_run_folder(folder, "flux-eager", forms=("eager",)))
     assert result.exit_code == 1

@@ -72,6 +72,20 @@ def test_at_most_two_parts_are_named_the_largest_first_and_the_rest_is_a_sum() -
     assert reason.shares[0].delta_us == pytest.approx(-1100)
 
 
+def test_groups_that_one_label_tells_are_named_as_one() -> None:
+    parts = [gpu("x3: a -> a", -300.0), gpu("x3: a -> a", -200.0), gpu("x1.5: a -> a", -50.0), gpu("a -> a", -50.0)]
+    assert named(*parts, gpu("x2: b -> b", -250.0)) == ["x8.5: a -> a", "x2: b -> b"]
+    reason = find_reason(A, B, FASTER, waterfall(*parts, gpu("x2: b -> b", -250.0)))
+    assert reason is not None
+    assert [part.delta_us for part in reason.shares[0].parts] == [-600.0, -250.0]
+
+
+def test_small_groups_of_one_label_are_large_together() -> None:
+    others = [gpu(f"other {number}", -100.0) for number in range(9)]
+    assert named(*others, gpu("a", -100.0)) == []
+    assert named(*others, gpu("a", -100.0), gpu("x4: a", -100.0)) == ["x5: a"]
+
+
 def test_gpu_work_that_became_much_worse_is_named_beside_what_became_better() -> None:
     assert named(gpu("fused", -1500), gpu("slower", 300)) == ["fused"]
     assert named(gpu("fused", -1500), gpu("slower", 400)) == ["fused", "slower"]

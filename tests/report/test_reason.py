@@ -42,21 +42,37 @@ def test_one_library_kernel_in_another_s_place_is_told_as_that(label: str, words
 
 
 def test_what_became_longer_is_told_as_that() -> None:
-    shares = ReasonShare("gpu", 300.0, (), 0.0), ReasonShare("idle", 200.0, (), 0.0)
-    assert told(*shares) == "Why: GPU work takes 300.0 µs longer; the GPU waits 200.0 µs more."
+    shares = ReasonShare("gpu", 300.0, (FUSED,), 0.0), ReasonShare("idle", 200.0, (), 0.0)
+    assert told(*shares) == (
+        "Why: GPU work takes 300.0 µs longer (152 times 7 kernels became 1 Triton −500.0 µs);"
+        " the GPU waits 200.0 µs more."
+    )
+
+
+def test_gpu_work_of_which_no_part_is_large_is_told_to_be_in_many() -> None:
+    assert told(ReasonShare("gpu", 300.0, (), 0.0)) == (
+        "Why: GPU work takes 300.0 µs longer (no one group of kernels makes 15 % of it)."
+    )
+
+
+def test_a_label_s_operators_are_not_cut() -> None:
+    label = "3 products and 7 more -> 3 products and 4 more (linear, upsample_bilinear2d, cat)"
+    told_of = told(ReasonShare("gpu", -300.0, (WaterfallPart("gpu", label, -300.0),), 0.0))
+    assert told_of is not None and "(linear, upsample_bilinear2d, cat) −300.0 µs" in told_of
 
 
 def test_what_is_not_explained_is_said() -> None:
-    share = ReasonShare("gpu", -500.0, (), 0.0)
+    share = ReasonShare("gpu", -500.0, (FUSED,), 0.0)
     assert told(share, unexplained_us=-900.0) == (
-        "Why: GPU work takes 500.0 µs less; another −900.0 µs is not explained."
+        "Why: GPU work takes 500.0 µs less (152 times 7 kernels became 1 Triton −500.0 µs);"
+        " another −900.0 µs is not explained."
     )
 
 
 def test_of_several_processes_it_is_said_which_change_is_explained() -> None:
-    share = ReasonShare("gpu", -500.0, (), 0.0)
+    share = ReasonShare("idle", -500.0, (), 0.0)
     assert told(share, of_one_process=True) == (
-        "Why in the recorded process (−2.50 ms a call): GPU work takes 500.0 µs less."
+        "Why in the recorded process (−2.50 ms a call): the GPU waits 500.0 µs less."
     )
 
 

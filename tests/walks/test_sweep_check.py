@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.sweeps import compiled_cell, eager_cell
+from tests.sweeps import compiled_cell, eager_cell, make_environment, make_failure, make_result
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Silent
@@ -100,6 +100,28 @@ def test_compilers_are_looked_for_where_anything_is_compiled(tmp_path: Path, mon
     found = check_child.check(CheckJob((), True), tmp_path / WORD)
     assert found.error is not None and "switched off" in found.error
     assert check_child.check(CheckJob((), False), tmp_path / WORD) == CheckAnswer()
+
+
+def test_what_gpus_the_folder_was_measured_on_is_told_unless_some_cell_had_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = ends(monkeypatch, CheckAnswer())
+    on_gpu, failed = make_result(eager_cell()), make_failure(compiled_cell())
+    on_cpu = make_result(compiled_cell(), environment=make_environment(gpu=None))
+    for there in ([on_gpu, failed], [on_gpu, on_cpu], [failed], []):
+        check_first([eager_cell()], Silent(), there=there)
+    assert [job.gpus for job in fake.jobs] == [("NVIDIA H200",), (), (), ()]
+
+
+def test_cells_of_a_gpu_are_not_joined_by_cells_of_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr(check_child, "check_buildable", lambda _: None)
+    asked = CheckJob((Request("vit"),), False, ("NVIDIA H200",))
+    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
+    error = check_child.check(asked, tmp_path / WORD).error
+    assert error is not None and "was measured on NVIDIA H200, and torch sees no GPU here" in error
+    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cuda")
+    assert check_child.check(asked, tmp_path / WORD) == CheckAnswer()
 
 
 def test_a_real_look_says_what_is_wrong_in_its_own_process() -> None:

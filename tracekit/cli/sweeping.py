@@ -36,7 +36,7 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None) -> None:
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
     with forking(shared_modules(find(cell.request.workload) for cell in wanted)) as zygote:
         with shown(console) as progress:
-            if doubt := check_first(wanted, progress, zygote.start):
+            if doubt := check_first(wanted, progress, zygote.start, folder.load_all()):
                 say(console, doubt)
         _run_and_say(planned, console, zygote)
     show_sweep(folder.path, calls, json_path)

@@ -25,7 +25,8 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     """List the models that can be profiled, with their sizes and what --scope can compile.
 
     Inputs and parameters are of the largest size at batch 1, memory is an estimate in bfloat16. The first of what
-    --scope takes is compiled by default.
+    --scope takes is compiled by default. It also takes regional, each block that repeats by itself, and names of
+    modules, which --parts lists.
     """
     from tracekit.cli.output import console_beside, write_json
     from tracekit.errors import TracekitError

@@ -20,14 +20,15 @@ def describe(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity], repe
     if kind == "unchanged":
         return _main(a).name
     some = a or b
-    what = f"{_times(repeats)}{_side(a)} -> {_side(b)}" if a and b else f"{_times(repeats)}{_side(some)}"
+    what = f"{times_word(repeats)}{_side(a)} -> {_side(b)}" if a and b else f"{times_word(repeats)}{_side(some)}"
     only = {"eliminated": ", gone", "added": ", in B only", "unmatched": ", no match"}.get(kind, "")
     # Attention has one name, and a long one.
     names = "" if _main(some).family == "attention" else ", ".join(_operators(a) or _operators(b))
     return f"{what}{only} ({names})" if names else f"{what}{only}"
 
 
-def _times(repeats: float) -> str:
+def times_word(repeats: float) -> str:
+    """What a label begins with: `x38: `, nothing where it is once."""
     return "" if repeats == 1 else f"x{repeats:g}: " if repeats == int(repeats) else f"x{repeats:.1f}: "
 
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal
 
+from tracekit.comparison.describing import times_word
 from tracekit.comparison.waterfall import OTHER_KERNELS, OUTSIDE, OVERLAP
-from tracekit.model.comparison import BUSY_MOVES, Reason, ReasonShare, Side, Verdict, Waterfall, WaterfallPart
+from tracekit.model.comparison import (
+    BUSY_MOVES,
+    NAMED_SHARE,
+    Reason,
+    ReasonShare,
+    Side,
+    Verdict,
+    Waterfall,
+    WaterfallPart,
+)
 
-#: A share is told from this part of the change on, what nothing explains from a larger one, and one of a share's parts
-#: from this part of the share on.
+#: A share is told from this part of the change on, and what nothing explains from a larger one.
 TOLD = 0.02
 UNEXPLAINED = 0.05
-NAMED = 0.15
 MOST_NAMED = 2
 #: GPU work that became worse is named too from this part of the share on.
 AGAINST = 0.3
+#: What a group's label begins with where the group is there several times.
+REPEATS = re.compile(r"^x(\d[\d.]*): ")
 #: Parts that are what is left of others, and name nothing.
 REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
 
@@ -58,7 +69,7 @@ def _share(kind: Literal["gpu", "idle"], parts: Sequence[WaterfallPart], least_u
         return None
     named = _named(own, delta)
     rest = delta - math.fsum(part.delta_us for part in named)
-    return ReasonShare(kind, delta, named, rest if named and abs(rest) >= NAMED * abs(delta) else 0.0)
+    return ReasonShare(kind, delta, named, rest if named and abs(rest) >= NAMED_SHARE * abs(delta) else 0.0)
 
 
 def _named(parts: Sequence[WaterfallPart], delta_us: float) -> tuple[WaterfallPart, ...]:
@@ -66,8 +77,23 @@ def _named(parts: Sequence[WaterfallPart], delta_us: float) -> tuple[WaterfallPa
 
     No idle part is named whose recordings show another sign: the rule that takes off what recording added has made it.
     """
-    parts = sorted((part for part in parts if part.label not in REST), key=lambda part: -abs(part.delta_us))
+    told = _alike([part for part in parts if part.label not in REST])
+    parts = sorted(told, key=lambda part: -abs(part.delta_us))
     recorded = [part for part in parts if part.recorded_delta_us is None or part.recorded_delta_us * delta_us > 0]
-    same_way = [part for part in recorded if part.delta_us * delta_us >= NAMED * delta_us**2]
+    same_way = [part for part in recorded if part.delta_us * delta_us >= NAMED_SHARE * delta_us**2]
     against = [part for part in parts if part.kind == "gpu" and part.delta_us * delta_us <= -AGAINST * delta_us**2]
     return (*same_way[:MOST_NAMED], *against[:1])
+
+
+def _alike(parts: Sequence[WaterfallPart]) -> list[WaterfallPart]:
+    """Groups of kernels that one label tells, which lie at several places or have several sizes, as one: what is named
+    is then told by its name, and is not named twice."""
+    found: dict[str, list[WaterfallPart]] = {}
+    for part in parts:
+        found.setdefault(REPEATS.sub("", part.label) if part.kind == "gpu" else part.label, []).append(part)
+    return [some[0] if len(some) == 1 else _as_one(label, some) for label, some in found.items()]
+
+
+def _as_one(label: str, parts: Sequence[WaterfallPart]) -> WaterfallPart:
+    repeats = sum(float(times[1]) if (times := REPEATS.match(part.label)) else 1.0 for part in parts)
+    return WaterfallPart("gpu", f"{times_word(repeats)}{label}", math.fsum(part.delta_us for part in parts))

@@ -36,6 +36,9 @@ VerdictBasis = Literal["rounds", "processes", "apart"]
 #: The share by which GPU busy time differs between recordings of the same work (1 to 4 % on an H200).
 BUSY_MOVES = 0.05
 
+#: A part of a share of the reason is named from this part of the share on.
+NAMED_SHARE = 0.15
+
 #: What holds a form back; `mixed` where no one thing does.
 BoundKind = Literal["launch-bound", "sync-bound", "compute-bound", "memory-bound", "copy-bound", "mixed"]
 
@@ -319,8 +322,8 @@ class Waterfall:
 @dataclass(frozen=True, slots=True)
 class ReasonShare:
     """What GPU work (`gpu`) or waiting (`idle`) has of the change. `parts` are those of the waterfall that made most of
-    it, the largest first; empty where no part is large. `rest_us` is what all others make, 0 where it is little or no
-    part is named."""
+    it, groups of kernels with one label as one, the largest first; empty where no part is large. `rest_us` is what all
+    others make, 0 where it is little or no part is named."""
 
     kind: Literal["gpu", "idle"]
     delta_us: float

@@ -47,10 +47,12 @@ class CellJob:
 @dataclass(frozen=True, slots=True)
 class CheckJob:
     """What a process is asked to look at before any cell is run: a request of each eager work, with a scope of it.
-    `compiled` is whether anything will be compiled."""
+    `compiled` is whether anything will be compiled, `gpus` what every cell with times was measured on; empty
+    where some had none."""
 
     requests: tuple[Request, ...]
     compiled: bool
+    gpus: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

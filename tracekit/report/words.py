@@ -132,9 +132,19 @@ def _answer(comparison: Comparison) -> str:
         return f"{' and '.join(compiled)} {were} compiled again inside the timed calls: the verdict is withheld."
     if verdict.apart is not None:
         return _apart(verdict.apart, a, b)
+    if verdict.basis == "apart" and (models := _other_models(comparison)):
+        return f"{a} and {b} are of different models ({models}): which is faster was not judged."
     if verdict.basis == "apart":
         return f"{a} and {b} were timed in separate runs, not in alternation: which is faster was not judged."
     return f"No difference in speed between {a} and {b} could be established."
+
+
+def _other_models(comparison: Comparison) -> str | None:
+    """`beit and resnet` where the sides are two workloads; None where they are one, or that is not known."""
+    one, other = comparison.a.settings, comparison.b.settings
+    if one is None or other is None or one.workload == other.workload:
+        return None
+    return f"{one.workload} and {other.workload}"
 
 
 def _apart(change: ApartChange, a: str, b: str) -> str:

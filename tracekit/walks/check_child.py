@@ -21,6 +21,7 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
     """The first thing that keeps a cell from being measured."""
     hush_libraries()
     try:
+        _check_device(job.gpus)
         for request in job.requests:
             word.write_text(request.workload)
             check_buildable(request)
@@ -32,6 +33,20 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
     except TracekitError as error:
         return CheckAnswer(str(error), error.below, error.traceback if isinstance(error, TheirCodeError) else None)
     return CheckAnswer()
+
+
+def _check_device(gpus: tuple[str, ...]) -> None:
+    """Raises TracekitError where the other cells were measured on GPUs and here is none: what fails here for want of
+    one would stand in their table as a result of theirs."""
+    if not gpus:
+        return
+    from tracekit.capture.device import pick_device
+
+    if pick_device() == "cpu":
+        raise TracekitError(
+            f"what this folder holds was measured on {', '.join(gpus)}, and torch sees no GPU here: `tracekit sweep"
+            " --show FOLDER` shows what is there; to measure here, name the workloads and another --out"
+        )
 
 
 def main(job_path: Path, answer_path: Path) -> None:

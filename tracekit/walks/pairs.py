@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.tracefile.source import raise_if_absent
-from tracekit.walks.sides import borrow_operators, is_run_folder, load_side
+from tracekit.walks.sides import borrow_operators, is_run_folder, load_side, refuse_sweep
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
@@ -23,6 +23,11 @@ def load_sides(
     """Both sides, told apart by their labels; and the run, when both are of one."""
     if b is None and not is_run_folder(a):
         raise_if_absent(a)
+        refuse_sweep(a)
+        if Path(a).is_dir():
+            # It holds traces, and nothing that says that they are one run's.
+            missing = f"it has no {store.MANIFEST}"
+            raise TracekitError(f"{a} is no run folder, {missing}: name two of its traces, or a run folder")
         raise TracekitError(f"{a} is one trace: name a second one to compare it with")
     b = b or a
     if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():

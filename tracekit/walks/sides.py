@@ -13,6 +13,7 @@ from tracekit.model.comparison import Side
 from tracekit.tracefile.source import holds_traces
 from tracekit.walks.reading import Reading
 from tracekit.walks.reports import write_pages
+from tracekit.walks.sweep_folder import ASKED, is_sweep
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
@@ -34,6 +35,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     """
     path = Path(place)
     if not is_run_folder(place):
+        refuse_sweep(place)
         if form is not None:
             raise TracekitError(f"{place} is a trace file: it has no forms to choose from; leave --form out")
         trace = reading.read(place)
@@ -105,6 +107,13 @@ def is_run_folder(place: Path | str) -> bool:
     return store.is_run(path) or store.was_interrupted(path) or (path.is_dir() and not holds_traces(path))
 
 
+def refuse_sweep(place: Path | str) -> None:
+    """Raises TracekitError where the place is a sweep's folder, whose cells have times and no traces."""
+    path = Path(place)
+    if str(place) and is_sweep(path) and (path / ASKED).is_file():
+        raise TracekitError(f"{place} is a sweep's folder, which holds no traces: tracekit sweep --show {place}")
+
+
 def interrupted_run(place: Path | str) -> Run | None:
     """The run in this folder if it was never finished."""
     path = Path(place)
@@ -171,7 +180,9 @@ def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
         damage = next((finding for finding in side.health if finding.severity == "error"), None)
         if damage is not None:
             kind = StrictError if strict else TracekitError
-            raise kind(f"{side.analysis.trace.path} is damaged: {damage.message}; copy or record it again")
+            # The rich recording's damage is said to be its own.
+            place = side.analysis.trace.path if damage in side.analysis.health else Path(side.path).parent
+            raise kind(f"{place} is damaged: {damage.message}; copy or record it again")
 
 
 def write_alone(side: Side, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:

@@ -11,7 +11,7 @@ import msgspec
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.sweep import Cell, CheckAnswer, CheckJob
+from tracekit.model.sweep import Cell, CellResult, CheckAnswer, CheckJob
 from tracekit.model.workload import Request
 from tracekit.walks.cell_place import caches_in
 from tracekit.walks.processes import Start, describe_ending, run_module
@@ -20,16 +20,19 @@ from tracekit.workloads.registry import all_workloads, check_scope, find
 CHECK = "tracekit.walks.check_child"
 
 
-def check_first(cells: Sequence[Cell], progress: Progress, start: Start | None = None) -> str | None:
+def check_first(
+    cells: Sequence[Cell], progress: Progress, start: Start | None = None, there: Sequence[CellResult] = ()
+) -> str | None:
     """Asks a process of its own whether the cells can be built and compiled here, as far as that is known before.
-    Returns a sentence where it did not live to answer.
+    `there` are the folder's. Returns a sentence where it did not live to answer.
 
-    Raises TracekitError for missing packages and compilers, configurations that are not here, wrong options and parts.
+    Raises TracekitError for missing packages and compilers, configurations that are not here, wrong options and parts,
+    and where there is no GPU but all that is there was measured on one.
     """
     if not cells:
         return None
     progress.phase("looking whether all that the cells need is here", still=True)
-    job = CheckJob(_requests(cells), any(cell.form == "compiled" for cell in cells))
+    job = CheckJob(_requests(cells), any(cell.form == "compiled" for cell in cells), _gpus(there))
     with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
         caches = caches_in(Path(place))
         ended = run_module(CHECK, msgspec.json.encode(job), Path(place), caches, on_word=progress.detail, start=start)
@@ -42,6 +45,12 @@ def check_first(cells: Sequence[Cell], progress: Progress, start: Start | None =
     if answer.error is not None:
         raise TracekitError(answer.error, answer.below)
     return None
+
+
+def _gpus(there: Sequence[CellResult]) -> tuple[str, ...]:
+    """The GPUs that all cells with times were measured on; empty where one had none."""
+    found = {each.run.environment.gpu for each in there if each.run is not None and each.outcome == "done"}
+    return () if None in found else tuple(sorted(name for name in found if name))
 
 
 def _requests(cells: Sequence[Cell]) -> tuple[Request, ...]:

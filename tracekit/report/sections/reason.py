@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tracekit.model.comparison import Comparison, ReasonShare, WaterfallPart
+from tracekit.model.comparison import NAMED_SHARE, Comparison, ReasonShare, WaterfallPart
 from tracekit.names import short_kernel_name
-from tracekit.numbers import duration, duration_change
+from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.words import cause_words
 
+#: A label is told whole up to so many characters, which is no limit to those that tracekit writes.
+LONGEST = 120
 #: Of a group's label, `x152: 20 kernels -> 1 Triton (...)`.
 REPEATS = re.compile(r"^x(\d[\d,.]*): ")
 #: And where one library kernel took another's place, `convolution -> convolution (conv2d)`.
@@ -34,6 +36,8 @@ def _share(share: ReasonShare) -> str:
     said = f"{subject} {verb} {duration(abs(share.delta_us))} {less if share.delta_us < 0 else more}"
     named = [f"{_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
     named += [f"all else {duration_change(share.rest_us)}"] if share.rest_us else []
+    if not named and share.kind == "gpu":
+        named = [f"no one group of kernels makes {percent(NAMED_SHARE, 0)} of it"]
     return f"{said} ({'; '.join(named)})" if named else said
 
 
@@ -42,6 +46,6 @@ def _words(part: WaterfallPart) -> str:
     if part.kind == "idle":
         return cause_words(part.label)
     times = REPEATS.match(part.label)
-    label = short_kernel_name(part.label[times.end() :] if times else part.label, 64)
+    label = short_kernel_name(part.label[times.end() :] if times else part.label, LONGEST)
     label = SAME_WORK.sub(r"another \1 kernel", label).replace(" -> ", " became ")
     return f"{times[1]} times {label}" if times else label
