@@ -6,11 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tracekit.comparison.commands import profile_command
+from tracekit.comparison.commands import switched_command
 from tracekit.comparison.convolutions import Shape, find_convolution
 from tracekit.comparison.memory_layout import MOVED, moved_last
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
-from tracekit.model.run import Settings
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.numbers import counted, duration
 
@@ -73,7 +72,7 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
         title=_title(slower),
         evidence=" ".join((*_evidence(slower, moved=moved), *why)),
         saving_us=lost_us - gained_us if worth_it else None,
-        advice=_advice(settings) if settings else None,
+        advice=switched_command(settings, SWITCH) if settings else None,
         environment=SWITCH if settings else {},
     )
 
@@ -107,10 +106,6 @@ def _why(lost_us: float, gained_us: float) -> Iterator[str]:
         yield f"Other convolutions that lie so too take {duration(gained_us)} less{end}."
     elif gained_us < 0:
         yield f"Other convolutions that lie so too take {duration(-gained_us)} more."
-
-
-def _advice(settings: Settings) -> str:
-    return " ".join([*(f"{name}={value}" for name, value in SWITCH.items()), profile_command(settings)])
 
 
 def _compared(comparison: Comparison) -> Iterator[_Convolved]:
