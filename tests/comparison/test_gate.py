@@ -127,6 +127,7 @@ def test_what_a_waiting_form_takes_by_itself_is_assumed_to_differ_by_its_own():
     assert checked(apart(1.0, "new"), "wall<=1.15ms").outcome == "pass"
     assert one.low is not None and one.high is not None
     assert (one.high - one.low) / 2 == pytest.approx(100, abs=4)
+    assert "±10 % of a call are assumed" in checked(apart(1.0, "new"), "wall<=1.15ms").because
 
 
 def test_processes_of_both_runs_that_agree_decide_what_one_of_each_cannot():

@@ -111,6 +111,22 @@ def test_without_another_layout_the_loss_is_told_and_nothing_advised():
     assert finding.evidence == "From 500.0 µs to 2.00 ms. Of (0,)."
 
 
+def test_the_evidence_is_of_the_group_that_lost_most():
+    a, b = [convolution(100, FIRST), convolution(2000, FIRST)], [convolution(1000, LAST), convolution(4000, LAST)]
+    finding = found(a, b)
+    assert finding is not None
+    assert "Of (1,)." in finding.evidence
+
+
+def test_what_the_layout_costs_others_a_little_is_saved_too():
+    finding = found(
+        [convolution(500, FIRST), convolution(500, FIRST)], [convolution(2000, LAST), convolution(600, LAST)]
+    )
+    assert finding is not None
+    assert finding.saving_us == pytest.approx(1600)
+    assert finding.evidence.endswith("Other convolutions that lie so too take 100.0 µs more.")
+
+
 @pytest.mark.parametrize(("us", "told"), [(620.0, False), (630.0, True)])
 def test_a_quarter_longer_is_slower(us: float, told: bool):
     assert (found([convolution(500, FIRST)], [convolution(us, LAST)]) is not None) is told

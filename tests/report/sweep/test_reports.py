@@ -436,6 +436,11 @@ def test_a_tie_says_within_how_much_and_beside_each_speed_up_stands_its_median()
     tie = work.best[0]
     closer = replace(tie, candidates=tuple(replace(each, needed=each.needed and 0.001) for each in tie.candidates))
     assert best_words(closer, label(sweep), work).startswith("a tie, for intervals meet: ")
+    # Starts are between two numbers: two whose larger ones are far apart tie by the smaller ones.
+    start = replace(tie, goal="cold_start", calls=1)
+    assert best_words(start, label(sweep), work).startswith("a tie within 10.")
+    start = replace(closer, goal="cold_start", calls=1)
+    assert best_words(start, label(sweep), work).startswith("a tie within 0.1 % at the lower ends: ")
 
 
 def test_notes_are_named_where_they_are_folded_away():
