@@ -25,6 +25,7 @@ def convolution(
     strides: Sizes,
     *,
     data: Sizes = (4, 12, 8, 10),
+    weight: Sizes = (12, 1, 3, 3),
     call: int | None = None,
     type_: str = "c10::BFloat16",
     by: int = 1,
@@ -32,7 +33,7 @@ def convolution(
     """A kernel of a convolution with a stride of `by`; without a number it is a call of its own."""
     values = ("", "", "[1, 1]", f"[{by}, {by}]", "[1, 1]", "12")
     strides_of = (strides, (9, 9, 3, 1), (), (), (), ())
-    dims: tuple[Sizes, ...] = (data, (12, 1, 3, 3), (), (), (), ())
+    dims: tuple[Sizes, ...] = (data, weight, (), (), (), ())
     operator = Operator("aten::cudnn_convolution", dims, (type_,) * 2 + ("",) * 4, values, strides_of)
     return Activity("k", "convolution", us, operator, ("aten::cudnn_convolution",), call, call)
 
@@ -156,6 +157,8 @@ def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
     assert finding.title == "2 convolutions take 4.0 times as long"
     assert found(a, b, two) is None
     assert found(b, a, group(tuple(range(6)), (0, 1)), per_step=(1 / 3, 1.0)) is None, "these take less"
+    many = [convolution(1000, FIRST)] * 49, [convolution(4000, LAST)]
+    assert found(*many, group(tuple(range(49)), (0,)), per_step=(1 / 49, 1.0)) is not None, "by 49 times 1/49"
     # In one of several steps.
     rare = found(a, b, three, per_step=(1 / 3, 1 / 3))
     assert rare is not None
@@ -166,6 +169,19 @@ def test_more_convolutions_of_the_same_size_are_other_work():
     one, two = [convolution(500, FIRST)], [convolution(500, LAST)] * 2
     assert found(one, two, group((0,), (0, 1))) is None
     assert found(two, one, group((0, 1), (0,))) is None
+
+
+def silent(activity: Activity) -> Activity:
+    """The same where stride and padding, and so the size of the result, were not recorded."""
+    assert activity.operator is not None
+    return replace(activity, operator=replace(activity.operator, values=()))
+
+
+@pytest.mark.parametrize("other", [{"data": (8, 12, 8, 10)}, {"weight": (12, 1, 5, 5)}])
+def test_sizes_of_data_and_of_weights_tell_by_themselves(other: dict[str, Sizes]):
+    a, b = silent(convolution(500, FIRST)), silent(convolution(2000, LAST, **other))  # type: ignore[arg-type]
+    assert found([a], [b]) is None
+    assert found([a], [silent(convolution(2000, LAST))]) is not None
 
 
 @pytest.mark.parametrize(
@@ -180,10 +196,7 @@ def test_convolutions_of_another_type_or_stride_are_other_work(a: Activity, b: A
 
 
 def test_sizes_decide_where_a_side_s_stride_was_not_recorded():
-    silent = convolution(2000, LAST)
-    assert silent.operator is not None
-    silent = replace(silent, operator=replace(silent.operator, values=()))
-    assert found([convolution(500, FIRST, by=2)], [silent]) is not None
+    assert found([convolution(500, FIRST, by=2)], [silent(convolution(2000, LAST))]) is not None
 
 
 def test_a_call_counts_once_and_whole_in_the_group_of_what_took_longest_of_it():
@@ -243,11 +256,13 @@ RUN = Path(__file__).parents[3] / "traces" / "h200-deeplabv3-mobilenet-b16"
 
 
 def test_of_a_real_run_the_dilated_depthwise_convolutions_are_found():
-    findings = {each.code: each for each in compare_forms(RUN, store.load(RUN)).findings}
+    comparison = compare_forms(RUN, store.load(RUN))
+    findings = {each.code: each for each in comparison.findings}
     finding = findings["slower_convolutions"]
     assert finding.title == "10 convolutions take 5.7 times as long"
     assert "From 4.21 ms to 24.1 ms." in finding.evidence
     assert "the channels of what is convolved lay first (NCHW) and lie last (NHWC)." in finding.evidence
     assert finding.saving_us == pytest.approx(15_924, abs=5)
+    assert sum(MOVED in group.evidence for group in comparison.groups if group.kind == "substituted") > 3
     # The GPU waits for nothing here: CUDA graphs would change nothing.
     assert findings["compile_slower"].advice is None

@@ -391,6 +391,7 @@ def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
     assert drawn is not None
     assert [[cell.tone for cell in cells] for _, cells in drawn.rows] == [["gain", "missing"], ["missing", "gain"]]
     assert drawn.rows[1][1][0].text == "to run"
+    assert drawn.rows[0][1][1].text == MISSING
 
 
 def test_a_table_of_nothing_but_cells_to_run_is_left_out():
