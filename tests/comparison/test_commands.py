@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tracekit.comparison.commands import can_be_regional, can_be_whole, profile_command
+from tracekit.comparison.commands import can_be_regional, can_be_whole, profile_command, switched_command
 from tracekit.model.generation import Generation
 from tracekit.model.own import Own
 from tracekit.model.workload import DEFAULT_PROMPT
@@ -103,3 +103,10 @@ def test_a_run_of_a_program_is_asked_for_in_it():
     )
     assert profile_command(settings, {"dynamic": "False"}) == "tracekit.profile(..., compile={'dynamic': False})"
     assert profile_command(settings, more=("--fullgraph",)) == "tracekit.profile(..., compile={'fullgraph': True})"
+
+
+def test_variables_are_set_for_one_command_and_of_a_program_for_the_program():
+    switches = {"ONE": "0", "OTHER": "a b"}
+    assert switched_command(make_settings(), switches) == f"ONE=0 OTHER='a b' {profile_command(make_settings())}"
+    of_program = make_settings(workload="Net", own=Own(in_program=True))
+    assert switched_command(of_program, switches) == "ONE=0 OTHER='a b' python YOUR_PROGRAM.py"

@@ -164,6 +164,16 @@ def test_no_other_mode_is_advised_on_a_cpu():
     assert finding.advice is None
 
 
+def test_graphs_are_advised_where_nobody_knows_how_long_the_gpu_waits():
+    # More work was recorded than fits into a call.
+    more = make_analysis({"gemm": ("gemm", 2, 10_000.0)})
+    side = compiled(more, make_form("compiled", scaled(1.5)))
+    assert side.unprofiled_idle_us is None
+    finding = found(eager(), side)["compile_slower"]
+    assert finding.advice is not None
+    assert "--mode reduce-overhead" in finding.advice
+
+
 def test_recompilation_while_timed_is_told_with_the_command_that_explains_it():
     b = compiled(make_analysis(COMPILED), make_form("compiled", STEADY, during_timing=3))
     finding = found(eager(), b)["recompiled_during_timing"]

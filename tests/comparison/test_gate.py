@@ -127,6 +127,7 @@ def test_what_a_waiting_form_takes_by_itself_is_assumed_to_differ_by_its_own():
     assert checked(apart(1.0, "new"), "wall<=1.15ms").outcome == "pass"
     assert one.low is not None and one.high is not None
     assert (one.high - one.low) / 2 == pytest.approx(100, abs=4)
+    assert "±10 % of a call are assumed" in checked(apart(1.0, "new"), "wall<=1.15ms").because
 
 
 def test_processes_of_both_runs_that_agree_decide_what_one_of_each_cannot():
@@ -371,6 +372,14 @@ def test_where_a_form_differs_from_itself_by_more_than_is_assumed_that_is_what_i
     one = checked(noisy, "wall<=+100%")
     assert "±2 %" not in one.because
     assert "by which a form differs from itself, are taken for what differs from process to process" in one.because
+
+
+def test_noise_below_what_is_assumed_of_waiting_forms_does_not_stand_in_for_it():
+    by_turns = tuple(1000.0 * (1.05 if at % 2 else 1.0) for at in range(20))
+    sides = apart(1.0, "base", "new")
+    noisy = compare(*(replace(side, form=make_form("compiled", by_turns)) for side in (sides.a, sides.b)))
+    assert noisy.verdict.noise_floor is not None and 0.03 < noisy.verdict.noise_floor < 0.1
+    assert "±14 % of a call are assumed" in checked(noisy, "wall<=+100%").because
 
 
 def test_gpu_time_that_no_number_of_calls_makes_more_certain_says_so():

@@ -30,6 +30,9 @@ def convolution(data: Sizes, strides: Sizes, name: str = "aten::cudnn_convolutio
         ((2, 1, 4, 5), (20, 20, 5, 1), None),
         # Neither: channels between rows and columns.
         ((2, 3, 4, 5), (60, 5, 15, 1), None),
+        # One value for all channels, or all rows: they lie nowhere.
+        ((2, 3, 4, 5), (20, 0, 5, 1), None),
+        ((2, 3, 4, 5), (60, 20, 0, 1), None),
         # A row of one place, whose stride says nothing.
         ((2, 3, 1, 5), (15, 1, 15, 3), "channels last"),
         ((2, 3, 1, 5), (15, 5, 5, 1), "channels first"),

@@ -10,7 +10,19 @@ from statistics import median
 
 import pytest
 
-from docs.making.measured import MARKS, Row, _asked, line, merged, read_cells, read_kept, read_row, shortened, table
+from docs.making.measured import (
+    MARKS,
+    Row,
+    _asked,
+    _report,
+    line,
+    merged,
+    read_cells,
+    read_kept,
+    read_row,
+    shortened,
+    table,
+)
 from tracekit.model.workload import Request
 
 from .texts import ROOT
@@ -81,6 +93,7 @@ def test_a_row_leads_to_the_page_that_shows_the_rest() -> None:
     run = read_row(ROOT / "traces" / "h200-vit")
     assert line(run).startswith("| [`vit`](reports/h200-vit.md) | ")
     assert line(replace(run, report=None)).startswith("| `vit` | ")
+    assert (_report("h200-vit"), _report("h200-of-nothing")) == ("reports/h200-vit.md", None)
     assert {row.report for row in cells("h200-vision")} == {"reports/sweep-h200-vision.md"}
     for row in read_kept():
         assert row.report is None or (ROOT / row.report).is_file()

@@ -33,6 +33,7 @@ def test_a_reason_is_a_sentence_without_shorthand() -> None:
         ("attention -> attention", "another attention kernel"),
         ("product -> 2 products (mm)", "product became 2 products (mm)"),
         ("product -> product and 1 more (mm)", "product became product and 1 more (mm)"),
+        ("convolution -> product (conv2d)", "convolution became product (conv2d)"),
         ("2 products -> 2 products (mm)", "2 products became 2 products (mm)"),
     ],
 )

@@ -5,7 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from tracekit.statistics.blocks import Values
 from tracekit.statistics.interval import (
+    AT_ONCE,
+    SEED,
     Interval,
     interval_of_difference,
     interval_of_processes,
@@ -46,6 +49,38 @@ def test_four_times_as_many_values_halve_the_interval():
 
 def test_many_values_are_resampled_a_part_at_a_time():
     assert len(resampled_medians(np.random.default_rng(0).normal(size=5000), 3, 1000)) == 1000
+
+
+def in_full(values: Values, block: int, resamples: int) -> Values:
+    """The same by the definition: blocks of the values themselves, the last going on at the first."""
+    n, random = len(values), np.random.default_rng(SEED)
+    blocks, found = math.ceil(n / block), []
+    while len(found) < resamples:
+        some = max(1, min(resamples - len(found), AT_ONCE // n))
+        at = (random.integers(0, n, (some, blocks, 1)) + np.arange(block)) % n
+        found += np.median(values[at.reshape(some, -1)[:, :n]], axis=1).tolist()
+    return np.array(found)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [4.0, 2.0, 9.0],
+        [4.0, 2.0, 9.0, 1.0, 7.5, 3.0],
+        [5.0, 5.0, 1.0, 5.0, 1.0, 2.0, 2.0],
+        [-math.inf, 3.0, 8.0, 8.0, 1.0, 2.0, 2.0],
+    ],
+)
+def test_ranks_give_the_medians_of_the_values_themselves(values: list[float], block: int):
+    of = np.array(values)
+    assert resampled_medians(of, block, 300).tolist() == in_full(of, block, 300).tolist()
+
+
+def test_one_value_is_its_own_median_and_of_very_many_ranks_are_still_told_apart():
+    assert resampled_medians(np.array([3.0]), 1, 4).tolist() == [3.0] * 4
+    many = np.random.default_rng(1).normal(size=2**16 + 2)
+    assert resampled_medians(many, 40, 3).tolist() == in_full(many, 40, 3).tolist()
 
 
 @pytest.mark.parametrize(("freedom", "expected"), [(1, 12.706), (4, 2.776), (15, 2.131), (30, 2.042), (200, 1.972)])

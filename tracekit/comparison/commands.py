@@ -70,6 +70,13 @@ def profile_command(
     return shlex.join([*words, *more, *(["--", *own] if own else [])])
 
 
+def switched_command(settings: Settings, switches: Mapping[str, str]) -> str:
+    """The same command with variables set for it, the way a shell takes them; of a program, the program's."""
+    in_program = settings.own is not None and settings.own.in_program
+    command = "python YOUR_PROGRAM.py" if in_program else profile_command(settings)
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in switches.items()), command])
+
+
 def _options(own: Own | None) -> tuple[str, ...]:
     """Those that the workload has: a model of the user's own takes what its `build()` takes."""
     if own is None:

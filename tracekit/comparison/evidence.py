@@ -8,7 +8,7 @@ from tracekit.comparison.inputs import masking_of, same_inputs
 from tracekit.comparison.matching.epilogues import asks_for_other_work, named_beside
 from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_library, library_family
 from tracekit.comparison.matching.operators import Dims
-from tracekit.comparison.memory_layout import moved_last
+from tracekit.comparison.memory_layout import MOVED, moved_last
 from tracekit.model.comparison import GroupKind
 from tracekit.model.sequence import Activity, Operator
 from tracekit.names import short_kernel_name
@@ -202,7 +202,7 @@ def _other_kernel(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]
 
 def _laid_out_otherwise(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
     if moved_last(a, b):
-        yield "In memory the channels of what is convolved lay first (NCHW) and lie last (NHWC)."
+        yield MOVED
 
 
 def _short(activity: Activity) -> str:

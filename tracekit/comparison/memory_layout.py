@@ -10,19 +10,22 @@ from tracekit.model.sequence import Activity, Operator
 
 Layout = Literal["channels first", "channels last"]
 
+#: What is said of convolutions whose channels moved.
+MOVED = "In memory the channels of what is convolved lay first (NCHW) and lie last (NHWC)."
+
 
 def find_layout(operator: Operator) -> Layout | None:
     """Of what a convolution is given, by its strides: channels are last where neighbouring channels lie nearest to each
     other, as in torch.channels_last (NHWC), and first where they lie furthest apart (NCHW).
 
     None of any other operator, where strides were not recorded, and where there is but one channel or one place: then
-    both are the same.
+    both are the same. Nor where one value stands for all channels or places (a stride of 0).
     """
     if find_convolution(operator) is None or not operator.strides or len(operator.strides[0]) != len(operator.dims[0]):
         return None
     (_, channels, *lengths), (_, apart, *steps) = operator.dims[0], operator.strides[0]
     places = [step for length, step in zip(lengths, steps, strict=True) if length > 1]
-    if channels < 2 or not places:
+    if channels < 2 or not places or 0 in (apart, *places):
         return None
     return "channels last" if apart < min(places) else "channels first" if apart > max(places) else None
 

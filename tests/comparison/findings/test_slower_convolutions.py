@@ -7,7 +7,9 @@ import pytest
 
 from tracekit import store
 from tracekit.comparison import compare
+from tracekit.comparison.advice import top_advice
 from tracekit.comparison.findings.slower_convolutions import find_slower_convolutions
+from tracekit.comparison.memory_layout import MOVED
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Activity, Operator, Sequence
 from tracekit.walks.sides import compare_forms
@@ -18,10 +20,22 @@ Sizes = tuple[int, ...]
 FIRST, LAST = (960, 320, 8, 1), (960, 1, 96, 12)
 
 
-def convolution(us: float, strides: Sizes, *, data: Sizes = (4, 12, 8, 10), call: int = 0, name: str = "k") -> Activity:
-    weight = (12, 1, 3, 3)
-    operator = Operator("aten::cudnn_convolution", (data, weight), ("c10::BFloat16",) * 2, (), (strides, (9, 9, 3, 1)))
-    return Activity(name, "convolution", us, operator, ("aten::cudnn_convolution",), call, call)
+def convolution(
+    us: float,
+    strides: Sizes,
+    *,
+    data: Sizes = (4, 12, 8, 10),
+    weight: Sizes = (12, 1, 3, 3),
+    call: int | None = None,
+    type_: str = "c10::BFloat16",
+    by: int = 1,
+) -> Activity:
+    """A kernel of a convolution with a stride of `by`; without a number it is a call of its own."""
+    values = ("", "", "[1, 1]", f"[{by}, {by}]", "[1, 1]", "12")
+    strides_of = (strides, (9, 9, 3, 1), (), (), (), ())
+    dims: tuple[Sizes, ...] = (data, weight, (), (), (), ())
+    operator = Operator("aten::cudnn_convolution", dims, (type_,) * 2 + ("",) * 4, values, strides_of)
+    return Activity("k", "convolution", us, operator, ("aten::cudnn_convolution",), call, call)
 
 
 def side(label: str, activities: list[Activity], busy_us: float = 10_000.0, per_step: float = 1.0) -> Side:
@@ -30,11 +44,12 @@ def side(label: str, activities: list[Activity], busy_us: float = 10_000.0, per_
     return replace(made, sequence=Sequence(tuple(activities), per_step, "own"))
 
 
-def group(*at: int) -> KernelGroup:
-    """The kernels at these places of either side."""
+def group(a: tuple[int, ...], b: tuple[int, ...] | None = None) -> KernelGroup:
+    """The kernels at these places; without those of B, at the same."""
     members = (GroupMember("k", 1, 1.0),)
-    evidence = (f"Of {at}.",)
-    return KernelGroup("substituted", "x", "anchors", members, members, 0, 0.0, (), evidence=evidence, a_at=at, b_at=at)
+    b = a if b is None else b
+    evidence = (f"Of {a}.",)
+    return KernelGroup("substituted", "x", "anchors", members, members, 0, 0.0, (), evidence=evidence, a_at=a, b_at=b)
 
 
 def compared(a: Side, b: Side, *groups: KernelGroup) -> Comparison:
@@ -42,10 +57,16 @@ def compared(a: Side, b: Side, *groups: KernelGroup) -> Comparison:
     return replace(plain, a=a, b=b, groups=groups)
 
 
-def found(a: list[Activity], b: list[Activity], busy_us: float = 10_000.0, per_step: float = 1.0) -> Finding | None:
-    """Each pair is a group of its own."""
-    sides = side("eager", a, busy_us, per_step), side("compiled", b, busy_us, per_step)
-    return find_slower_convolutions(compared(*sides, *(group(at) for at in range(len(a)))))
+def found(
+    a: list[Activity],
+    b: list[Activity],
+    *groups: KernelGroup,
+    busy_us: float = 10_000.0,
+    per_step: tuple[float, float] = (1.0, 1.0),
+) -> Finding | None:
+    """Without groups each pair is one of its own."""
+    sides = side("eager", a, busy_us, per_step[0]), side("compiled", b, busy_us, per_step[1])
+    return find_slower_convolutions(compared(*sides, *(groups or [group((at,)) for at in range(len(a))])))
 
 
 def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to_switch_off():
@@ -54,7 +75,7 @@ def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to
     assert finding is not None
     assert finding.title == "2 convolutions take 5.0 times as long"
     assert finding.saving_us == pytest.approx(6000 - 1200)
-    assert finding.evidence.startswith("From 1.20 ms to 6.00 ms. Of (1,). Inductor lays out")
+    assert finding.evidence.startswith(f"From 1.20 ms to 6.00 ms. Of (1,). {MOVED} Inductor lays out")
     assert finding.environment == {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
     assert finding.advice is not None
     assert finding.advice.startswith("TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0 tracekit profile flux --compiled")
@@ -91,6 +112,22 @@ def test_without_another_layout_the_loss_is_told_and_nothing_advised():
     assert finding.evidence == "From 500.0 µs to 2.00 ms. Of (0,)."
 
 
+def test_the_evidence_is_of_the_group_that_lost_most():
+    a, b = [convolution(100, FIRST), convolution(2000, FIRST)], [convolution(1000, LAST), convolution(4000, LAST)]
+    finding = found(a, b)
+    assert finding is not None
+    assert "Of (1,)." in finding.evidence
+
+
+def test_what_the_layout_costs_others_a_little_is_saved_too():
+    finding = found(
+        [convolution(500, FIRST), convolution(500, FIRST)], [convolution(2000, LAST), convolution(600, LAST)]
+    )
+    assert finding is not None
+    assert finding.saving_us == pytest.approx(1600)
+    assert finding.evidence.endswith("Other convolutions that lie so too take 100.0 µs more.")
+
+
 @pytest.mark.parametrize(("us", "told"), [(620.0, False), (630.0, True)])
 def test_a_quarter_longer_is_slower(us: float, told: bool):
     assert (found([convolution(500, FIRST)], [convolution(us, LAST)]) is not None) is told
@@ -98,7 +135,7 @@ def test_a_quarter_longer_is_slower(us: float, told: bool):
 
 @pytest.mark.parametrize(("busy_us", "told"), [(15_100.0, False), (14_900.0, True)])
 def test_a_hundredth_of_the_gpu_s_time_is_worth_telling(busy_us: float, told: bool):
-    assert (found([convolution(100, FIRST)], [convolution(250, LAST)], busy_us) is not None) is told
+    assert (found([convolution(100, FIRST)], [convolution(250, LAST)], busy_us=busy_us) is not None) is told
 
 
 def test_other_sizes_are_other_work():
@@ -106,20 +143,126 @@ def test_other_sizes_are_other_work():
 
 
 def test_of_steps_that_differ_the_time_is_per_step():
-    finding = found([convolution(1000, FIRST)] * 2, [convolution(4000, LAST)] * 2, per_step=1 / 2)
+    finding = found([convolution(1000, FIRST)] * 2, [convolution(4000, LAST)] * 2, per_step=(1 / 2, 1 / 2))
     assert finding is not None
     assert "From 1.00 ms to" in finding.evidence
+    assert finding.title == "1 convolution takes 4.0 times as long"
+
+
+def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
+    two, three = group((0, 1), tuple(range(6))), group((0,), (0,))
+    a, b = [convolution(1000, FIRST)] * 2, [convolution(4000, LAST)] * 6
+    finding = found(a, b, two, per_step=(1.0, 1 / 3))
+    assert finding is not None
+    assert finding.title == "2 convolutions take 4.0 times as long"
+    assert found(a, b, two) is None
+    assert found(b, a, group(tuple(range(6)), (0, 1)), per_step=(1 / 3, 1.0)) is None, "these take less"
+    many = [convolution(1000, FIRST)] * 49, [convolution(4000, LAST)]
+    assert found(*many, group(tuple(range(49)), (0,)), per_step=(1 / 49, 1.0)) is not None, "by 49 times 1/49"
+    # In one of several steps.
+    rare = found(a, b, three, per_step=(1 / 3, 1 / 3))
+    assert rare is not None
+    assert rare.title == "1 convolution takes 4.0 times as long"
+
+
+def test_more_convolutions_of_the_same_size_are_other_work():
+    one, two = [convolution(500, FIRST)], [convolution(500, LAST)] * 2
+    assert found(one, two, group((0,), (0, 1))) is None
+    assert found(two, one, group((0, 1), (0,))) is None
+
+
+def silent(activity: Activity) -> Activity:
+    """The same where stride and padding, and so the size of the result, were not recorded."""
+    assert activity.operator is not None
+    return replace(activity, operator=replace(activity.operator, values=()))
+
+
+@pytest.mark.parametrize("other", [{"data": (8, 12, 8, 10)}, {"weight": (12, 1, 5, 5)}])
+def test_sizes_of_data_and_of_weights_tell_by_themselves(other: dict[str, Sizes]):
+    a, b = silent(convolution(500, FIRST)), silent(convolution(2000, LAST, **other))  # type: ignore[arg-type]
+    assert found([a], [b]) is None
+    assert found([a], [silent(convolution(2000, LAST))]) is not None
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (convolution(500, FIRST), convolution(2000, LAST, type_="float")),
+        (convolution(500, FIRST, by=2), convolution(2000, LAST)),
+    ],
+)
+def test_convolutions_of_another_type_or_stride_are_other_work(a: Activity, b: Activity):
+    assert found([a], [b]) is None
+
+
+def test_sizes_decide_where_a_side_s_stride_was_not_recorded():
+    assert found([convolution(500, FIRST, by=2)], [silent(convolution(2000, LAST))]) is not None
+
+
+def test_a_call_counts_once_and_whole_in_the_group_of_what_took_longest_of_it():
+    # A lays its data out and back, in groups that B has no part in.
+    a = [convolution(300, FIRST, call=7), convolution(500, FIRST, call=7), convolution(100, FIRST, call=7)]
+    gone = (group((0,), ()), group((2,), ()))
+    assert found(a, [convolution(900, LAST)], group((1,), (0,)), *gone) is None
+    slower = found(a, [convolution(2000, LAST, call=3), convolution(1, LAST, call=3)], group((1,), (0,)), *gone)
+    assert slower is not None
+    assert slower.evidence.startswith("From 900.0 µs to 2.00 ms. ")
+    # Two kernels of either side's call, each of which takes longer.
+    before = [convolution(us, FIRST, call=7) for us in (400, 500)]
+    twice = found(before, [convolution(us, LAST, call=3) for us in (1000, 2000)])
+    assert twice is not None
+    assert twice.title == "1 convolution takes 3.3 times as long"
+
+
+def test_what_took_no_time_takes_no_number_of_times_as_long():
+    assert found([convolution(0, FIRST)], [convolution(2000, LAST)]) is None
+
+
+def test_of_eager_code_nobody_but_its_author_laid_it_out():
+    sides = side("eager", [convolution(500, FIRST)]), side("other", [convolution(2000, LAST)])
+    finding = find_slower_convolutions(compared(*sides, group((0,))))
+    assert finding is not None
+    assert finding.evidence == f"From 500.0 µs to 2.00 ms. Of (0,). {MOVED}"
+    assert (finding.saving_us, finding.advice, finding.environment) == (None, None, {})
+
+
+@pytest.mark.parametrize(("family", "inductor"), [("triton", True), ("convolution", False)])
+def test_of_a_bare_trace_triton_kernels_tell_that_inductor_made_it(family: str, inductor: bool):
+    analysis = make_analysis({"k": (family, 2, 20_000.0)})
+    b = replace(side("compiled", [convolution(2000, LAST)]), analysis=analysis, form=None, settings=None)
+    finding = find_slower_convolutions(compared(side("eager", [convolution(500, FIRST)]), b, group((0,))))
+    assert finding is not None
+    assert ("Inductor lays out" in finding.evidence) is inductor
+    assert finding.saving_us == (1500 if inductor else None)
+    assert (finding.advice, finding.environment) == (None, {})
+
+
+def test_that_channels_moved_is_said_once():
+    sides = side("eager", [convolution(500, FIRST)]), side("compiled", [convolution(2000, LAST)])
+    finding = find_slower_convolutions(compared(*sides, replace(group((0,)), evidence=("Another kernel.", MOVED))))
+    assert finding is not None
+    assert finding.evidence.count(MOVED) == 1
+
+
+def test_advice_with_a_saving_is_what_is_tried():
+    sides = side("eager", [convolution(500, FIRST)]), side("compiled", [convolution(2000, LAST)])
+    comparison = compared(*sides, group((0,)))
+    finding = find_slower_convolutions(comparison)
+    assert finding is not None
+    assert top_advice(replace(comparison, findings=(finding,))) == finding
 
 
 RUN = Path(__file__).parents[3] / "traces" / "h200-deeplabv3-mobilenet-b16"
 
 
 def test_of_a_real_run_the_dilated_depthwise_convolutions_are_found():
-    findings = {each.code: each for each in compare_forms(RUN, store.load(RUN)).findings}
+    comparison = compare_forms(RUN, store.load(RUN))
+    findings = {each.code: each for each in comparison.findings}
     finding = findings["slower_convolutions"]
     assert finding.title == "10 convolutions take 5.7 times as long"
     assert "From 4.21 ms to 24.1 ms." in finding.evidence
     assert "the channels of what is convolved lay first (NCHW) and lie last (NHWC)." in finding.evidence
     assert finding.saving_us == pytest.approx(15_924, abs=5)
+    assert sum(MOVED in group.evidence for group in comparison.groups if group.kind == "substituted") > 3
     # The GPU waits for nothing here: CUDA graphs would change nothing.
     assert findings["compile_slower"].advice is None

@@ -388,9 +388,9 @@ def test_that_a_gpu_was_held_back_is_said_for_the_whole_sweep_and_of_which_form_
         state = replace(form.gpu_state, samples=samples, slowed_us={"power": 1e6})
         forms.append(replace(form, gpu_state=state))
     held = replace(result, run=replace(result.run, forms=tuple(forms)))
-    sweep = _read(held, make_result(eager_cell()))
+    sweep = _read(held, make_result(eager_cell()), make_failure(compiled_cell(mode="max-autotune")))
     (work,) = sweep.works
-    (compiled, _) = work.cells
+    compiled = work.cells[0]
     assert any("between eager's calls and 1,740 MHz between compiled's" in each for each in compiled.warnings)
     assert not any("A's" in each for each in compiled.warnings)
     assert any(each.startswith("The GPU was held back while 1 of 2 cells were timed") for each in sweep.warnings)

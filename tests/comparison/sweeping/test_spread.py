@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.sweeps import compiled_cell, eager_cell, make_failure, make_result
 
@@ -67,6 +69,27 @@ def test_beside_published_figures_it_is_the_compiled_cells() -> None:
     for us, within in ((11_900.0, True), (6_000.0, False)):
         (beside,) = sweep_of(12_000.0, us).published
         assert beside.within_eager_spread is within
+
+
+def test_no_change_is_within_a_spread_of_nothing() -> None:
+    cell = make_result(compiled_cell(), 10_000.0, 10_000.0, seed=1, share=0.0)
+    (work,) = read_sweep("vit", None, (make_result(eager_cell(), 10_000.0, share=0.0), cell), None, 1000).works
+    assert work.eager is not None and work.eager.spread == 0
+    assert work.cells[1].within_eager_spread is True
+
+
+def test_of_another_size_nothing_is_said_beside_published_figures() -> None:
+    cells = (
+        make_result(eager_cell(), 10_000.0, share=0.0),
+        make_result(compiled_cell(), 12_000.0, 11_900.0, share=0.0),
+    )
+    small = [
+        replace(each, run=replace(each.run, settings=replace(each.run.settings, size="small")))
+        for each in cells
+        if each.run is not None
+    ]
+    (beside,) = read_sweep("vit", None, small, VISION, 1000).published
+    assert (beside.speedup, beside.within_eager_spread) == (None, None)
 
 
 def test_a_verdict_does_not_hear_of_it() -> None:

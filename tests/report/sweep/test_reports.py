@@ -391,6 +391,22 @@ def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
     assert drawn is not None
     assert [[cell.tone for cell in cells] for _, cells in drawn.rows] == [["gain", "missing"], ["missing", "gain"]]
     assert drawn.rows[1][1][0].text == "to run"
+    assert drawn.rows[0][1][1].text == MISSING
+
+
+def test_a_table_of_nothing_but_cells_to_run_is_left_out():
+    def without_memory(result: CellResult) -> CellResult:
+        assert result.run is not None
+        return replace(
+            result, run=replace(result.run, forms=tuple(replace(form, memory=None) for form in result.run.forms))
+        )
+
+    there = (compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(batch_size=4))
+    asked = make_asked((*there, compiled_cell(batch_size=4, mode="reduce-overhead")))
+    found = [make_result(cell) for cell in there]
+    tables = matrices(read_sweep("vit", asked, found, None, 1000))
+    assert [row[1:] for row in tables["memory"].rows] == [("2.00 GiB", "2.00 GiB"), ("2.00 GiB", "to run")]
+    assert "memory" not in matrices(read_sweep("vit", asked, list(map(without_memory, found)), None, 1000))
 
 
 def test_of_many_cells_to_run_the_first_are_named():
@@ -436,6 +452,16 @@ def test_a_tie_says_within_how_much_and_beside_each_speed_up_stands_its_median()
     tie = work.best[0]
     closer = replace(tie, candidates=tuple(replace(each, needed=each.needed and 0.001) for each in tie.candidates))
     assert best_words(closer, label(sweep), work).startswith("a tie, for intervals meet: ")
+    # Of several that tie the one that would have to be farthest behind tells within how much.
+    first, second, third = (replace(each, key=str(at)) for at, each in enumerate(tie.candidates))
+    wider = (first, replace(second, needed=0.3), replace(third, value=first.value, needed=0.02))
+    of_three = best_words(replace(tie, candidates=wider, tied=(0, 1, 2)), label(sweep), work)
+    assert of_three.startswith("a tie within 30.0 %: ")
+    # Starts are between two numbers: two whose larger ones are far apart tie by the smaller ones.
+    start = replace(tie, goal="cold_start", calls=1)
+    assert best_words(start, label(sweep), work).startswith("a tie within 10.")
+    start = replace(closer, goal="cold_start", calls=1)
+    assert best_words(start, label(sweep), work).startswith("a tie within 0.1 % at the lower ends: ")
 
 
 def test_notes_are_named_where_they_are_folded_away():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracekit.comparison.commands import profile_command
+from tracekit.comparison.commands import profile_command, switched_command
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import GraphBreak
 from tracekit.model.run import Settings
@@ -62,7 +62,7 @@ def _switches(breaks: Sequence[GraphBreak]) -> dict[str, str]:
 def _advice(settings: Settings, switches: dict[str, str]) -> str:
     """With what torch's hints switch on; where they name nothing of the kind, `--fullgraph`."""
     if switches:
-        return " ".join([*(f"{name}={value}" for name, value in switches.items()), profile_command(settings)])
+        return switched_command(settings, switches)
     return profile_command(settings, more=("--fullgraph",))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tracekit.comparison.commands import profile_command
-from tracekit.comparison.convolutions import find_convolution
-from tracekit.comparison.memory_layout import moved_last
-from tracekit.model.comparison import Comparison, Finding, KernelGroup
-from tracekit.model.run import Settings
+from tracekit.comparison.commands import switched_command
+from tracekit.comparison.convolutions import Shape, find_convolution
+from tracekit.comparison.memory_layout import MOVED, moved_last
+from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.numbers import counted, duration
 
@@ -23,9 +23,13 @@ MARKED = 0.01
 SWITCH = {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
 
 
+#: What one call of a convolution launched: its own kernels, and those that lay its data out for it.
+Call = tuple[Activity, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Convolved:
-    """The convolutions of one group, microseconds per step of either side. `moved`: channels lie last in B alone."""
+    """The convolutions of one group: how many, and microseconds, per step. `moved`: channels lie last in B alone."""
 
     group: KernelGroup
     count: float
@@ -43,43 +47,55 @@ class _Convolved:
 
 
 def find_slower_convolutions(comparison: Comparison) -> Finding | None:
-    """Found when groups that convolve the same sizes on both sides take a quarter longer in B, and that is a hundredth
-    of B's GPU time.
+    """Found when groups with as many convolutions of the same sizes and types on both sides take a quarter longer in B,
+    and that is a hundredth of B's GPU time.
 
-    Where the channels of all of them lie last in B and first in A, the advice is to leave them where they are. The
-    saving is what these take longer, less what other convolutions gain that lie otherwise too: they would lose it
-    again. Without such a layout, or where it gains more than it costs, there is no advice. The evidence is that of the
-    group which lost most.
+    Where B is compiled, and the channels of all of them lie last in B and first in A, the advice is to leave them where
+    they are. The saving is what these take longer, less what other convolutions gain that lie otherwise too: they would
+    lose it again. Without such a layout, or where it gains more than it costs, there is no advice. The evidence is that
+    of the group which lost most.
     """
-    found = [each for group in comparison.groups if (each := _convolved(group, comparison))]
+    found = list(_compared(comparison))
     slower = [each for each in found if each.slower]
     lost_us, busy_us = sum(each.delta_us for each in slower), comparison.b.busy_us
     if not slower or not busy_us or lost_us < MARKED * busy_us:
         return None
     moved = all(each.moved for each in slower)
+    by_inductor = moved and _is_compiled(comparison.b)
     gained_us = -sum(each.delta_us for each in found if each.moved and not each.slower)
-    settings = comparison.b.settings if moved and lost_us > gained_us else None
+    worth_it = by_inductor and lost_us > gained_us
+    settings = comparison.b.settings if worth_it else None
+    why = _why(lost_us, gained_us) if by_inductor else ()
     return Finding(
         code="slower_convolutions",
         severity="warning",
         title=_title(slower),
-        evidence=" ".join((*_evidence(slower), *(_why(lost_us, gained_us) if moved else ()))),
-        saving_us=lost_us - gained_us if moved and lost_us > gained_us else None,
-        advice=_advice(settings) if settings else None,
+        evidence=" ".join((*_evidence(slower, moved=moved), *why)),
+        saving_us=lost_us - gained_us if worth_it else None,
+        advice=switched_command(settings, SWITCH) if settings else None,
         environment=SWITCH if settings else {},
     )
 
 
+def _is_compiled(side: Side) -> bool:
+    """Whether Inductor had a say: eager code lies as its author laid it. A bare trace tells it by Triton kernels."""
+    if side.form is not None:
+        return side.form.name == "compiled"
+    return side.analysis.kernels is not None and side.analysis.kernels.triton_count > 0
+
+
 def _title(slower: Collection[_Convolved]) -> str:
     factor = sum(each.b_us for each in slower) / sum(each.a_us for each in slower)
-    count = round(sum(each.count for each in slower))
+    count = max(round(sum(each.count for each in slower)), 1)
     return f"{counted(count, 'convolution')} {'takes' if count == 1 else 'take'} {factor:.1f} times as long"
 
 
-def _evidence(slower: Collection[_Convolved]) -> Iterator[str]:
+def _evidence(slower: Collection[_Convolved], *, moved: bool) -> Iterator[str]:
     before_us, after_us = sum(each.a_us for each in slower), sum(each.b_us for each in slower)
     yield f"From {duration(before_us)} to {duration(after_us)}."
-    yield from max(slower, key=lambda each: each.delta_us).group.evidence
+    worst = max(slower, key=lambda each: each.delta_us).group
+    # Of kernels that stayed as they were the group does not say it.
+    yield from dict.fromkeys((*worst.evidence, *([MOVED] if moved else [])))
 
 
 def _why(lost_us: float, gained_us: float) -> Iterator[str]:
@@ -92,27 +108,51 @@ def _why(lost_us: float, gained_us: float) -> Iterator[str]:
         yield f"Other convolutions that lie so too take {duration(-gained_us)} more."
 
 
-def _advice(settings: Settings) -> str:
-    return " ".join([*(f"{name}={value}" for name, value in SWITCH.items()), profile_command(settings)])
+def _compared(comparison: Comparison) -> Iterator[_Convolved]:
+    """The groups that convolve the same on both sides, as far as is known."""
+    one, other = comparison.a.sequence, comparison.b.sequence
+    if one is None or other is None:
+        return
+    of_a, of_b = _calls(one), _calls(other)
+    for group in comparison.groups:
+        a, b = _in(group.a_at, of_a), _in(group.b_at, of_b)
+        a_us, b_us = _us(a) * one.per_step, _us(b) * other.per_step
+        if a_us and _is_same(a, b, one.per_step / other.per_step):
+            moved = moved_last(*([each for call in calls for each in call] for calls in (a, b)))
+            yield _Convolved(group, len(b) * other.per_step, a_us, b_us, moved)
 
 
-def _convolved(group: KernelGroup, comparison: Comparison) -> _Convolved | None:
-    """None of a group that does not convolve the same on both sides, as far as is known."""
-    a, b = _convolving(comparison.a.sequence, group.a_at), _convolving(comparison.b.sequence, group.b_at)
-    if not a or not b or _sizes(a) != _sizes(b):
-        return None
-    per_step = [side.sequence.per_step if side.sequence else 1.0 for side in (comparison.a, comparison.b)]
-    a_us, b_us = (sum(each.duration_us for each in some) * per for some, per in zip((a, b), per_step, strict=True))
-    calls = len({each.operator_call for each in b}) * per_step[1]
-    return _Convolved(group, calls, a_us, b_us, moved_last(a, b))
+def _calls(work: Sequence) -> dict[int, Call]:
+    """Every call of a convolution, at the place of what took longest of it: the group that holds it counts
+    the whole call."""
+    places: dict[int | tuple[int], list[int]] = defaultdict(list)
+    for at, each in enumerate(work.activities):
+        if each.operator and find_convolution(each.operator):
+            places[(at,) if each.operator_call is None else each.operator_call].append(at)
+    of_place = work.activities.__getitem__
+    return {max(some, key=lambda at: of_place(at).duration_us): tuple(map(of_place, some)) for some in places.values()}
 
 
-def _convolving(work: Sequence | None, positions: Iterable[int]) -> list[Activity]:
-    """What convolutions launched: their own kernels, and those that lay data out for them."""
-    some = [work.activities[at] for at in positions] if work else []
-    return [each for each in some if each.operator and find_convolution(each.operator)]
+def _in(positions: Iterable[int], calls: Mapping[int, Call]) -> list[Call]:
+    return [calls[at] for at in positions if at in calls]
 
 
-def _sizes(activities: Iterable[Activity]) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    found = (find_convolution(each.operator) for each in activities if each.operator)
-    return {(each.data, each.weight) for each in found if each}
+def _us(calls: Iterable[Call]) -> float:
+    return sum(each.duration_us for call in calls for each in call)
+
+
+def _is_same(a: Collection[Call], b: Collection[Call], rounds: float) -> bool:
+    """Whether both are the same convolutions; `rounds` is how many steps of B stand beside each of A."""
+    results = [result for call in (*a, *b) for *_, result in [_sizes(call)]]
+    known = None not in results
+    one, other = (Counter(_sizes(call) if known else _sizes(call)[:-1] for call in calls) for calls in (a, b))
+    return one.keys() == other.keys() and all(round(one[each] * rounds) == other[each] for each in one)
+
+
+def _sizes(call: Call) -> tuple[Shape, Shape, tuple[str, ...], Shape | None]:
+    """Of the data and the weights with their types, and of the result where that is known."""
+    operator = call[0].operator
+    found = find_convolution(operator) if operator else None
+    if operator is None or found is None:
+        raise AssertionError("a call of a convolution is one")
+    return found.data, found.weight, operator.dtypes[:2], found.result

@@ -146,13 +146,16 @@ def best_words(best: Best, labels: Labels, work: Work) -> str:
 
 
 def _why_tied(best: Best) -> str:
-    """` within 10.5 %`: so far another compiled form would have to be behind. Beside eager it is its verdict."""
+    """` within 10.5 %`: so far another compiled form would have to be behind. Beside eager it is its verdict. One that
+    is farther behind ties by intervals that meet, or, of starts, by the least that either may take."""
     first, *others = (best.candidates[at] for at in best.tied)
     needed = [each.needed for each in others if each.needed is not None]
     if not needed:
         return ""
     far = any(each.needed is not None and each.value > first.value * (1 + each.needed) for each in others)
-    return ", for intervals meet" if far and best.goal == "latency" else f" within {percent(max(needed))}"
+    if far and best.goal == "latency":
+        return ", for intervals meet"
+    return f" within {percent(max(needed))}{' at the lower ends' if far else ''}"
 
 
 def next_words(best: Best, labels: Labels, work: Work) -> str:
