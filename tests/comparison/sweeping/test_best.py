@@ -92,8 +92,8 @@ def test_cold_starts_count_compiling_and_turn_with_the_number_of_calls() -> None
 def test_a_cold_start_hears_of_eager_that_differs_between_processes_too() -> None:
     slow = make_result(compiled_cell(), 14_000.0, 8_600.0, seed=2)
     found = best("cold_start", EAGER, slow, calls=100_000, of=100_000)
-    # 880 s against 1,200, the middle of 1,000 and 1,400; but the same eager work took 40 % longer in the compiled form's
-    # process.
+    # 880 s against 1,200, the middle of 1,000 and 1,400; but the same eager work took 40 % longer in the compiled
+    # form's process.
     assert tied(found) == ["eager", "default"]
     assert 0.39 < found.least < 0.41
 
