@@ -62,6 +62,14 @@ def test_in_a_damaged_file_what_is_left_has_its_inputs(tmp_path: Path) -> None:
     assert host["dtypes"].to_list() == ['["float"]']
 
 
+def test_in_an_event_that_holds_what_it_should_not_the_inputs_are_still_read(tmp_path: Path) -> None:
+    told = {"Input Dims": [[2, 3]], "Input type": ["float"], "Concrete Inputs": [""], "Input Strides": [[3, 1]]}
+    path = write_trace(tmp_path, [make_op(0, 1, name="aten::convolution", odd=7.5, **told), make_kernel(4, 5)])
+    path.write_text(path.read_text().replace('"odd": 7.5', '"odd": NaN'))
+    host = read_trace(path, shapes=True).host
+    assert host.select(INPUT_COLUMNS).rows() == [("[[2, 3]]", '["float"]', '[""]', "[[3, 1]]")]
+
+
 def test_all_else_is_read_alike() -> None:
     path = DATA / "vit_default.json.gz"
     plain, shaped = read_trace(path), read_trace(path, shapes=True)
