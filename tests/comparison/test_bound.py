@@ -164,6 +164,15 @@ def test_the_queue_is_told_beside_a_launch_bound_form() -> None:
     assert bound.because.endswith("At 98 % of the launches, as recorded, the GPU had run out of work")
 
 
+def test_products_that_are_far_from_both_limits_are_neither_and_make_the_form_mixed() -> None:
+    small = Operator("aten::mm", ((8, 8), (8, 8)), BF16)
+    bound = bound_of(side_of(busy_us=950, idle_us=60, wall_us=1000), run_of(small))
+    assert (bound.kind, bound.parts_us["neither"], bound.parts_us["memory"]) == ("mixed", pytest.approx(950), 0)
+    assert bound.because.startswith(
+        "in 95 % of the call the GPU ran products or convolutions in kernels that reach less than a twentieth of either"
+    )
+
+
 @pytest.mark.parametrize(
     ("sequence", "gpu", "why"),
     [

@@ -228,6 +228,23 @@ def test_the_limit_of_a_product_depends_on_its_size() -> None:
     assert limit_of(run("Memcpy HtoD", "memcpy", 1, None), None) == "copy"
 
 
+def test_a_product_that_is_far_from_both_limits_is_held_back_by_its_kernel() -> None:
+    peak = peak_of("NVIDIA H200")
+    large = op("aten::mm", (4096, 4096), (4096, 4096))
+    decoding = op("aten::mm", (1, 4096), (4096, 4096))
+    # At the limits they take 138.9 and 7.0 us.
+    assert limit_of(run("nvjet", "gemm", 2770, large), peak) == "compute"
+    assert limit_of(run("nvjet", "gemm", 2790, large), peak) == "neither"
+    assert limit_of(run("nvjet", "gemm", 139, decoding), peak) == "memory"
+    assert limit_of(run("nvjet", "gemm", 141, decoding), peak) == "neither"
+    # Nothing so short reaches any limit.
+    small = op("aten::mm", (1, 8), (8, 8))
+    assert limit_of(run("nvjet", "gemm", 19, small), peak) == "memory"
+    assert limit_of(run("nvjet", "gemm", 20, small), peak) == "neither"
+    # What moves memory is limited by it whatever it reaches.
+    assert limit_of(run("vectorized", "pointwise", 900, op("aten::add", (8,), (8,))), peak) == "memory"
+
+
 SINGLE = op("aten::mm", (4096, 4096), (4096, 4096), types="float")
 
 

@@ -119,7 +119,7 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
     assert list(bound) == ["kind", "basis", "parts_us", "starved_share", "because"]
     assert list(bound["parts_us"]) == [
         *("sync", "launch", "compile", "device", "unseen"),
-        *("copy", "memory", "compute", "unknown"),
+        *("copy", "memory", "compute", "neither", "unknown"),
     ]
     assert sum(bound["parts_us"].values()) == pytest.approx(told["b"]["per_step"]["wall_us"])
     assert {"idle_share", "recorded_idle_share", "slowdown"} <= told["a"]["per_step"].keys()

@@ -42,6 +42,9 @@ WORDS = {
     "copy": "the GPU copied memory",
     "memory": "the GPU ran kernels that are limited by memory (estimate)",
     "compute": "the GPU ran kernels that are limited by arithmetic (estimate)",
+    "neither": (
+        "the GPU ran products or convolutions in kernels that reach less than a twentieth of either limit (estimate)"
+    ),
 }
 #: Families of kernels whose limit depends on their sizes.
 PRODUCTS = ("gemm", "attention", "convolution")
@@ -111,7 +114,7 @@ def _most_slowed(side: Side) -> float:
 
 def _work(side: Side, sequence: Sequence | None) -> Parts:
     """GPU busy time per step by what limits it. Work that ran side by side counts by its share of the summed times."""
-    times = dict.fromkeys(("copy", "memory", "compute", "unknown"), 0.0)
+    times = dict.fromkeys(("copy", "memory", "compute", "neither", "unknown"), 0.0)
     peak = peak_of_side(side)
     for activity, count in _activities(side, sequence):
         times[limit_of(activity, peak) or "unknown"] += activity.duration_us * count

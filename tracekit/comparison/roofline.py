@@ -11,7 +11,7 @@ from tracekit.comparison.flops import PRODUCTS
 from tracekit.model.rates import Peak, Rates
 from tracekit.model.sequence import Activity, Operator
 
-Limit = Literal["compute", "memory", "copy"]
+Limit = Literal["compute", "memory", "copy", "neither"]
 
 #: A kernel of these families does a few operations for each byte it moves, a device can do hundreds: memory is its
 #: limit, whatever its sizes.
@@ -20,6 +20,11 @@ COPYING = ("memcpy",)
 
 #: Triton kernels that Inductor made from a template of a product, an attention or a convolution.
 TEMPLATES = ("triton_tem_", "triton_mm", "triton_bmm", "triton_convolution", "triton_flex", "triton_flash")
+
+#: A product that takes this many microseconds and more, and this many times as long as at either limit, is held back by
+#: its kernel. Shorter ones have no time to reach anything. On an H200 ten depthwise convolutions took 65 times as long
+#: in cuDNN's general kernel as their bytes did.
+LONG_US, FAR = 20.0, 20.0
 
 #: Parts of names of kernels that multiply float32 in matrix units, rounded to tf32: cuBLAS and cuDNN name the type or
 #: the instruction (s1688, s16816), CUTLASS the units; nvjet kernels have no others.
@@ -61,7 +66,8 @@ def _believable(size: int | None, us: float, peak: Peak | None) -> int | None:
 def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:
     """Which limit of the device the activity meets first, by estimate; None where its sizes or the peak are not known.
 
-    A product is limited by compute if its operations take longer at the peak rate than its bytes do.
+    A product is limited by compute if its operations take longer at the peak rate than its bytes do, and by neither if
+    it takes far longer than both.
     """
     if activity.family in COPYING:
         return "copy"
@@ -72,7 +78,10 @@ def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:
     flops, size = call.flops, call.bytes
     if peak is None or top is None or flops is None or size is None:
         return None
-    return "compute" if flops / top / 1e6 > size / peak.gb_per_s / 1e3 else "memory"
+    compute_us, memory_us = flops / top / 1e6, size / peak.gb_per_s / 1e3
+    if activity.duration_us >= max(LONG_US, FAR * max(compute_us, memory_us)):
+        return "neither"
+    return "compute" if compute_us > memory_us else "memory"
 
 
 def _arithmetic_peak(call: Call, peak: Peak | None) -> float | None:

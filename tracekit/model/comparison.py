@@ -439,9 +439,9 @@ class Bound:
     """What holds one side back, by the rules of docs/bounds.md. `kind` is None where what was recorded does not say.
 
     `parts_us` divides the basis, per step: the unprofiled call, or the recorded window where there is none. Idle parts
-    are `sync`, `launch`, `compile` and `device`, GPU parts `copy`, `memory`, `compute` and `unknown`, these by
-    estimate. `starved_share` is the share of launches that found nothing in flight, as recorded. `because` says it in
-    words.
+    are `sync`, `launch`, `compile` and `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and
+    `unknown`, these by estimate. `starved_share` is the share of launches that found nothing in flight, as recorded.
+    `because` says it in words.
     """
 
     kind: BoundKind | None
