@@ -15,8 +15,8 @@ from tracekit.model.sweep_figures import Sweep
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import place_of_report, write_pages
 from tracekit.walks.sweep_doubts import find_doubts
-from tracekit.walks.sweep_folder import SweepFolder, is_outdated, is_sweep
-from tracekit.walks.sweeping import changed_sources
+from tracekit.walks.sweep_folder import SweepFolder, is_sweep
+from tracekit.walks.sweeping import is_due
 from tracekit.workloads.suites import find_suite
 
 
@@ -31,11 +31,11 @@ def show_sweep(
     from tracekit.report.sweep.terminal import sweep_summary
 
     console = console_beside(json_path)
-    check_sweep(path)
+    folder, asked, results = _read(path)
     with shown(console_of_its_own()) as progress:
         progress.phase(f"working out what the cells of {path} say")
-        found = load_sweep(path, calls, suite)
-    command = "\n".join(_commands(SweepFolder(path), found))
+        found = _figures(folder, asked, results, calls, suite)
+    command = "\n".join(_commands(folder, asked, results))
     place, name = place_of_report(out or reports_of_sweep(path), f"sweep-{found.name}")
     check_apart({"--json": json_path, "the page": place / f"{name}.html", "its twin": place / f"{name}.md"})
     written = write_pages(sweep_page(found, command), sweep_markdown(found, command), place, name)
@@ -51,22 +51,28 @@ def reports_of_sweep(path: Path) -> Path:
     return path.parent.parent / "reports" if path.parent.name == "sweeps" else path
 
 
-def check_sweep(path: Path) -> None:
-    """Raises TracekitError for a folder that is no sweep's."""
-    if not is_sweep(path):
-        raise TracekitError(f"{path} is no sweep's folder: name one that `tracekit sweep` made")
-
-
 def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
     """What the folder's cells say, and with which doubts; `suite` and errors as of `show_sweep`."""
-    from tracekit.report.sweep.spread import spread_sentences
+    return _figures(*_read(path), calls, suite)
 
-    check_sweep(path)
+
+def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]]:
+    """The folder, what was asked of it and the cells that it holds, one at least."""
+    if not is_sweep(path):
+        raise TracekitError(f"{path} is no sweep's folder: name one that `tracekit sweep` made")
     folder = SweepFolder(path)
     results, asked = folder.load_all(), folder.asked()
     if not results:
         what = "cells that can be read" if folder.unreadable else "cells yet"
         raise TracekitError(f"{path} holds no {what}: {_how_to_go_on(asked, folder)}")
+    return folder, asked, results
+
+
+def _figures(
+    folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], calls: int, suite: str | None
+) -> Sweep:
+    from tracekit.report.sweep.spread import spread_sentences
+
     name = (asked.suite if asked else None) or suite
     found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)
     doubts = find_doubts(folder, asked, results)
@@ -84,24 +90,25 @@ def resume_command(folder: SweepFolder, *more: str) -> str:
     return shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more])
 
 
-def _is_due(asked: Asked, found: CellResult) -> bool:
-    """Whether going on measures a cell anew that is there."""
-    return is_outdated(found, asked.anew_since.get(found.cell.key)) or bool(changed_sources(found))
-
-
-def _commands(folder: SweepFolder, found: Sweep) -> Iterator[str]:
+def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...]) -> Iterator[str]:
     """What the sweep was asked by, the commands that only went on with it left out, and what goes on, tries failed
     cells again or shows it."""
-    asked = folder.asked()
     commands = dict.fromkeys(call.command for call in asked.calls) if asked else {}
     if first := [command for command in commands if "--resume" not in shlex.split(command)]:
         yield "# measures it" if len(first) == 1 else "# measure it"
         yield from first
-    if asked and (found.missing or any(_is_due(asked, each) for each in folder.load_all())):
+    if asked and _is_left(asked, results):
         yield "# goes on with what is missing"
         yield resume_command(folder)
-    if asked and any(cell.failure for cell in found.cells):
+    if asked and any(each.failure for each in results):
         yield "# tries cells that failed again"
         yield resume_command(folder, "--retry-failed")
     yield "# shows what is there"
     yield shlex.join(["tracekit", "sweep", "--show", str(folder.path)])
+
+
+def _is_left(asked: Asked, results: tuple[CellResult, ...]) -> bool:
+    """Whether going on has anything to measure."""
+    there = {each.cell.key for each in results}
+    missing = any(cell.key not in there for cell in asked.cells)
+    return missing or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)

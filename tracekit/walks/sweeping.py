@@ -89,6 +89,11 @@ def why_wanted(plan: SweepPlan, found: CellResult | None, since: str | None) -> 
     return "changed" if changed_sources(found) else None
 
 
+def is_due(found: CellResult, since: str | None) -> bool:
+    """Whether going on with a sweep measures a cell anew that is there; `since` as above."""
+    return is_outdated(found, since) or bool(changed_sources(found))
+
+
 def changed_sources(found: CellResult) -> tuple[str, ...]:
     """What of the files that the cell's model was made of is otherwise now."""
     sources = found.run.sources if found.run else None

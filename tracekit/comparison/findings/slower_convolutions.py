@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tracekit.comparison.calls import Call, find_calls
 from tracekit.comparison.commands import switched_command
 from tracekit.comparison.convolutions import Shape, find_convolution
 from tracekit.comparison.memory_layout import MOVED, moved_last
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
-from tracekit.model.sequence import Activity, Sequence
+from tracekit.model.sequence import Sequence
 from tracekit.numbers import counted, duration
 
 #: Convolutions that take so many times as long got another kernel, or another layout; recordings differ by less.
 CLEARLY = 1.25
 #: Less than this share of B's GPU time is not worth a reader's time.
 MARKED = 0.01
-#: Inductor's `layout_optimization`, on unless this variable says otherwise. On an H200 (torch 2.11, cuDNN 9), DeepLabV3
-#: at batch 16: of depthwise convolutions those without dilation get a kernel for channels that lie last and take a
-#: quarter of the time, those with dilation a general one and take 5.7 times as long.
+#: Inductor's `layout_optimization`, on unless this variable says otherwise. On an H200 (torch 2.11), DeepLabV3 at
+#: batch 16: of depthwise convolutions those without dilation get a kernel for channels that lie last and take a quarter
+#: of the time, those with dilation a general one and take 5.7 times as long.
 SWITCH = {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
-
-
-#: What one call of a convolution launched: its own kernels, and those that lay its data out for it.
-Call = tuple[Activity, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +41,16 @@ class _Convolved:
     @property
     def delta_us(self) -> float:
         return self.b_us - self.a_us
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Of a convolution's data and weights, with their types, and of the result; None where that is not known."""
+
+    data: Shape
+    weight: Shape
+    dtypes: tuple[str, ...]
+    result: Shape | None
 
 
 def find_slower_convolutions(comparison: Comparison) -> Finding | None:
@@ -118,19 +125,15 @@ def _compared(comparison: Comparison) -> Iterator[_Convolved]:
         a, b = _in(group.a_at, of_a), _in(group.b_at, of_b)
         a_us, b_us = _us(a) * one.per_step, _us(b) * other.per_step
         if a_us and _is_same(a, b, one.per_step / other.per_step):
-            moved = moved_last(*([each for call in calls for each in call] for calls in (a, b)))
+            moved = moved_last(*([each for call in calls for each in call.activities] for calls in (a, b)))
             yield _Convolved(group, len(b) * other.per_step, a_us, b_us, moved)
 
 
 def _calls(work: Sequence) -> dict[int, Call]:
-    """Every call of a convolution, at the place of what took longest of it: the group that holds it counts
-    the whole call."""
-    places: dict[int | tuple[int], list[int]] = defaultdict(list)
-    for at, each in enumerate(work.activities):
-        if each.operator and find_convolution(each.operator):
-            places[(at,) if each.operator_call is None else each.operator_call].append(at)
-    of_place = work.activities.__getitem__
-    return {max(some, key=lambda at: of_place(at).duration_us): tuple(map(of_place, some)) for some in places.values()}
+    """Every call of a convolution, at the place of its main kernel: the group that holds it counts the whole call, also
+    what lays its data out."""
+    found = find_calls(work.activities)
+    return {at: call for at, call in found.items() if call.operator and find_convolution(call.operator)}
 
 
 def _in(positions: Iterable[int], calls: Mapping[int, Call]) -> list[Call]:
@@ -138,21 +141,22 @@ def _in(positions: Iterable[int], calls: Mapping[int, Call]) -> list[Call]:
 
 
 def _us(calls: Iterable[Call]) -> float:
-    return sum(each.duration_us for call in calls for each in call)
+    return sum(call.duration_us for call in calls)
 
 
 def _is_same(a: Collection[Call], b: Collection[Call], rounds: float) -> bool:
-    """Whether both are the same convolutions; `rounds` is how many steps of B stand beside each of A."""
-    results = [result for call in (*a, *b) for *_, result in [_sizes(call)]]
-    known = None not in results
-    one, other = (Counter(_sizes(call) if known else _sizes(call)[:-1] for call in calls) for calls in (a, b))
-    return one.keys() == other.keys() and all(round(one[each] * rounds) == other[each] for each in one)
+    """Whether both are the same convolutions; `rounds` is how many steps of B stand beside each of A. Results are
+    compared where all are known."""
+    one, other = ([_sizes(call) for call in calls] for calls in (a, b))
+    if any(each.result is None for each in (*one, *other)):
+        one, other = ([replace(each, result=None) for each in some] for some in (one, other))
+    counts, others = Counter(one), Counter(other)
+    return counts.keys() == others.keys() and all(round(counts[each] * rounds) == others[each] for each in counts)
 
 
-def _sizes(call: Call) -> tuple[Shape, Shape, tuple[str, ...], Shape | None]:
-    """Of the data and the weights with their types, and of the result where that is known."""
-    operator = call[0].operator
+def _sizes(call: Call) -> _Sizes:
+    operator = call.operator
     found = find_convolution(operator) if operator else None
     if operator is None or found is None:
         raise AssertionError("a call of a convolution is one")
-    return found.data, found.weight, operator.dtypes[:2], found.result
+    return _Sizes(found.data, found.weight, operator.dtypes[:2], found.result)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -16,8 +15,9 @@ SHORTEST_SECONDS = 5.0
 def of_neighbours(results: Sequence[CellResult]) -> Iterator[str]:
     """A sentence where cells that have times were measured while others ran. On which host is not known: hosts have no
     names here."""
-    timed = [result for result in results if result.outcome == "done"]
-    beside = sum(math.fsum(_beside(each, other) for other in results) > SHORTEST_SECONDS for each in timed)
+    spans = [(result.cell.key, *_span(result)) for result in results]
+    timed = [each for each, result in zip(spans, results, strict=True) if result.outcome == "done"]
+    beside = sum(sum(_beside(each, other) for other in spans) > SHORTEST_SECONDS for each in timed)
     if beside:
         yield (
             f"{beside} of {counted(len(timed), 'cell')} with times ran while another cell of this folder did, on the"
@@ -27,14 +27,13 @@ def of_neighbours(results: Sequence[CellResult]) -> Iterator[str]:
         )
 
 
-def _beside(one: CellResult, other: CellResult) -> float:
-    """For how many seconds both ran."""
-    if one.cell.key == other.cell.key:
-        return 0.0
-    (began, ended), (others_began, others_ended) = _span(one), _span(other)
-    return max(0.0, min(ended, others_ended) - max(began, others_began))
+def _beside(one: tuple[str, float, float], other: tuple[str, float, float]) -> float:
+    """For how many seconds both ran; a cell does not run beside itself."""
+    (key, began, ended), (others_key, others_began, others_ended) = one, other
+    return max(0.0, min(ended, others_ended) - max(began, others_began)) if key != others_key else 0.0
 
 
 def _span(result: CellResult) -> tuple[float, float]:
+    """When it began and ended, in seconds since 1970."""
     began = datetime.fromisoformat(result.started).timestamp()
     return began, began + result.seconds
