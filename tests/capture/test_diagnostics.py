@@ -312,6 +312,15 @@ def test_a_line_of_the_log_that_cannot_be_read_is_a_note(monkeypatch: pytest.Mon
     assert note.startswith("a line of torch's compile log could not be read (TypeError:")
 
 
+def test_what_torch_was_made_to_forget_meanwhile_is_a_note() -> None:
+    log = DiagnosticLog()
+    with log.listening():
+        torch.compiler.reset()
+    assert log.diagnose({}).notes == (
+        "torch.compiler.reset() was called meanwhile: which calls compiled after it is not known",
+    )
+
+
 def test_what_was_counted_before_a_form_was_switched_on_is_not_its_own() -> None:
     from torch._dynamo.utils import counters
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from tracekit.capture import failures
 from tracekit.capture.compilation import compile_errors, watch_compilation
-from tracekit.capture.forms import compiled_form, eager_form
+from tracekit.capture.forms import Form, compiled_form, eager_form
 from tracekit.capture.warmup import MOST_CALLS, warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
@@ -51,6 +52,21 @@ def test_graph_breaks_are_counted_and_allowed_without_fullgraph(block: Any) -> N
     assert warm.compilation.graphs == 2
     with pytest.raises(TracekitError, match="--no-fullgraph"):
         warm_up(compiled_form(make_workload(lambda: module(x), targets, fullgraph=True)), Silent())
+
+
+@pytest.mark.parametrize("make", [eager_form, compiled_form])
+def test_a_call_that_makes_torch_forget_what_it_compiled_is_refused(
+    block: Any, make: Callable[[BuiltWorkload], Form]
+) -> None:
+    x = torch.randn(4, 8)
+
+    def call() -> object:
+        torch.compiler.reset()
+        return block(x)
+
+    form = make(make_workload(call, (CompileTarget("block", block),)))
+    with pytest.raises(TracekitError, match=rf"a call of the {form.name} form calls torch\.compiler\.reset\(\)"):
+        warm_up(form, Silent())
 
 
 def test_a_form_that_never_stops_compiling_is_given_up_with_a_reason(block: Any) -> None:

@@ -121,13 +121,17 @@ def test_the_gpu_is_looked_at_before_between_and_after(flux: tuple[Path, Run]) -
 
 def test_no_warning_is_made_of_our_own_process(flux: tuple[Path, Run]) -> None:
     pynvml: Any = pytest.importorskip("pynvml")
+    import torch
+
     from tracekit.capture.gpu_drivers import find_driver
 
     driver = find_driver(0)
     assert driver is not None
     sample = driver.sample("before", 0.0)
     pynvml.nvmlInit()
-    listed = [each.pid for each in pynvml.nvmlDeviceGetComputeRunningProcesses(pynvml.nvmlDeviceGetHandleByIndex(0))]
+    # NVML counts every GPU of the host, torch those of CUDA_VISIBLE_DEVICES.
+    gpu = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
+    listed = [each.pid for each in pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)]
     if listed == [os.getpid()]:
         assert sample.other_processes == 0
     if len(listed) <= 1 and os.getpid() not in listed:

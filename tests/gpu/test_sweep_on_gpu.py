@@ -21,9 +21,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return swept("vit", *options)
 
 
-def swept(*arguments: str) -> Any:
-    found = CliRunner().invoke(main, ["sweep", *arguments, "--json", "out.json"])
-    assert found.exit_code == 0, found.output
+def swept(*arguments: str, exit_code: int = 0) -> Any:
+    found = CliRunner().invoke(main, ["sweep", "--json", "out.json", *arguments])
+    assert found.exit_code == exit_code, found.output
     return json.loads(Path("out.json").read_text())
 
 
@@ -57,12 +57,39 @@ def test_the_gpu_is_looked_at_in_every_cell(told: Any) -> None:
         assert seen["sm_clock_mhz"] is None or 100 < seen["sm_clock_mhz"] < 5000
 
 
-def test_what_does_not_fit_is_a_result_and_stops_nothing(tmp_path: Path) -> None:
+def test_what_cannot_fit_by_an_estimate_is_a_result_and_stops_nothing(tmp_path: Path) -> None:
     with contextlib.chdir(tmp_path):
         # The logits of a thousand prompts alone take 250 GiB.
         told = swept("causal-lm", "--size", "small", "--batch-size", "1,1000", "--iterations", "10")
     small, large = told["works"]
     assert [cell["outcome"] for cell in small["cells"]] == ["done"] * 2
     assert [cell["outcome"] for cell in large["cells"]] == ["out_of_memory"] * 2
-    assert {cell["failure"]["during"] for cell in large["cells"]} == {"eager warm-up"}
-    assert all("not enough GPU memory" in cell["failure"]["message"] for cell in large["cells"])
+    assert {cell["failure"]["during"] for cell in large["cells"]} == {"loading torch and the model's libraries"}
+    assert all("by an estimate" in cell["failure"]["message"] for cell in large["cells"])
+
+
+GREEDY = """
+import torch
+
+def build(gib=0):
+    return Greedy(gib), (torch.ones(4, 8),)
+
+class Greedy(torch.nn.Module):
+    def __init__(self, gib):
+        super().__init__()
+        self.inner, self.gib = torch.nn.Linear(8, 8), int(gib)
+
+    def forward(self, x):
+        torch.empty(self.gib * 2**30, dtype=torch.uint8, device=x.device)
+        return self.inner(x)
+"""
+
+
+def test_what_runs_out_of_memory_is_a_result_that_says_where(tmp_path: Path) -> None:
+    with contextlib.chdir(tmp_path):
+        Path("greedy.py").write_text(GREEDY)
+        told = swept("greedy.py:build", "--iterations", "10", "--", "gib=4000", exit_code=1)
+    cells = told["works"][0]["cells"]
+    assert [cell["outcome"] for cell in cells] == ["out_of_memory"] * 2
+    assert {cell["failure"]["during"] for cell in cells} == {"eager warm-up"}
+    assert all("not enough GPU memory" in cell["failure"]["message"] for cell in cells)

@@ -8,8 +8,9 @@ from tracekit.errors import TracekitError
 from tracekit.model.workload import OWN_WEIGHTS, Request
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.maskformer_info import MASKFORMER
+from tracekit.workloads.own_info import described
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.sizes import GIB, check_request, choose_size, weights_fit
+from tracekit.workloads.sizes import GIB, check_request, choose_size, way_to_need_less, weights_fit
 from tracekit.workloads.vit_info import VIT
 
 
@@ -119,3 +120,10 @@ def test_real_weights_are_told_by_what_is_in_their_files() -> None:
     with pytest.raises(TracekitError, match=r"o/m needs about 17 GiB of memory in float32, by the 3\.8 B parameters"):
         weights_fit("o/m", 3_750_000_000, "cpu", 16 * GIB, None)
     assert "not known before they are loaded" in weights_fit("o/m", None, "cuda", GIB, None)
+
+
+def test_whom_memory_ran_out_is_told_of_options_that_the_workload_has() -> None:
+    assert way_to_need_less(FLUX.takes) == "pass a smaller --size, --batch-size, --height or --width"
+    assert way_to_need_less(VIT.takes) == "pass a smaller --size or --batch-size"
+    own = way_to_need_less(described("model.py:build", "as it is").takes)
+    assert own == "make the model or what it is called with smaller"

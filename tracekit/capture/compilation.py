@@ -25,6 +25,9 @@ class CompilationWatch:
     CUDA graphs that were recorded."""
 
     compilations: int = 0
+    #: Known when the block has ended: whether torch.compiler.reset() took the watch away. What was compiled after it is
+    #: not counted.
+    lost: bool = False
     on_event: Callable[[str], None] | None = None
     #: Told of each as it begins, and whether it is a CUDA graph that is recorded.
     on_start: Callable[[bool], None] | None = None
@@ -156,4 +159,7 @@ def watch_compilation(on_event: Callable[[str], None] | None = None) -> Iterator
     try:
         yield watch
     finally:
-        remove(watch.start)
+        try:
+            remove(watch.start)
+        except ValueError:
+            watch.lost = True

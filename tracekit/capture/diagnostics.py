@@ -64,6 +64,8 @@ class DiagnosticLog:
         with self._attached(), self._counting(), watch_compilation() as watch:
             watch.on_start = self._note_compilation
             yield
+        if watch.lost:
+            self._problem("torch.compiler.reset() was called meanwhile: which calls compiled after it is not known")
 
     def _note_compilation(self, recording: bool) -> None:
         counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])

@@ -72,18 +72,15 @@ def _led_to(error: BaseException | None) -> Iterator[BaseException]:
 
 
 @contextmanager
-def out_of_memory_explained(size: str) -> Iterator[None]:
-    """Turns running out of memory, the GPU's or the machine's, into a TracekitError."""
+def out_of_memory_explained(size: str, mend: str) -> Iterator[None]:
+    """Turns running out of memory, the GPU's or the machine's, into a TracekitError; `mend` says how to need less."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
         where = "not enough GPU memory" if isinstance(error, torch.OutOfMemoryError) else "not enough memory"
-        raise TracekitError(
-            f"{where} at size {size} ({_needed(error)});"
-            " pass a smaller --size, --batch-size or --height/--width, or close what else uses it"
-        ) from error
+        raise TracekitError(f"{where} at size {size} ({_needed(error)}); {mend}, or close what else uses it") from error
 
 
 @contextmanager

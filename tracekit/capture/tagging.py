@@ -150,7 +150,7 @@ def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progres
             form.call()
     finally:
         collection.release()
-    if watch.compilations:
+    if watch.compilations or watch.lost:
         collection.problems.append("something was compiled again after timing, so the order of graphs may be another")
     return collection.sites(collection.calls(made))
 

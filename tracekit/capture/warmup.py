@@ -31,7 +31,7 @@ class WarmUp:
 def warm_up(form: Form, progress: Progress) -> WarmUp:
     """Calls the form, exactly as it will be measured, until two calls in a row compile nothing.
 
-    Raises TracekitError if it still compiles after sixteen calls.
+    Raises TracekitError if it still compiles after sixteen calls, or if a call makes torch forget what is compiled.
     """
     progress.phase("eager warm-up" if form.name == "eager" else "compiling")
     walls: list[float] = []
@@ -57,6 +57,11 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
                 f"call {len(walls)} done" + (f", {_compilations(watch.compilations)}" if watch.compilations else "")
             )
         facts = _facts(form, watch, compiling_us, empty) if form.name == "compiled" else None
+    if watch.lost:
+        raise TracekitError(
+            f"a call of the {form.name} form calls torch.compiler.reset(), which forgets what is compiled: nobody can"
+            " tell then when it is warm; leave that out of what is called"
+        )
     return WarmUp(tuple(walls), facts)
 
 

@@ -26,6 +26,7 @@ from tracekit.walks.hushing import hush_libraries
 from tracekit.walks.processes import PART, WORD
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
+from tracekit.workloads.sizes import way_to_need_less
 from tracekit.workloads.sources import read_sources
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Attempt:
         info = look_into(info, request)
         size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
         self._words.phase(f"building {info.name} ({size})")
-        with failures.out_of_memory_explained(size):
+        with failures.out_of_memory_explained(size, way_to_need_less(info.takes)):
             workload = build_scoped(builder, info, request, size, device, self._words)
             plan = TimingPlan(self._job.target_percent, self._job.budget_seconds)
             rule = stopping_rule(plan, request, workload.settings)

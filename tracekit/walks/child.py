@@ -13,6 +13,7 @@ from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Silent
 from tracekit.walks.hushing import hush_libraries
 from tracekit.workloads.registry import find, load_builder
+from tracekit.workloads.sizes import way_to_need_less
 
 
 def main(job_path: Path, result_path: Path) -> None:
@@ -35,7 +36,7 @@ def work(job: ChildJob) -> ChildResult:
     from tracekit.capture import failures, forms, timing, warmup
     from tracekit.workloads.scopes import build_scoped
 
-    with failures.out_of_memory_explained(job.size):
+    with failures.out_of_memory_explained(job.size, way_to_need_less(info.takes)):
         workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
         load_seconds = time.monotonic() - began
         makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}

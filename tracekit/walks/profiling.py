@@ -27,7 +27,7 @@ from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
-from tracekit.workloads.sizes import check_request
+from tracekit.workloads.sizes import check_request, way_to_need_less
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
@@ -190,7 +190,7 @@ def _build(
     if compiled:
         check_compilers(device)
     progress.phase(f"building {info.name} ({size})")
-    with checked_meanwhile(device), failures.out_of_memory_explained(size):
+    with checked_meanwhile(device), failures.out_of_memory_explained(size, way_to_need_less(info.takes)):
         workload = build_scoped(builder, info, request, size, device, progress)
         if workload.trial:
             progress.detail("one call, to see that it works")
@@ -230,7 +230,9 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, workload.settings)
     origins = Origins(workload, plan.provenance)
     around = Surroundings(workload, plan.numerics)
-    with failures.out_of_memory_explained(workload.settings.size):
+    settings = workload.settings
+    takes = ("options",) if settings.own else find(settings.workload).takes
+    with failures.out_of_memory_explained(settings.size, way_to_need_less(takes)):
         try:
             for form in made:
                 with origins.watching(form.name), around.warming(form.name):

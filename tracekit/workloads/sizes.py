@@ -118,6 +118,15 @@ def choose_size(
     return each, f"{reason}; it may not fit: {told}, {free_bytes / GIB:.1f} GiB are free"
 
 
+def way_to_need_less(takes: tuple[str, ...]) -> str:
+    """What a user does to whom memory ran out, of a workload that takes these."""
+    if "options" in takes:
+        return "make the model or what it is called with smaller"
+    sizes = [f"--{name.replace('_', '-')}" for name in ("height", "width", "seq_length") if name in takes]
+    *most, last = ["--size", "--batch-size", *sizes]
+    return f"pass a smaller {', '.join(most)} or {last}"
+
+
 def weights_fit(weights: str, numbers: int | None, device: str, free_bytes: int, dtype: str | None) -> str:
     """In words, what real weights of so many numbers need; None where nobody knows how many. Raises TracekitError for
     more than there is free."""
