@@ -248,7 +248,7 @@ def test_a_sweep_of_which_nothing_has_times_fails_at_its_end(children: Children)
     assert result.exit_code == 1
     assert len(children.jobs) == 2
     assert Path("reports/sweep-vit.html").is_file()
-    assert result.stderr.splitlines()[-1].startswith("error: no cell has times")
+    assert result.stderr.splitlines()[-1].startswith("error: none of the cells asked for has times")
     assert "--resume sweeps/vit --retry-failed tries again" in result.stderr
 
 

@@ -108,5 +108,8 @@ def test_a_run_of_a_program_is_asked_for_in_it():
 def test_variables_are_set_for_one_command_and_of_a_program_for_the_program():
     switches = {"ONE": "0", "OTHER": "a b"}
     assert switched_command(make_settings(), switches) == f"ONE=0 OTHER='a b' {profile_command(make_settings())}"
+    steered = make_settings(variables={"OTHER": "9", "FIRST": "1"})
+    assert profile_command(steered) == f"OTHER=9 FIRST=1 {profile_command(make_settings())}"
+    assert switched_command(steered, switches) == f"OTHER='a b' FIRST=1 ONE=0 {profile_command(make_settings())}"
     of_program = make_settings(workload="Net", own=Own(in_program=True))
     assert switched_command(of_program, switches) == "ONE=0 OTHER='a b' python YOUR_PROGRAM.py"

@@ -124,6 +124,13 @@ def test_another_precision_of_float32_products_is_said_where_both_runs_hold_it()
         assert any("precision of float32 products" in sentence for sentence in told) == said
 
 
+def test_another_way_to_steer_torch_is_said() -> None:
+    a = make_side(form=make_form())
+    b = replace(a, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1"}))
+    (told,) = find_unfairness(a, b)[1:]
+    assert told.endswith("variables of the environment that steer torch: A has none, B has CUDA_LAUNCH_BLOCKING=1.")
+
+
 def test_another_phase_or_cache_of_generation_is_named():
     decode = make_settings(generation=Generation("decode", None, "dynamic", fast_processor=False))
     prefill = make_settings(generation=Generation("prefill", None, "static", fast_processor=True))
@@ -145,7 +152,18 @@ def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
 
 
 #: What is no other work: how it is compiled and timed, and what is told of another way.
-NO_OTHER_WORK = {"scope", "mode", "fullgraph", "dynamic", "prompt", "seed", "iterations", "generation", "own"}
+NO_OTHER_WORK = {
+    "scope",
+    "mode",
+    "fullgraph",
+    "dynamic",
+    "prompt",
+    "seed",
+    "iterations",
+    "generation",
+    "own",
+    "variables",
+}
 
 
 def test_every_setting_is_other_work_or_is_not() -> None:

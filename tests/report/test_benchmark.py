@@ -41,6 +41,7 @@ def names(*sides: Side) -> list[str]:
         ({}, {"mode": "max-autotune"}),
         ({}, {"scope": "vae"}),
         ({}, {"dynamic": True}),
+        ({}, {"variables": {"TORCHINDUCTOR_GRAPH_PARTITION": "0"}}),
         ({"dynamic": True}, {"dynamic": False}),
         ({"generation": ASKED}, {"generation": replace(ASKED, max_new_tokens=8)}),
         ({"generation": ASKED}, {"generation": replace(ASKED, phase="decode", max_new_tokens=None)}),

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
-from tracekit.model.run import Component
-from tracekit.report.sections.setting import component_table
+from dataclasses import replace
 
-from ..sides import make_run
+from tracekit.model.run import Component
+from tracekit.report.lettered import lettered
+from tracekit.report.sections.setting import component_table, settings_table
+
+from ..sides import make_run, make_settings, make_side
 
 
 def told(component: Component) -> str:
@@ -28,3 +31,12 @@ def test_many_modules_are_not_all_named():
 
 def test_a_part_that_is_left_out_stays_eager():
     assert told(Component("vae", 100, False, 0)) == "stays eager"
+
+
+def test_variables_that_steered_torch_are_among_the_settings():
+    plain = make_side()
+    steered = replace(plain, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1", "TORCH_BLAS_X": "a b"}))
+    table = settings_table(lettered(replace(plain, settings=make_settings()), steered))
+    assert table is not None
+    (row,) = (row for row in table.rows if row[0] == "variables")
+    assert row[1:] == ("—", "CUDA_LAUNCH_BLOCKING=1 TORCH_BLAS_X='a b'")

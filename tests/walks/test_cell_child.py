@@ -163,3 +163,11 @@ def test_words_are_the_phase_and_its_detail(words: Words) -> None:
     words.detail("graph 3")
     assert words.path.read_text() == "compiling, graph 3"
     assert words.now == "compiling"
+
+
+def test_a_traceback_does_not_say_where_packages_are_installed() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError) as caught:
+        torch.nn.Linear(2, 2)(torch.ones(3))
+    lines = describe_failure(caught.value, "timing").last_lines
+    assert any(line.startswith('  File "torch/nn/modules/linear.py", line ') for line in lines)

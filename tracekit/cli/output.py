@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.errors import TracekitError
+from tracekit.shell import with_variables
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,3 +71,10 @@ def say(console: Console, line: str) -> None:
 def command_line() -> str:
     """The command as it can be typed again."""
     return shlex.join(["tracekit", *sys.argv[1:]])
+
+
+def measuring_command_line() -> str:
+    """The command as it can be typed again where what it measures depends on the environment too."""
+    from tracekit.workloads.variables import steering_variables
+
+    return with_variables(command_line(), steering_variables(os.environ))

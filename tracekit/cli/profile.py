@@ -115,7 +115,7 @@ def profile(
 
     With --compiled both forms are run in alternation and compared: reports/RUN.html.
     """
-    from tracekit.cli.output import check_output_path, command_line
+    from tracekit.cli.output import check_output_path, measuring_command_line
     from tracekit.cli.profiling import profile_workload
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
@@ -135,7 +135,7 @@ def profile(
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),
         out=out,
         force=force,
-        command=command_line(),
+        command=measuring_command_line(),
         provenance=not no_provenance,
         warmup=parse_warmup(warmup) if warmup is not None else None,
         timing=plan_timing(asked["iterations"] is not None, target, time_budget, repeats or 0, startup),

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tracekit.cli.output import command_line, say
+from tracekit.cli.output import measuring_command_line, say
 from tracekit.cli.sweep_asking import Planned
 from tracekit.cli.sweep_showing import resume_command, show_sweep
 from tracekit.errors import TracekitError
@@ -69,7 +69,9 @@ def _tell_failures(planned: Planned, console: Console) -> None:
         return
     again = resume_command(planned.folder, "--retry-failed")
     if len(failed) == len(planned.plan.cells):
-        raise TracekitError(f"no cell has times, the reasons are above: mend them, and {again} tries again")
+        raise TracekitError(
+            f"none of the cells asked for has times, the reasons are above: mend them, and {again} tries again"
+        )
     say(console, f"{cells_word(len(failed))} without times; to try again: {again}")
 
 
@@ -85,7 +87,7 @@ def _run(plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, console: 
 
 def _call(plan: SweepPlan) -> AskedCall:
     return AskedCall(
-        command=command_line(),
+        command=measuring_command_line(),
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         seed=plan.seed,
         iterations=plan.iterations,

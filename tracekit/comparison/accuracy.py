@@ -31,7 +31,7 @@ STEPS, STEPS_OF_SUMS = 16.0, 1024.0
 Result = Literal["as_accurate", "less_accurate", "undecided"]
 SEVEREST: tuple[Result, ...] = ("less_accurate", "undecided", "as_accurate")
 #: Settings that change how a form computes, not what.
-HOW = ("scope", "mode", "fullgraph", "dynamic", "iterations")
+HOW = ("scope", "mode", "fullgraph", "dynamic", "iterations", "variables")
 
 
 @dataclass(frozen=True, slots=True)

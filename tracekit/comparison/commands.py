@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tracekit.model.comparison import Side
 from tracekit.model.own import Own
 from tracekit.model.run import Settings
 from tracekit.model.workload import DEFAULT_PROMPT
+from tracekit.shell import with_variables
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = (
@@ -45,7 +47,8 @@ def profile_command(
     *,
     compiled: bool = True,
 ) -> str:
-    """Profiles the same work again, with some settings changed: `profile_command(settings, {"mode": "default"})`.
+    """Profiles the same work again, with some settings changed: `profile_command(settings, {"mode": "default"})`. Where
+    variables steered torch, they are set for it again.
 
     `more` are options besides. Not `compiled`: the eager form alone."""
     changes = changes or {}
@@ -67,14 +70,14 @@ def profile_command(
         # Most workloads ask for one graph unless told otherwise, and then end at the first break.
         words.append("--no-fullgraph")
     own = settings.own.options if settings.own else ()
-    return shlex.join([*words, *more, *(["--", *own] if own else [])])
+    return with_variables(shlex.join([*words, *more, *(["--", *own] if own else [])]), settings.variables)
 
 
 def switched_command(settings: Settings, switches: Mapping[str, str]) -> str:
     """The same command with variables set for it, the way a shell takes them; of a program, the program's."""
+    switched = replace(settings, variables={**settings.variables, **switches})
     in_program = settings.own is not None and settings.own.in_program
-    command = "python YOUR_PROGRAM.py" if in_program else profile_command(settings)
-    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in switches.items()), command])
+    return with_variables("python YOUR_PROGRAM.py", switched.variables) if in_program else profile_command(switched)
 
 
 def _options(own: Own | None) -> tuple[str, ...]:

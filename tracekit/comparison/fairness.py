@@ -11,6 +11,7 @@ from tracekit.model.generation import Generation
 from tracekit.model.own import Own
 from tracekit.model.run import Environment, Settings
 from tracekit.numbers import duration
+from tracekit.shell import with_variables
 
 #: What makes two runs different work, and how it is called. The mode, scope and the like are what is being compared.
 WORK = {
@@ -133,13 +134,20 @@ def _multiplies_in_float32(a: Side, b: Side) -> bool:
 
 
 def find_other_machine(a: Side, b: Side) -> Iterator[str]:
-    """One sentence for each difference in machine and software."""
+    """One sentence for each difference in machine and software, and in the variables that steer it."""
+    yield from _other_variables(a, b)
     if a.environment and b.environment:
         yield from _differences(a.environment, b.environment, MACHINE)
         yield from _differences(a.environment, b.environment, _known(a.environment, b.environment, CHOOSING))
         yield from _other_packages(a.environment.packages, b.environment.packages)
         return
     yield from _other_gpu(a, b)
+
+
+def _other_variables(a: Side, b: Side) -> Iterator[str]:
+    if a.settings and b.settings and a.settings.variables != b.settings.variables:
+        one, other = (with_variables("", side.settings.variables) or "none" for side in (a, b) if side.settings)
+        yield f"The sides differ in variables of the environment that steer torch: A has {one}, B has {other}."
 
 
 def _other_gpu(a: Side, b: Side) -> Iterator[str]:

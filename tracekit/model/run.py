@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tracekit.model.advice import VerifiedAdvice
@@ -24,7 +24,8 @@ class Settings:
     """What the user asked for, after defaults were filled in. None: the workload has no such setting.
 
     `iterations` is the number of timed calls of each form that was asked for, or the fewest if none was. `own` is there
-    for a model of the user's own.
+    for a model of the user's own. `variables` are those of the environment that steer torch and its libraries, by name:
+    `TORCHINDUCTOR_GRAPH_PARTITION`; empty in runs made before they were looked at.
     """
 
     workload: str
@@ -46,6 +47,7 @@ class Settings:
     generation: Generation | None = None
     own: Own | None = None
     seq_length: int | None = None
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

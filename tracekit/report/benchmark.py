@@ -60,13 +60,16 @@ def _more_work(settings: Settings) -> Iterator[str]:
 
 
 def _way(side: Side) -> str:
-    """How it was compiled, in brackets; nothing of an eager form."""
+    """How it was compiled, and by what torch was steered, in brackets; nothing where there is neither."""
     settings = side.settings
-    if settings is None or side.form is None or side.form.name == "eager":
+    if settings is None or side.form is None:
         return ""
+    variables = [f"{name}={value}" for name, value in settings.variables.items()]
+    if side.form.name == "eager":
+        return f" ({', '.join(variables)})" if variables else ""
     dynamic = {None: [], True: ["dynamic"], False: ["not dynamic"]}[settings.dynamic]
     # Whether breaks are allowed (`--fullgraph`) changes no code that has none.
-    ways = [settings.mode, f"scope {settings.scope}", *dynamic]
+    ways = [settings.mode, f"scope {settings.scope}", *dynamic, *variables]
     return f" ({', '.join(ways)})"
 
 

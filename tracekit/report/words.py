@@ -8,8 +8,10 @@ from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.generation import Generation
 from tracekit.model.run import Settings
+from tracekit.names import printable
 from tracekit.numbers import count, counted, duration, times
 from tracekit.report.lettered import Lettered
+from tracekit.shell import with_variables
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
@@ -255,7 +257,8 @@ def subject(side: Side) -> str:
         return machine(side)
     model, work = work_words(settings)
     weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
-    return " · ".join([*model, machine(side), *work, *([] if settings.own else [weights])])
+    steered = [printable(with_variables("", settings.variables))] if settings.variables else []
+    return " · ".join([*model, machine(side), *work, *([] if settings.own else [weights]), *steered])
 
 
 def work_words(settings: Settings) -> tuple[list[str], list[str]]:

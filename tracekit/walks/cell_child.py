@@ -7,6 +7,7 @@ Whatever happens in it is an answer, for a cell that fails is a result too.
 from __future__ import annotations
 
 import sys
+import sysconfig
 import time
 import traceback
 from collections.abc import Callable
@@ -162,7 +163,9 @@ def _more_lines(error: TracekitError) -> tuple[str, ...]:
 
 
 def _traceback_lines(error: BaseException) -> tuple[str, ...]:
-    return tuple("".join(traceback.format_exception(error)).splitlines()[-LAST_LINES:])
+    lines = "".join(traceback.format_exception(error)).splitlines()[-LAST_LINES:]
+    # Where packages are installed is this machine's matter.
+    return tuple(line.replace(f"{sysconfig.get_path('purelib')}/", "") for line in lines)
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from tracekit.model.run import Settings
 from tracekit.model.workload import Request, WorkloadInfo
+from tracekit.workloads.variables import steering_variables
 
 #: Timed calls of each form where nobody says how many.
 GPU_ITERATIONS = 20
@@ -35,4 +38,5 @@ def fill_in(
         pretrained=request.pretrained,
         seed=request.seed,
         iterations=request.iterations or (gpu_iterations if gpu else CPU_ITERATIONS),
+        variables=steering_variables(os.environ),
     )

@@ -226,6 +226,16 @@ def test_cells_of_other_size_or_type_are_another_work(settings: dict[str, str]) 
     assert [work.eager.processes for work in sweep.works if work.eager] == [1, 1]
 
 
+def test_cells_that_were_steered_otherwise_are_told_apart() -> None:
+    one, other = make_result(eager_cell()), make_result(compiled_cell())
+    assert other.run is not None
+    settings = replace(other.run.settings, variables={"TORCHINDUCTOR_GRAPH_PARTITION": "0"})
+    sweep = _read(one, replace(other, run=replace(other.run, settings=settings)))
+    (work,) = sweep.works
+    assert work.differs == ("variables: none, TORCHINDUCTOR_GRAPH_PARTITION=0",)
+    assert work.cells[1].command.startswith("TORCHINDUCTOR_GRAPH_PARTITION=0 tracekit profile ")
+
+
 @pytest.mark.parametrize(
     ("there", "told"),
     [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracekit.model.run import Environment
-from tracekit.model.sweep import CellResult
+from tracekit.model.sweep import CellResult, CellRun
+from tracekit.shell import with_variables
 
 #: Packages whose version decides which kernels run and how long the host takes to start them.
 PACKAGES = ("torch", "triton", "transformers", "diffusers")
@@ -25,13 +26,15 @@ def find_differences(results: Sequence[CellResult]) -> tuple[str, ...]:
     found: dict[str, dict[str, None]] = {}
     for result in results:
         if result.run is not None:
-            for what, value in _telling(result.run.environment):
+            for what, value in _telling(result.run):
                 found.setdefault(what, {})[value] = None
     return tuple(f"{what}: {', '.join(values)}" for what, values in found.items() if len(values) > 1)
 
 
-def _telling(environment: Environment) -> Iterator[tuple[str, str]]:
+def _telling(run: CellRun) -> Iterator[tuple[str, str]]:
+    environment = run.environment
     told = {"CPU": environment.cpu, "driver": environment.driver, "Python": environment.python}
     told |= {name: environment.packages.get(name) for name in PACKAGES}
     told["precision of float32 products"] = environment.float32_matmul_precision
+    told["variables"] = with_variables("", run.settings.variables) or "none"
     return ((what, value) for what, value in told.items() if value is not None)

@@ -10,6 +10,7 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, percent, size
 from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
+from tracekit.shell import with_variables
 
 #: So many modules are named that are compiled in a part.
 NAMED = 4
@@ -53,6 +54,9 @@ def _settings(side: Side) -> dict[str, str]:
     fields = msgspec.to_builtins(settings)
     fields |= fields.pop("generation") or {}
     own = fields.pop("own")
+    variables = fields.pop("variables")
+    if variables:
+        fields["variables"] = with_variables("", variables)
     if own and own["options"]:
         fields["options"] = " ".join(own["options"])
     return {SETTINGS.get(name, name): _shown(value) for name, value in fields.items() if value is not None}

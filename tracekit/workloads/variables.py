@@ -1,0 +1,25 @@
+"""The variables of the environment that a measurement depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: How the names begin of those that steer torch's compiler and the libraries below it, and of single ones the whole.
+PREFIXES = ("TORCHINDUCTOR_", "TORCHDYNAMO_", "TORCH_COMPILE_", "TORCH_CUDNN_", "TORCH_BLAS_", "TRITON_", "CUBLAS")
+NAMES = (
+    *("CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS", "NVIDIA_TF32_OVERRIDE"),
+    *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"),
+    *("DISABLE_ADDMM_CUDA_LT", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"),
+)
+#: How the names end of those that say where something is kept or written, which is the machine's matter.
+PLACES = ("_DIR", "_PATH", "_HOME", "_FILE")
+
+
+def steering_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those that are set and change how fast a model runs or what it returns, by name. Places on this machine are none
+    of them: they mean nothing on another."""
+    return {name: value for name, value in sorted(environment.items()) if _steers(name) and "/" not in value}
+
+
+def _steers(name: str) -> bool:
+    return (name.startswith(PREFIXES) or name in NAMES) and not name.endswith(PLACES)
