@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tracekit import __version__, store
 from tracekit.errors import CompileError
 from tracekit.model.progress import Progress
-from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
+from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run, Settings
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.walks.choosing import choose_request_size
@@ -221,6 +221,13 @@ def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
     )
 
 
+def _taken(settings: Settings) -> tuple[str, ...]:
+    """What a user can set of this workload that decides how much memory a call needs."""
+    if settings.own:
+        return ("options",)
+    return tuple(name for name in ("height", "width", "seq_length") if getattr(settings, name) is not None)
+
+
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
     from tracekit.capture import failures, forms, timing, warmup
 
@@ -231,8 +238,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     origins = Origins(workload, plan.provenance)
     around = Surroundings(workload, plan.numerics)
     settings = workload.settings
-    takes = ("options",) if settings.own else find(settings.workload).takes
-    with failures.out_of_memory_explained(settings.size, way_to_need_less(takes)):
+    with failures.out_of_memory_explained(settings.size, way_to_need_less(_taken(settings))):
         try:
             for form in made:
                 with origins.watching(form.name), around.warming(form.name):
