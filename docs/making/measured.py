@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from tracekit import store
+from tracekit.cli.profile import profile
 from tracekit.cli.sweep_showing import load_sweep
 from tracekit.comparison import compare
 from tracekit.comparison.sweeping.commanding import option_words
@@ -25,6 +26,7 @@ from tracekit.model.sweep_figures import CellFigures, Work
 from tracekit.model.workload import Request
 from tracekit.numbers import duration, times
 from tracekit.report.sections.reason import reason_sentence
+from tracekit.shell import with_variables
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 from tracekit.walks.sweep_folder import is_sweep
@@ -38,9 +40,8 @@ HEADER = (
     "| `tracekit profile` | eager | compiled | speed-up (95 % interval) | compiling | pays after, at most | why |\n"
     "|---|--:|--:|--:|--:|--:|---|\n"
 )
-#: What every row has, or what says nothing of what was measured.
-LEFT_OUT = ("--compiled", "--no-provenance", "--no-numerics", "--startup", "--verify-advice", "--force")
-LEFT_OUT_WITH_VALUE = ("--out", "--time-budget")
+#: What is generated, and with which cache, where nobody says.
+GENERATING = {"phase": "generate", "cache": "dynamic"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ def _asked(request: Request) -> str:
     """What the cell was asked for beside what `tracekit profile` does of itself: `flux --scope all`."""
     info, plain = find(request.workload), Request(request.workload)
     usual = {"size": next(iter(info.sizes)), "scope": next(iter(info.scopes)), "iterations": request.iterations}
+    usual |= GENERATING
     words = [request.workload]
     for name in (field.name for field in fields(Request)):
         value = getattr(request, name)
@@ -146,7 +148,8 @@ def _why(comparison: Comparison) -> str | None:
         return None
     shares = tuple(replace(share, parts=share.parts[:1], rest_us=0.0) for share in comparison.reason.shares)
     sentence = reason_sentence(replace(comparison, reason=replace(comparison.reason, shares=shares)))
-    return sentence.removeprefix("Why: ").rstrip(".") if sentence else None
+    # Of several processes: "Why in the recorded process: ...".
+    return sentence.removeprefix("Why: ").removeprefix("Why ").rstrip(".") if sentence else None
 
 
 def _pays_after(comparison: Comparison) -> float | None:
@@ -162,18 +165,20 @@ def _calls(even: BreakEven) -> float | None:
 
 
 def shortened(command: str) -> str:
-    """Of `tracekit profile flux --compiled --out X`: `flux`."""
-    words = command.split()[2:]
-    kept: list[str] = []
-    skip = False
-    for word in words:
-        if skip or word in LEFT_OUT:
-            skip = False
-        elif word in LEFT_OUT_WITH_VALUE:
-            skip = True
-        else:
-            kept.append(word)
-    return " ".join(kept)
+    """Of `tracekit profile flux --compiled --out X`: `flux`. What is asked for in another order is the same. Of a
+    command with variables set for it everything: `NAME=value tracekit profile flux`."""
+    words = shlex.split(command)
+    at = words.index("tracekit")
+    given = profile.make_context("profile", words[at + 2 :]).params
+    asked = _asked(Request(**{field.name: given[field.name] for field in fields(Request) if field.name in given}))
+    variables = dict(word.split("=", 1) for word in words[:at])
+    return with_variables(f"tracekit profile {asked}", variables) if variables else asked
+
+
+def _workload(command: str) -> str:
+    """Whose row it is: of `NAME=value tracekit profile flux` that of flux."""
+    words = command.split()
+    return words[words.index("tracekit") + 2] if "tracekit" in words else words[0]
 
 
 def line(row: Row) -> str:
@@ -213,7 +218,7 @@ def merged(kept: list[Row], found: list[Row]) -> list[Row]:
             rows[row.command] = row
     order = {workload.name: place for place, workload in enumerate(all_workloads())}
     # What is not on that list comes after it.
-    return sorted(rows.values(), key=lambda row: order.get(row.command.split()[0], len(order)))
+    return sorted(rows.values(), key=lambda row: order.get(_workload(row.command), len(order)))
 
 
 def main(folders: list[Path]) -> None:

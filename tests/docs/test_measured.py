@@ -102,6 +102,18 @@ def test_a_row_leads_to_the_page_that_shows_the_rest() -> None:
 def test_a_command_is_told_without_what_every_row_has() -> None:
     command = "tracekit profile flux --compiled --mode reduce-overhead --out traces/x --time-budget 20 --no-provenance"
     assert shortened(command) == "flux --mode reduce-overhead"
+    assert shortened("tracekit profile vit --batch-size 4 --mode reduce-overhead --repeat-process 4") == (
+        "vit --mode reduce-overhead --batch-size 4"
+    )
+    assert shortened("tracekit profile qwen2.5-vl --size 3b --phase generate") == "qwen2.5-vl --size 3b"
+
+
+def test_variables_of_a_command_stand_before_all_of_it_and_its_row_among_its_workload_s() -> None:
+    told = shortened("A=1 B='2 3' tracekit profile beit --compiled --mode reduce-overhead --out x")
+    assert told == "A=1 B='2 3' tracekit profile beit --mode reduce-overhead"
+    row = replace(read_row(ROOT / "traces" / "h200-vit"), command=told)
+    other = replace(row, command="vit")
+    assert merged([other, replace(row, command="mlp")], [row])[:2] == [other, row]
 
 
 def test_calls_are_rounded_up_and_may_never_pay() -> None:

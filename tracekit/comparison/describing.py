@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_library, library_family
@@ -38,18 +39,20 @@ def _main(activities: Sequence[Activity]) -> Activity:
 
 
 def _side(activities: Sequence[Activity]) -> str:
-    library = next((each for each in activities if is_library(each)), None)
+    kinds = Counter(KIND_OF_FAMILY[family] for each in activities if (family := library_family(each)))
     count = len(activities)
     noun = "kernel" if count == 1 else "kernels"
-    if library is None:
+    if not kinds:
         triton = sum(each.family == "triton" for each in activities)
         if triton == count:
             return f"{count} Triton"
         return f"{count} {noun}, {triton} of them Triton" if triton else f"{count} {noun}"
-    word = KIND_OF_FAMILY[library_family(library) or library.family]
-    products = sum(map(is_library, activities))
-    name = word if products == 1 else f"{products} {word}s"
-    return name if count == products else f"{name} and {count - products} more"
+    rest = count - kinds.total()
+    *most, last = [
+        *(kind if number == 1 else f"{number} {kind}s" for kind, number in sorted(kinds.items())),
+        *([f"{rest} more"] if rest else []),
+    ]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _operators(activities: Sequence[Activity]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.comparison.inputs import masking_of, same_inputs
 from tracekit.comparison.matching.epilogues import asks_for_other_work, named_beside
-from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_library, library_family
+from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_helper, is_library, library_family
 from tracekit.comparison.matching.operators import Dims
 from tracekit.comparison.memory_layout import MOVED, moved_last
 from tracekit.model.comparison import GroupKind
@@ -109,7 +109,7 @@ def _lost_attention(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[st
 def _single_precision(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
     before = {dtype for each in a if is_library(each) for dtype in _tensor_types(each)}
     low = [dtype for dtype in LOW_PRECISION if dtype in before]
-    after = [each for each in b if each.family == "gemm" and _is_single(each)]
+    after = [each for each in b if library_family(each) == "gemm" and _is_single(each)]
     if after and (low or not before) and not any(_is_single(each) for each in a if is_library(each)):
         name = low[0].removeprefix("c10::").lower() if low else "another precision"
         are = "is" if len(after) == 1 else "are"
@@ -177,7 +177,8 @@ def _alone(product: Activity, activities: Sequence[Activity]) -> bool:
 def _copies(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
     if not any(each.family == "attention" for each in b):
         return
-    more = _laying_out(b) - _laying_out(a)
+    # A Triton kernel may as well stand for whatever else A did here.
+    more = _laying_out(b) - sum(not is_library(each) and not is_helper(each.name) for each in a)
     if more > 0:
         yield f"{more} more {'kernel prepares' if more == 1 else 'kernels prepare'} inputs or results for it."
 
@@ -187,7 +188,7 @@ def _laying_out(activities: Sequence[Activity]) -> int:
 
 
 def _split(a: Sequence[Activity], b: Sequence[Activity]) -> Iterator[str]:
-    before, after = (any("splitk" in each.name.lower() for each in side) for side in (a, b))
+    before, after = (any("splitk" in each.name.lower().replace("_", "") for each in side) for side in (a, b))
     if after and not before:
         yield "The product is now split along K, and its parts are summed up afterwards."
     if before and not after:

@@ -15,13 +15,14 @@ ENOUGH_PROCESSES = 3
 #: nobody knows: of two such works that were timed twice on an H200 the speed-up differed by 0.3 and 3 %.
 LARGE = 0.1
 #: From this share of a call on the GPU waits for the host enough for the host's moods to move the speed-up. Of works
-#: timed twice on an H200 those idle for 48 to 85 % of a call in one form at least differed by 4 to 22 %, those idle for
-#: 2 and 14 % by less than `LARGE`; between 14 and 48 % nothing was measured, and a warning too many costs less.
+#: timed twice on an H200 those idle for 48 to 84 % of a call in one form at least differed by up to 22 %, those idle
+#: for 2 and 14 % by less than `LARGE`; between 14 and 48 % nothing was measured, and a warning too many costs less.
 WAITING_SHARE = 0.2
-#: The most that the speed-up of such a form differed by between two processes: BEiT-B/16, 0.989 and 1.211.
+#: The most that the speed-up of such a form differed by between two processes that compiled: of BEiT-B/16, 0.989 and
+#: 1.208.
 WAITING_DIFFERS = 0.22
-#: The same as `LARGE` for them. Beyond the most that was seen, for seven pairs need not show the worst: 3.3 standard
-#: deviations of one process's speed-up, which is 8 % by these pairs (docs/timing.md).
+#: The same as `LARGE` for them. Beyond the most that was seen, for seventeen pairs need not show the worst: 4.7
+#: standard deviations of one process's speed-up, which is 5.5 % by these pairs (docs/timing.md).
 LARGE_WAITING = 0.3
 
 SMALL = (

@@ -49,7 +49,8 @@ class ControlCall:
 class ProcessTimes:
     """One form's calls in a process of its own (`--repeat-process`), in the order they were measured.
 
-    `during_timing` is how many compilations ran inside them.
+    `during_timing` is how many compilations ran inside them, `cache_hits` how many graphs came from Inductor's cache on
+    disk, which the run's own process may have filled; None of an eager form, and in runs made before it was kept.
     """
 
     wall_us: tuple[float, ...]
@@ -58,6 +59,7 @@ class ProcessTimes:
     stopped: StopReason
     seconds: float
     during_timing: int = 0
+    cache_hits: int | None = None
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)

@@ -102,7 +102,9 @@ def _with_forms(run: Run, changed: dict[FormName, FormResult]) -> Run:
 def _repeated(form: FormResult, child: ChildForm) -> FormResult:
     if form.timing is None or child.times is None:
         raise AssertionError("a process is repeated only of a form that was timed, and times it")
-    return replace(form, timing=replace(form.timing, processes=(*form.timing.processes, child.times)))
+    hits = child.compilation.cache_hits if child.compilation else None
+    times = replace(child.times, cache_hits=hits)
+    return replace(form, timing=replace(form.timing, processes=(*form.timing.processes, times)))
 
 
 def run_child(

@@ -10,8 +10,9 @@ from tracekit.model.sequence import Activity
 #: The families of kernels that libraries are asked for, and what they do.
 KIND_OF_FAMILY: dict[str, Kind] = {"gemm": "product", "attention": "attention", "convolution": "convolution"}
 
-#: Parts of names of kernels that only help a library kernel: they sum parts up, lay tensors out, clear memory.
-HELPERS = ("splitkreduce", "splitk_reduce", "nchwtonhwc", "nhwctonchw", "memset")
+#: Parts of names of kernels that only help a library kernel: they sum parts up, lay tensors out, clear memory. After
+#: `..._execute_kernel__5x_cublas` comes `..._execute_split_k_kernel__5x_cublas`, which sums up.
+HELPERS = ("splitkreduce", "splitk_reduce", "execute_split_k_kernel", "nchwtonhwc", "nhwctonchw", "memset")
 
 
 def is_library(activity: Activity) -> bool:
