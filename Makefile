@@ -17,7 +17,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
 
-.PHONY: demo suite-quick test lint types imports check docs pictures bench report-check clean
+.PHONY: demo suite-quick test lint types imports check docs samples pictures bench report-check clean
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
@@ -46,6 +46,10 @@ check: test lint types imports
 docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict --quiet
 	@echo "build/docs/index.html"
+
+# The reports of the committed runs and sweeps, with the page as it is now.
+samples: .venv/.test
+	$(RUN) docs.making.samples
 
 # The pictures in README and docs, cut from the pages under reports/ in headless Chromium.
 pictures: .venv/.test
