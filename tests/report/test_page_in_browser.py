@@ -137,6 +137,27 @@ def test_no_cell_is_out_of_reach_and_the_page_does_not_scroll_sideways(tmp_path,
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+#: How far each figure's own words stand from those of the next in its line, pixels, with every figure made longer.
+APART = """() => {
+  const large = [...document.querySelectorAll(".figures .large")];
+  large.forEach((each) => { each.textContent += " (\u221299 %)"; });
+  const boxes = large.map((each) => {
+    const range = document.createRange();
+    range.selectNodeContents(each);
+    return range.getBoundingClientRect();
+  });
+  return boxes.slice(1).map((box, at) => box.top < boxes[at].bottom ? box.left - boxes[at].right : null);
+}"""
+
+
+@pytest.mark.parametrize("width", [400, 700, 900, 1200, 1600])
+def test_no_figure_to_remember_runs_into_the_next(tmp_path, width):
+    with opened(written(tmp_path, matched_page()), width=width) as visited:
+        apart = [each for each in visited.page.evaluate(APART) if each is not None]
+        assert apart
+        assert min(apart) >= 8
+
+
 def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(tmp_path):
     with opened(written(tmp_path, matched_page()), width=400) as visited:
         label = visited.page.evaluate(

@@ -18,7 +18,9 @@ def key_figures(comparison: Comparison) -> tuple[KeyFigure, ...]:
     if verdict.speedup is not None:
         spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
         figures.append(("Speed-up", times(verdict.speedup), spread))
-    for label, one, other in (("Wall time", a.wall_us, b.wall_us), ("GPU busy", a.busy_us, b.busy_us)):
+    # The speed-up is of all processes that timed the forms, what stands beside it of the one that was recorded.
+    wall = "Wall time, recorded process" if (verdict.processes or 1) > 1 else "Wall time"
+    for label, one, other in ((wall, a.wall_us, b.wall_us), ("GPU busy", a.busy_us, b.busy_us)):
         if one is not None and other is not None:
             figures.append((label, change_with_share(other - one, one), f"{duration(one)} → {duration(other)}"))
     if a_idle is not None and b_idle is not None:
