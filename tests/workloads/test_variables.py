@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tracekit.model.workload import Request
@@ -10,7 +13,7 @@ from tracekit.workloads.vit_info import VIT
 
 def test_what_steers_torch_is_told_and_what_names_a_place_is_not() -> None:
     steering = {
-        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+        "CUBLAS_WORKSPACE_CONFIG": ":16:8",
         "CUDA_LAUNCH_BLOCKING": "1",
         "TORCHINDUCTOR_GRAPH_PARTITION": "0",
     }
@@ -23,6 +26,20 @@ def test_what_steers_torch_is_told_and_what_names_a_place_is_not() -> None:
         "TORCH_LOGS": "dynamo",
     }
     assert steering_variables({**others, **steering}) == steering
+
+
+def test_what_torch_sets_itself_is_no_choice() -> None:
+    assert steering_variables({"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}) == {}
+
+
+def test_torch_sets_what_is_known_of_it() -> None:
+    """Should Inductor set another one some day, this shows it: what importing it adds steers nothing."""
+    pytest.importorskip("torch")
+    code = (
+        "import os, torch; from tracekit.workloads.variables import steering_variables as found;"
+        " before = found(os.environ); import torch._inductor.compile_fx; assert found(os.environ) == before"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_run_s_settings_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,16 @@ NAMES = (
 PLACES = ("_DIR", "_PATH", "_HOME", "_FILE")
 
 
+#: What torch sets itself where its compiler is imported (`torch/_inductor/fx_passes/numeric_utils.py`, 2.11 and 2.13):
+#: no choice of anybody's.
+OF_TORCH = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+
+
 def steering_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Those that are set and change how fast a model runs or what it returns, by name. Places on this machine are none
     of them: they mean nothing on another."""
-    return {name: value for name, value in sorted(environment.items()) if _steers(name) and "/" not in value}
+    steering = ((name, value) for name, value in sorted(environment.items()) if _steers(name))
+    return {name: value for name, value in steering if "/" not in value and OF_TORCH.get(name) != value}
 
 
 def _steers(name: str) -> bool:
