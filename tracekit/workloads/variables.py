@@ -15,8 +15,8 @@ NAMES = (
 PLACES = ("_DIR", "_PATH", "_HOME", "_FILE")
 
 
-#: What torch sets itself where its compiler is imported (`torch/_inductor/fx_passes/numeric_utils.py`, 2.11 and 2.13):
-#: no choice of anybody's.
+#: What torch sets itself, in a module of its compiler that not every compilation imports
+#: (`torch/_inductor/fx_passes/numeric_utils.py`, 2.11 and 2.13): no choice of anybody's.
 OF_TORCH = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
 
