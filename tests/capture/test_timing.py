@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import torch
 from tests.capture.conftest import make_workload
 from tests.simulated import FakeClock, make_forms
 
 from tracekit.capture.forms import Form, compiled_form, eager_form
-from tracekit.capture.timing import CallTime, Timings, time_forms
+from tracekit.capture.timing import CallTime, Timings, time_forms, time_one
 from tracekit.capture.warmup import warm_up
 from tracekit.model.progress import Silent
 from tracekit.model.timing import StoppingRule
@@ -39,6 +40,12 @@ def test_compiling_inside_a_timed_call_is_counted(workload: BuiltWorkload) -> No
     timings = Timings()
     time_forms((compiled_form(workload),), asked(2), 0, timings, Silent())
     assert timings.compilations == {"compiled": 1}
+
+
+def test_a_timed_call_that_makes_torch_forget_counts_as_one_that_compiles() -> None:
+    form = eager_form(make_workload(torch.compiler.reset))
+    assert time_one(form).compilations == 1
+    assert time_one(eager_form(make_workload(lambda: None))).compilations == 0
 
 
 def test_an_interrupt_keeps_the_calls_that_were_timed(workload: BuiltWorkload) -> None:

@@ -202,8 +202,14 @@ def test_cells_of_which_nobody_noted_the_version_are_kept_and_said(children: Chi
     ],
 )
 def test_what_was_measured_otherwise_than_is_asked_for_now_is_said(
-    children: Children, first: tuple[str, ...], second: tuple[str, ...], said: str | None
+    children: Children,
+    monkeypatch: pytest.MonkeyPatch,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    said: str | None,
 ) -> None:
+    # The cells of these tests know of no variable, and the tests have one of their own.
+    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
     sweep("vit", *first)
     result = sweep("vit", *second)
     assert len(children.jobs) == 2
@@ -211,6 +217,19 @@ def test_what_was_measured_otherwise_than_is_asked_for_now_is_said(
         assert "of these" not in result.stderr
     else:
         assert f"2 cells of these were {said}" in result.stderr
+
+
+def test_cells_that_were_measured_with_other_variables_are_said_to_be_so(
+    children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
+    sweep("vit")
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    told = sweep("vit").stderr
+    assert "2 cells of these were measured with other variables that steer torch; --again: with CUDA_LAUNCH" in told
+    monkeypatch.setattr("sys.argv", ["tracekit", "sweep", "vit"])
+    assert sweep("vit").exit_code == 0
+    assert "\nCUDA_LAUNCH_BLOCKING=1 tracekit sweep vit\n" in Path("reports/sweep-vit.md").read_text()
 
 
 def test_seeds_that_differ_within_a_folder_are_said(children: Children) -> None:

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tracekit.comparison.elsewhere import find_other_speed_of_advice, find_other_speeds, find_two_kinds
+from tracekit.comparison.elsewhere import find_other_speed_of_advice, find_other_speeds
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side
-from tracekit.model.run import CompileFacts
 from tracekit.model.timing import FormTiming, ProcessTimes
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
@@ -47,55 +45,6 @@ def test_of_a_form_that_waits_for_the_host_ratios_do_not_hold_either() -> None:
     for sentence in (told, tried_told):
         assert sentence.endswith("It waits for the host: speed-ups of such forms move from process to process too.")
         assert "hold better" not in sentence
-
-
-def compiled_side(own_ms: float, *others_ms: float, own_hits: int = 0, hits: int | None = 1) -> Side:
-    """The compiled form of a run, and how many graphs each process found in the cache."""
-    one = side(own_ms, *others_ms)
-    assert one.form is not None and one.form.timing is not None
-    processes = tuple(replace(each, cache_hits=hits) for each in one.form.timing.processes)
-    facts = CompileFacts(graphs=1, graph_breaks=0, seconds=9.0, cache_hits=own_hits, during_timing=0)
-    timing = replace(one.form.timing, processes=processes)
-    return replace(one, label="compiled", form=replace(one.form, name="compiled", timing=timing, compilation=facts))
-
-
-def test_where_the_process_that_compiled_stands_alone_the_average_is_said_to_be_nobodys() -> None:
-    (told,) = find_two_kinds(compiled_side(5.2, 3.4, 3.8, 3.7))
-    assert re.fullmatch(
-        r"compiled took 5\.\d+ ms a call in the run's own process, which compiled it, and 3\.\d+ ms to 3\.\d+ ms in the"
-        r" 3 others, which had it from Inductor's cache: their speed-up is another, and the average of all is"
-        r" neither's\.",
-        told,
-    )
-    (older,) = find_two_kinds(compiled_side(5.2, 3.4, 3.8, 3.7, hits=None))
-    assert "in the 3 others, which may have had it from Inductor's cache:" in older
-    assert find_two_kinds(compiled_side(2.9, 3.7, 3.8, 3.7)), "faster alone is alone too"
-
-
-@pytest.mark.parametrize(
-    "one",
-    [
-        compiled_side(5.2, 3.4, 3.8, 3.7, own_hits=1),
-        compiled_side(5.2, 3.4),
-        compiled_side(4.0, 3.4, 3.8, 3.7),
-        compiled_side(3.6, 3.4, 3.8, 3.7),
-        side(5.2, 3.4, 3.8, 3.7),
-        make_side("trace"),
-    ],
-    ids=["own from the cache too", "one other", "no farther off than the others", "among them", "eager", "bare trace"],
-)
-def test_otherwise_nothing_is_said_of_the_cache(one: Side) -> None:
-    assert find_two_kinds(one) == ()
-
-
-def test_in_a_comparison_that_is_grave_and_among_the_warnings() -> None:
-    from tracekit.comparison import compare
-
-    eager, compiled = side(6.4, 6.0, 6.9, 6.9), compiled_side(5.2, 3.4, 3.8, 3.7)
-    comparison = compare(eager, compiled, ("eager", "compiled") * 40)
-    (told,) = find_two_kinds(compiled)
-    assert told in comparison.grave
-    assert told in comparison.warnings
 
 
 def test_processes_that_agree_or_of_which_there_is_one_are_not_mentioned() -> None:

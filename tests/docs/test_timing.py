@@ -54,10 +54,11 @@ def test_the_bounds_follow_from_the_table() -> None:
     busy = [each for each in timed_twice().values() if max(each[:2]) < 100 * WAITING_SHARE]
     assert (len(waiting), len(busy)) == (17, 2)
     assert max(map(ratio_of, busy)) < 1 + LARGE < max(map(ratio_of, waiting)) < 1 + LARGE_WAITING
-    assert max(map(ratio_of, waiting)) - 1 == pytest.approx(WAITING_DIFFERS, abs=0.005)
+    beit = (timed_twice()["beit"][4], *(pair[2] for pair in repeats_of_beit()))
+    assert max(beit) / min(beit) - 1 == pytest.approx(WAITING_DIFFERS, abs=0.005)
+    assert WAITING_DIFFERS < LARGE_WAITING
     deviation = math.sqrt(sum(math.log(ratio_of(each)) ** 2 for each in waiting) / len(waiting) / 2)
     assert deviation == pytest.approx(0.055, abs=0.0005)
-    assert math.log1p(LARGE_WAITING) / deviation == pytest.approx(4.7, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -109,17 +110,24 @@ def in_its_own_process(folder: Path) -> tuple[float, float]:
     )
 
 
-def test_the_process_that_compiled_beit_stands_alone_as_is_said() -> None:
-    text = (DOCS / "timing.md").read_text(encoding="utf-8")
+def repeats_of_beit() -> list[tuple[float, float, float]]:
+    """Of each repeat the median eager and compiled call, and the median ratio."""
     eager, compiled = store.load(ROOT / "traces" / "h200-beit").forms
     assert eager.timing is not None and compiled.timing is not None
-    pairs = [
+    return [
         (median(one.wall_us), median(other.wall_us), median(map(truediv, one.wall_us, other.wall_us)))
         for one, other in zip(eager.timing.processes, compiled.timing.processes, strict=True)
     ]
+
+
+def test_the_run_s_own_process_of_beit_stands_alone_as_is_said() -> None:
+    text = (DOCS / "timing.md").read_text(encoding="utf-8").replace("\n", " ")
+    pairs = repeats_of_beit()
+    _, compiled = store.load(ROOT / "traces" / "h200-beit").forms
     own_us, speedup = in_its_own_process(ROOT / "traces" / "h200-beit")
-    calls, ratios = sorted(pair[1] for pair in pairs), sorted(pair[2] for pair in pairs)
-    assert f"took {median(compiled.wall_us) / 1e3:.2f} ms a call; the four others" in text
-    assert f"took {calls[0] / 1e3:.2f} to {calls[-1] / 1e3:.2f} ms, while eager took {own_us / 1e3:.2f} ms and" in text
-    assert f"speed-up was {speedup:.2f} in the one and {ratios[0]:.2f} to {ratios[-1]:.2f} in" in text
+    eager, calls, ratios = (sorted(pair[at] for pair in pairs) for at in range(3))
+    assert f"took {median(compiled.wall_us) / 1e3:.2f} ms a call, in the four others" in text
+    assert f"{calls[0] / 1e3:.2f} to {calls[-1] / 1e3:.2f} ms, while eager took {own_us / 1e3:.2f} ms and" in text
+    assert f"{eager[0] / 1e3:.2f} to {eager[-1] / 1e3:.2f} ms. So the speed-up was {speedup:.2f} in the one" in text
+    assert f"and {ratios[0]:.2f} to {ratios[-1]:.2f} in the others" in text
     assert len(pairs) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from tracekit.cli.sweep_showing import resume_command, show_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
+from tracekit.shell import with_variables
 from tracekit.walks.forked import Zygote, forking, shared_modules
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.sweep_check import check_first
@@ -20,6 +22,7 @@ from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing import stopping_rule
 from tracekit.workloads.registry import find
+from tracekit.workloads.variables import steering_variables
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -134,6 +137,10 @@ def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResul
         yield f"{cells_word(others)} of these were timed by another rule before; --again runs them by this one"
     if others := sum(found.cell.request.seed != plan.seed for found in kept):
         yield f"{cells_word(others)} of these were made with another --seed; --again makes them with {plan.seed}"
+    now = steering_variables(os.environ)
+    if others := sum(found.run is not None and found.run.settings.variables != now for found in kept):
+        told = with_variables("", now) or "none"
+        yield f"{cells_word(others)} of these were measured with other variables that steer torch; --again: with {told}"
 
 
 def _is_by_rule(plan: SweepPlan, found: CellResult) -> bool:

@@ -11,7 +11,6 @@ from tracekit.comparison.break_even import find_break_even
 from tracekit.comparison.cells import evened, find_cells, why_no_provenance
 from tracekit.comparison.certainty import find_doubts, find_mixed, find_strangers
 from tracekit.comparison.deltas import measure_deltas
-from tracekit.comparison.elsewhere import find_two_kinds
 from tracekit.comparison.fairness import find_unfairness
 from tracekit.comparison.fallbacks import find_fallbacks, find_whole_fallback
 from tracekit.comparison.findings import find_all
@@ -64,7 +63,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         traffic=total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
         accuracy=judge_accuracy(a, b),
-        grave=(*find_whole_fallback(a, b), *find_disturbance(a, b), *find_two_kinds(b)),
+        grave=(*find_whole_fallback(a, b), *find_disturbance(a, b)),
         reason=find_reason(a, b, verdict, waterfall),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison

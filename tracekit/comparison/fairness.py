@@ -33,7 +33,14 @@ OWN = {"options": "options of build()"}
 
 Compared = Settings | Environment | Generation | Own
 
-MACHINE = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA version", "cpu": "CPU", "python": "Python"}
+MACHINE = {
+    "gpu": "GPU",
+    "driver": "driver",
+    "cuda": "CUDA version",
+    "cpu": "CPU",
+    "cpu_threads": "CPU threads",
+    "python": "Python",
+}
 #: Settings of torch that choose other kernels. Runs from before they were recorded differ in nothing that is known.
 CHOOSING = {"float32_matmul_precision": "precision of float32 products"}
 

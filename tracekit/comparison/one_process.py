@@ -15,15 +15,15 @@ ENOUGH_PROCESSES = 3
 #: nobody knows: of two such works that were timed twice on an H200 the speed-up differed by 0.3 and 3 %.
 LARGE = 0.1
 #: From this share of a call on the GPU waits for the host enough for the host's moods to move the speed-up. Of works
-#: timed twice on an H200 those idle for 48 to 84 % of a call in one form at least differed by up to 22 %, those idle
-#: for 2 and 14 % by less than `LARGE`; between 14 and 48 % nothing was measured, and a warning too many costs less.
+#: timed twice on an H200 those idle for 48 to 84 % of a call in one form at least differed by up to 22 %, one by more
+#: where it was repeated; those idle for 2 and 14 % by less than `LARGE`; between 14 and 48 % nothing was measured, and
+#: a warning too many costs less.
 WAITING_SHARE = 0.2
-#: The most that the speed-up of such a form differed by between two processes that compiled: of BEiT-B/16, 0.989 and
-#: 1.208.
-WAITING_DIFFERS = 0.22
-#: The same as `LARGE` for them. Beyond the most that was seen, for seventeen pairs need not show the worst: 4.7
-#: standard deviations of one process's speed-up, which is 5.5 % by these pairs (docs/timing.md).
-LARGE_WAITING = 0.3
+#: The most that the speed-up of such a form differed by between processes: of BEiT-B/16, 0.989 in a sweep's, 1.208 in a
+#: run's own, and 1.819 to 1.850 in four repeats (docs/timing.md).
+WAITING_DIFFERS = 0.87
+#: The same as `LARGE` for them: beyond the most that was seen.
+LARGE_WAITING = 1.0
 
 SMALL = (
     "Measured in one process, and the change is small: where the program's memory and threads come to lie can change"
@@ -57,6 +57,6 @@ def _waiting(side: Timed) -> str:
     return (
         f"Measured in one process, and {side.label} waits for the host: the GPU is idle for"
         f" {percent(side.idle_share, 0)} of its call. Speed-ups of such forms differed by up to"
-        f" {percent(WAITING_DIFFERS, 0)} from process to process on an H200 (docs/timing.md), and one process hardly"
-        " tells a change as small as this. --repeat-process 4 measures it."
+        f" {percent(WAITING_DIFFERS, 0)} from process to process on an H200 (docs/timing.md), so one process hardly"
+        " tells how large the change is. --repeat-process 4 measures it."
     )

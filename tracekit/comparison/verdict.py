@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart
 from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
-from tracekit.comparison.elsewhere import find_other_speeds, find_two_kinds
+from tracekit.comparison.elsewhere import find_other_speeds
 from tracekit.comparison.one_process import ENOUGH_PROCESSES, find_unrepeated
 from tracekit.comparison.steadiness import find_restlessness, tell_thirds, unshared_change
 from tracekit.comparison.timed import Timed
@@ -84,7 +84,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tup
     verdict = _judge_together(every, ends, withheld=bool(recompiled))
     verdict = replace(verdict, stopped=_stopped(b.form))
     restless = (*find_restlessness(a, b), *tell_thirds(every[0].a_us, every[0].b_us), *_unshared(every))
-    elsewhere = (*find_other_speeds(a), *find_other_speeds(b), *find_two_kinds(b))
+    elsewhere = (*find_other_speeds(a), *find_other_speeds(b))
     return verdict, (*warnings, *recompiled, *restless, *elsewhere, *find_unrepeated(a, b, verdict))
 
 

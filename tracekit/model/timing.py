@@ -50,7 +50,8 @@ class ProcessTimes:
     """One form's calls in a process of its own (`--repeat-process`), in the order they were measured.
 
     `during_timing` is how many compilations ran inside them, `cache_hits` how many graphs came from Inductor's cache on
-    disk, which the run's own process may have filled; None of an eager form, and in runs made before it was kept.
+    disk; None of an eager form, and in runs made before it was kept. Where the run's own process asked for provenance,
+    the first repeat compiles once more: what was compiled with it is kept apart (docs/provenance.md).
     """
 
     wall_us: tuple[float, ...]

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 #: How the names begin of those that steer torch's compiler and the libraries below it, and of single ones the whole.
-PREFIXES = ("TORCHINDUCTOR_", "TORCHDYNAMO_", "TORCH_COMPILE_", "TORCH_CUDNN_", "TORCH_BLAS_", "TRITON_", "CUBLAS")
+PREFIXES = (
+    *("TORCHINDUCTOR_", "TORCHDYNAMO_", "TORCH_DYNAMO_", "TORCH_COMPILE_", "TORCH_CUDNN_", "TORCH_BLAS_", "TRITON_"),
+    "PYTORCH_TUNABLEOP_",
+)
 NAMES = (
     *("CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS", "NVIDIA_TF32_OVERRIDE"),
     *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"),
-    *("DISABLE_ADDMM_CUDA_LT", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"),
+    *(
+        "CUBLAS_WORKSPACE_CONFIG",
+        "CUBLASLT_WORKSPACE_SIZE",
+        "DISABLE_ADDMM_CUDA_LT",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    ),
+    *("ATEN_CPU_CAPABILITY", "DIFFUSERS_ATTN_BACKEND", "ENABLE_PERSISTENT_TMA_MATMUL"),
 )
-#: How the names end of those that say where something is kept or written, which is the machine's matter.
-PLACES = ("_DIR", "_PATH", "_HOME", "_FILE")
+#: How the names end, or what they hold, of those that say where something is kept or written, or which job this is:
+#: the machine's matter.
+PLACES = ("_DIR", "_PATH", "_HOME", "_FILE", "_JOB_ID")
+ELSEWHERE = ("_REDIS_", "_SERVER_", "_LOG_")
 
 
 #: What torch sets itself, in a module of its compiler that not every compilation imports
@@ -28,4 +39,6 @@ def steering_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _steers(name: str) -> bool:
-    return (name.startswith(PREFIXES) or name in NAMES) and not name.endswith(PLACES)
+    if name.endswith(PLACES) or any(part in name for part in ELSEWHERE):
+        return False
+    return name.startswith(PREFIXES) or name in NAMES

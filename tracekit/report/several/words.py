@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
@@ -127,5 +128,10 @@ def key_figures(told: Comparisons) -> tuple[tuple[str, str, str], ...]:
 
 
 def subjects(told: Comparisons) -> str:
-    """What was run, on what: the same for all."""
-    return subject(told.comparisons[0].a)
+    """What was run, on what: the same for all. Variables that steer torch only where they are."""
+    side, *others = (each.a for each in told.comparisons)
+    if side.settings and any(
+        other.settings and other.settings.variables != side.settings.variables for other in others
+    ):
+        side = replace(side, settings=replace(side.settings, variables={}))
+    return subject(side)
