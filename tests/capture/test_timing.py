@@ -43,9 +43,9 @@ def test_compiling_inside_a_timed_call_is_counted(workload: BuiltWorkload) -> No
 
 
 def test_a_timed_call_that_makes_torch_forget_counts_as_one_that_compiles() -> None:
-    form = eager_form(make_workload(torch.compiler.reset))
+    form = eager_form(make_workload(torch.compiler.reset, ()))
     assert time_one(form).compilations == 1
-    assert time_one(eager_form(make_workload(lambda: None))).compilations == 0
+    assert time_one(eager_form(make_workload(lambda: None, ()))).compilations == 0
 
 
 def test_an_interrupt_keeps_the_calls_that_were_timed(workload: BuiltWorkload) -> None:
