@@ -96,6 +96,30 @@ def test_what_was_found_out_before_a_failure_is_kept_each_time(words: Words, mon
     assert answer.failure.last_lines[-2:] == ("RuntimeError: the driver", "is gone")
 
 
+@pytest.mark.parametrize(
+    ("asked", "mend"),
+    [
+        (Request("mlp", size="tiny", iterations=3), "pass a smaller --size or --batch-size, or close"),
+        (Request("my_model.py:build", iterations=3), "make the model or what it is called with smaller, or close"),
+    ],
+    ids=lambda each: each.workload if isinstance(each, Request) else "",
+)
+def test_whoever_runs_out_of_memory_is_told_what_helps(
+    own: Path, words: Words, monkeypatch: pytest.MonkeyPatch, asked: Request, mend: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    from tracekit.capture import timing
+
+    def fail(*_: Any) -> None:
+        raise torch.OutOfMemoryError("Tried to allocate 20.00 GiB")
+
+    monkeypatch.setattr(timing, "time_forms", fail)
+    failure = attempt(make_job(asked), words).failure
+    assert failure is not None
+    assert failure.kind == "out_of_memory"
+    assert mend in failure.message
+
+
 def test_every_form_is_settled_before_any_is_timed(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     from tracekit.capture import timing
