@@ -26,7 +26,7 @@ from tracekit.model.sweep_figures import CellFigures, Work
 from tracekit.model.workload import Request
 from tracekit.numbers import duration, times
 from tracekit.report.sections.reason import reason_sentence
-from tracekit.shell import with_variables
+from tracekit.shell import split_variables, with_variables
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 from tracekit.walks.sweep_folder import is_sweep
@@ -167,18 +167,15 @@ def _calls(even: BreakEven) -> float | None:
 def shortened(command: str) -> str:
     """Of `tracekit profile flux --compiled --out X`: `flux`. What is asked for in another order is the same. Of a
     command with variables set for it everything: `NAME=value tracekit profile flux`."""
-    words = shlex.split(command)
-    at = words.index("tracekit")
-    given = profile.make_context("profile", words[at + 2 :]).params
+    variables, words = split_variables(command)
+    given = profile.make_context("profile", words[2:]).params
     asked = _asked(Request(**{field.name: given[field.name] for field in fields(Request) if field.name in given}))
-    variables = dict(word.split("=", 1) for word in words[:at])
     return with_variables(f"tracekit profile {asked}", variables) if variables else asked
 
 
 def _workload(command: str) -> str:
     """Whose row it is: of `NAME=value tracekit profile flux` that of flux."""
-    words = command.split()
-    return words[words.index("tracekit") + 2] if "tracekit" in words else words[0]
+    return command.rpartition("tracekit profile ")[2].split()[0]
 
 
 def line(row: Row) -> str:

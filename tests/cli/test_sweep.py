@@ -64,7 +64,9 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Children:
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path) -> Iterator[None]:
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # Variables that steer torch are a part of what a sweep says, and the tests have one of their own.
+    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
     with contextlib.chdir(tmp_path):
         yield
 
@@ -202,14 +204,8 @@ def test_cells_of_which_nobody_noted_the_version_are_kept_and_said(children: Chi
     ],
 )
 def test_what_was_measured_otherwise_than_is_asked_for_now_is_said(
-    children: Children,
-    monkeypatch: pytest.MonkeyPatch,
-    first: tuple[str, ...],
-    second: tuple[str, ...],
-    said: str | None,
+    children: Children, first: tuple[str, ...], second: tuple[str, ...], said: str | None
 ) -> None:
-    # The cells of these tests know of no variable, and the tests have one of their own.
-    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
     sweep("vit", *first)
     result = sweep("vit", *second)
     assert len(children.jobs) == 2
@@ -222,7 +218,6 @@ def test_what_was_measured_otherwise_than_is_asked_for_now_is_said(
 def test_cells_that_were_measured_with_other_variables_are_said_to_be_so(
     children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
     sweep("vit")
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     told = sweep("vit").stderr
@@ -230,6 +225,11 @@ def test_cells_that_were_measured_with_other_variables_are_said_to_be_so(
     monkeypatch.setattr("sys.argv", ["tracekit", "sweep", "vit"])
     assert sweep("vit").exit_code == 0
     assert "\nCUDA_LAUNCH_BLOCKING=1 tracekit sweep vit\n" in Path("reports/sweep-vit.md").read_text()
+    next(Path("sweeps/vit/cells").glob("*eager*.json")).unlink()
+    monkeypatch.delenv("CUDA_LAUNCH_BLOCKING")
+    assert sweep("--show", "sweeps/vit").exit_code == 0
+    go_on = "\nCUDA_LAUNCH_BLOCKING=1 tracekit sweep --resume sweeps/vit\n"
+    assert go_on in Path("reports/sweep-vit.md").read_text(), "as it was last asked for"
 
 
 def test_seeds_that_differ_within_a_folder_are_said(children: Children) -> None:
@@ -319,8 +319,6 @@ def test_reports_of_folders_of_one_name_do_not_replace_each_other(children: Chil
 def test_the_report_names_the_commands_that_measured_it_and_what_goes_on(
     children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Variables that steer torch are a part of the command, and the tests have one of their own.
-    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
     for words in (["vit"], ["vit", "--batch-size", "4"], ["--resume", "sweeps/vit"], ["vit"]):
         monkeypatch.setattr("sys.argv", ["tracekit", "sweep", *words])
         assert sweep(*words).exit_code == 0

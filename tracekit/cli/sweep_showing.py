@@ -12,6 +12,7 @@ from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
+from tracekit.shell import split_variables, with_variables
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import place_of_report, write_pages
 from tracekit.walks.sweep_doubts import find_doubts
@@ -86,8 +87,10 @@ def _how_to_go_on(asked: Asked | None, folder: SweepFolder) -> str:
 
 
 def resume_command(folder: SweepFolder, *more: str) -> str:
-    """What goes on with a sweep."""
-    return shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more])
+    """What goes on with a sweep, with the variables that it was last asked for with."""
+    asked = folder.asked()
+    variables, _ = split_variables(asked.calls[-1].command) if asked and asked.calls else ({}, [])
+    return with_variables(shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more]), variables)
 
 
 def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from tracekit.cli.sweep_showing import resume_command, show_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
-from tracekit.shell import with_variables
+from tracekit.shell import variable_words
 from tracekit.walks.forked import Zygote, forking, shared_modules
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.sweep_check import check_first
@@ -139,7 +139,7 @@ def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResul
         yield f"{cells_word(others)} of these were made with another --seed; --again makes them with {plan.seed}"
     now = steering_variables(os.environ)
     if others := sum(found.run is not None and found.run.settings.variables != now for found in kept):
-        told = with_variables("", now) or "none"
+        told = variable_words(now) or "none"
         yield f"{cells_word(others)} of these were measured with other variables that steer torch; --again: with {told}"
 
 

@@ -11,7 +11,7 @@ from tracekit.model.generation import Generation
 from tracekit.model.own import Own
 from tracekit.model.run import Environment, Settings
 from tracekit.numbers import duration
-from tracekit.shell import with_variables
+from tracekit.shell import variable_words
 
 #: What makes two runs different work, and how it is called. The mode, scope and the like are what is being compared.
 WORK = {
@@ -153,7 +153,7 @@ def find_other_machine(a: Side, b: Side) -> Iterator[str]:
 
 def _other_variables(a: Side, b: Side) -> Iterator[str]:
     if a.settings and b.settings and a.settings.variables != b.settings.variables:
-        one, other = (with_variables("", side.settings.variables) or "none" for side in (a, b) if side.settings)
+        one, other = (variable_words(each.variables) or "none" for each in (a.settings, b.settings))
         yield f"The sides differ in variables of the environment that steer torch: A has {one}, B has {other}."
 
 

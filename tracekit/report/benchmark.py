@@ -15,6 +15,7 @@ import msgspec
 from tracekit.model.comparison import Side
 from tracekit.model.run import Settings
 from tracekit.report.words import work_words
+from tracekit.shell import variable_words
 
 MIB = 2**20
 
@@ -64,12 +65,12 @@ def _way(side: Side) -> str:
     settings = side.settings
     if settings is None or side.form is None:
         return ""
-    variables = [f"{name}={value}" for name, value in settings.variables.items()]
+    steered = [variable_words(settings.variables)] if settings.variables else []
     if side.form.name == "eager":
-        return f" ({', '.join(variables)})" if variables else ""
+        return f" ({steered[0]})" if steered else ""
     dynamic = {None: [], True: ["dynamic"], False: ["not dynamic"]}[settings.dynamic]
     # Whether breaks are allowed (`--fullgraph`) changes no code that has none.
-    ways = [settings.mode, f"scope {settings.scope}", *dynamic, *variables]
+    ways = [settings.mode, f"scope {settings.scope}", *dynamic, *steered]
     return f" ({', '.join(ways)})"
 
 

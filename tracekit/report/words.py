@@ -11,7 +11,7 @@ from tracekit.model.run import Settings
 from tracekit.names import printable
 from tracekit.numbers import count, counted, duration, times
 from tracekit.report.lettered import Lettered
-from tracekit.shell import with_variables
+from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
@@ -257,7 +257,7 @@ def subject(side: Side) -> str:
         return machine(side)
     model, work = work_words(settings)
     weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
-    steered = [printable(with_variables("", settings.variables))] if settings.variables else []
+    steered = [printable(variable_words(settings.variables))] if settings.variables else []
     return " · ".join([*model, machine(side), *work, *([] if settings.own else [weights]), *steered])
 
 

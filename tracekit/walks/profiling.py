@@ -27,7 +27,7 @@ from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing import TimingPlan, stopping_rule
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
-from tracekit.workloads.sizes import check_request, way_to_need_less
+from tracekit.workloads.sizes import SIZES_OF_A_CALL, check_request, way_to_need_less
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
@@ -225,7 +225,7 @@ def _taken(settings: Settings) -> tuple[str, ...]:
     """What a user can set of this workload that decides how much memory a call needs."""
     if settings.own:
         return ("options",)
-    return tuple(name for name in ("height", "width", "seq_length") if getattr(settings, name) is not None)
+    return tuple(name for name in SIZES_OF_A_CALL if getattr(settings, name) is not None)
 
 
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:

@@ -14,6 +14,7 @@ from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.model.workload import Request
+from tracekit.shell import variable_words
 from tracekit.walks.processes import run_child
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
@@ -72,4 +73,4 @@ def _asked(changes: dict[str, str]) -> dict[str, Any]:
 
 def _words(finding: Finding) -> str:
     changes = [f"{name.replace('_', ' ')} {value}" for name, value in finding.changes.items()]
-    return ", ".join([*changes, *(f"{name}={value}" for name, value in finding.environment.items())])
+    return ", ".join([*changes, *([variable_words(finding.environment)] if finding.environment else [])])

@@ -72,6 +72,9 @@ def _check_options(info: WorkloadInfo, request: Request) -> None:
         raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
 
 
+#: The fields of a Request that make a call larger, beside the batch, where a workload takes them.
+SIZES_OF_A_CALL = ("height", "width", "seq_length")
+
 #: What a call needs beyond the memory that the list states for a size, in GiB of bfloat16 by an estimate; None where
 #: nobody knows.
 Growth = Callable[[str], float | None]
@@ -110,11 +113,8 @@ def choose_size(
             return each, f"{why}; this batch and image size need about {_gib(need)} GiB, by an estimate"
     told = f"{info.name} at size {each} needs about {_gib(need)} GiB for this batch and image size, by an estimate"
     if need * GIB > CLEARLY_OVER * free_bytes:
-        smaller = "--batch-size or --height and --width" if "height" in info.takes else "--batch-size"
-        raise DoesNotFitError(
-            f"not enough memory: {told}, and {free_bytes / GIB:.1f} GiB are free on the {device.upper()}; pass a"
-            f" smaller {smaller}"
-        )
+        free = f"{free_bytes / GIB:.1f} GiB are free on the {device.upper()}"
+        raise DoesNotFitError(f"not enough memory: {told}, and {free}; {_smaller('--batch-size', info.takes)}")
     return each, f"{reason}; it may not fit: {told}, {free_bytes / GIB:.1f} GiB are free"
 
 
@@ -122,9 +122,13 @@ def way_to_need_less(takes: tuple[str, ...]) -> str:
     """What a user does to whom memory ran out, of a workload that takes these."""
     if "options" in takes:
         return "make the model or what it is called with smaller"
-    sizes = [f"--{name.replace('_', '-')}" for name in ("height", "width", "seq_length") if name in takes]
-    *most, last = ["--size", "--batch-size", *sizes]
-    return f"pass a smaller {', '.join(most)} or {last}"
+    return _smaller("--size", takes, "--batch-size")
+
+
+def _smaller(first: str, takes: tuple[str, ...], *more: str) -> str:
+    options = (f"--{name.replace('_', '-')}" for name in SIZES_OF_A_CALL if name in takes)
+    *most, last = [first, *more, *options]
+    return f"pass a smaller {', '.join(most)} or {last}" if most else f"pass a smaller {last}"
 
 
 def weights_fit(weights: str, numbers: int | None, device: str, free_bytes: int, dtype: str | None) -> str:

@@ -12,20 +12,13 @@ PREFIXES = (
 NAMES = (
     *("CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS", "NVIDIA_TF32_OVERRIDE"),
     *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"),
-    *(
-        "CUBLAS_WORKSPACE_CONFIG",
-        "CUBLASLT_WORKSPACE_SIZE",
-        "DISABLE_ADDMM_CUDA_LT",
-        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    ),
-    *("ATEN_CPU_CAPABILITY", "DIFFUSERS_ATTN_BACKEND", "ENABLE_PERSISTENT_TMA_MATMUL"),
+    *("CUBLAS_WORKSPACE_CONFIG", "CUBLASLT_WORKSPACE_SIZE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"),
+    *("DISABLE_ADDMM_CUDA_LT", "ATEN_CPU_CAPABILITY", "DIFFUSERS_ATTN_BACKEND", "ENABLE_PERSISTENT_TMA_MATMUL"),
 )
 #: How the names end, or what they hold, of those that say where something is kept or written, or which job this is:
 #: the machine's matter.
 PLACES = ("_DIR", "_PATH", "_HOME", "_FILE", "_JOB_ID")
 ELSEWHERE = ("_REDIS_", "_SERVER_", "_LOG_")
-
-
 #: What torch sets itself, in a module of its compiler that not every compilation imports
 #: (`torch/_inductor/fx_passes/numeric_utils.py`, 2.11 and 2.13): no choice of anybody's.
 OF_TORCH = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}

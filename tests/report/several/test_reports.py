@@ -16,7 +16,7 @@ from tests.report.conftest import HOSTILE_NAMES, matched_comparison
 from tests.report.test_page_in_browser import UNREACHABLE, serious, was_quiet, written
 from tests.report.test_schemas import faults
 from tests.report.test_timelines import hostile_timelines
-from tests.sides import make_form, make_pair, scaled
+from tests.sides import make_form, make_pair, make_settings, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.several import labelled, set_beside
@@ -29,7 +29,7 @@ from tracekit.report.several.markdown import comparisons_markdown
 from tracekit.report.several.page import comparisons_page
 from tracekit.report.several.tables import figures_table
 from tracekit.report.several.terminal import comparisons_summary
-from tracekit.report.several.words import headline, sentences
+from tracekit.report.several.words import headline, sentences, subjects
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
 ORDER = ("eager", "compiled") * 10
@@ -205,3 +205,15 @@ def test_hostile_names_do_nothing_in_a_browser(tmp_path: Path):
         visited.page.wait_for_selector("html[data-timelines=drawn]")
         assert visited.page.title() != "taken"
         assert was_quiet(visited)
+
+
+def test_variables_that_steered_torch_head_the_page_where_all_runs_had_them() -> None:
+    def told(*variables: dict[str, str]) -> str:
+        beside = made()
+        pairs = zip(beside.comparisons, variables, strict=True)
+        steered = tuple(replace(one, a=replace(one.a, settings=make_settings(variables=each))) for one, each in pairs)
+        return subjects(replace(beside, comparisons=steered))
+
+    one = {"CUDA_LAUNCH_BLOCKING": "1"}
+    assert told(one, one, one).endswith(" · CUDA_LAUNCH_BLOCKING=1")
+    assert "CUDA_LAUNCH_BLOCKING" not in told(one, {}, {}) + told({}, {}, one)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tracekit.model.run import Environment
 from tracekit.model.sweep import CellResult, CellRun
-from tracekit.shell import with_variables
+from tracekit.shell import variable_words
 
 #: Packages whose version decides which kernels run and how long the host takes to start them.
 PACKAGES = ("torch", "triton", "transformers", "diffusers")
@@ -36,5 +36,5 @@ def _telling(run: CellRun) -> Iterator[tuple[str, str]]:
     told = {"CPU": environment.cpu, "driver": environment.driver, "Python": environment.python}
     told |= {name: environment.packages.get(name) for name in PACKAGES}
     told["precision of float32 products"] = environment.float32_matmul_precision
-    told["variables"] = with_variables("", run.settings.variables) or "none"
+    told["variables"] = variable_words(run.settings.variables) or "none"
     return ((what, value) for what, value in told.items() if value is not None)

@@ -10,7 +10,7 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, percent, size
 from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
-from tracekit.shell import with_variables
+from tracekit.shell import variable_words
 
 #: So many modules are named that are compiled in a part.
 NAMED = 4
@@ -54,9 +54,7 @@ def _settings(side: Side) -> dict[str, str]:
     fields = msgspec.to_builtins(settings)
     fields |= fields.pop("generation") or {}
     own = fields.pop("own")
-    variables = fields.pop("variables")
-    if variables:
-        fields["variables"] = with_variables("", variables)
+    fields["variables"] = variable_words(settings.variables) or None
     if own and own["options"]:
         fields["options"] = " ".join(own["options"])
     return {SETTINGS.get(name, name): _shown(value) for name, value in fields.items() if value is not None}

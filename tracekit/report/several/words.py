@@ -12,6 +12,7 @@ from tracekit.numbers import duration, percent, times
 from tracekit.report.sections.numerics import accuracy_sentence
 from tracekit.report.sections.reason import reason_sentence
 from tracekit.report.words import result_word, subject, warnings_beside
+from tracekit.shell import variable_words
 
 PROCESSES = (
     "Each speed-up is over the eager form of the same process. From one process to the next it can differ by more than "
@@ -129,9 +130,8 @@ def key_figures(told: Comparisons) -> tuple[tuple[str, str, str], ...]:
 
 def subjects(told: Comparisons) -> str:
     """What was run, on what: the same for all. Variables that steer torch only where they are."""
-    side, *others = (each.a for each in told.comparisons)
-    if side.settings and any(
-        other.settings and other.settings.variables != side.settings.variables for other in others
-    ):
+    side = told.comparisons[0].a
+    steered = {variable_words(each.a.settings.variables) for each in told.comparisons if each.a.settings}
+    if side.settings and len(steered) > 1:
         side = replace(side, settings=replace(side.settings, variables={}))
     return subject(side)
