@@ -79,6 +79,7 @@ class Attempt:
         from tracekit.capture import device as devices
         from tracekit.capture import failures
         from tracekit.capture.environment import read_environment
+        from tracekit.capture.stack_room import call_with_room
         from tracekit.workloads.scopes import build_scoped
 
         device = devices.pick_device()
@@ -93,7 +94,7 @@ class Attempt:
             loaded = self._imported_seconds + time.monotonic() - began
             sources = read_sources(request.workload)
             self._grow(CellRun(workload.settings, reason, read_environment(device), loaded, rule, (), sources))
-            self._measure(workload)
+            call_with_room(lambda: self._measure(workload))
 
     def _measure(self, workload: BuiltWorkload) -> None:
         from tracekit.capture import forms, timing, warmup

@@ -11,6 +11,8 @@ import msgspec
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Silent
+from tracekit.model.run import FormName
+from tracekit.model.workload import BuiltWorkload
 from tracekit.walks.hushing import hush_libraries
 from tracekit.workloads.registry import find, load_builder
 from tracekit.workloads.sizes import way_to_need_less
@@ -33,25 +35,31 @@ def work(job: ChildJob) -> ChildResult:
     hush_libraries()
     info = find(job.request.workload)
     builder = load_builder(info)
-    from tracekit.capture import failures, forms, timing, warmup
+    from tracekit.capture import failures
+    from tracekit.capture.stack_room import call_with_room
     from tracekit.workloads.scopes import build_scoped
 
     with failures.out_of_memory_explained(job.size, way_to_need_less(info.takes)):
         workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
         load_seconds = time.monotonic() - began
-        makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
-        made = tuple(makers[name](workload) for name in job.forms)
-        warm = {form.name: warmup.warm_up(form, Silent()) for form in made}
-        timings = timing.Timings()
-        if job.rule:
-            timing.time_forms(made, job.rule, job.order_seed, timings, Silent())
-    return ChildResult(
-        load_seconds,
-        tuple(
-            ChildForm(name, warm[name].wall_us, warm[name].compilation, timings.process(name) if job.rule else None)
-            for name in job.forms
-        ),
-    )
+        return ChildResult(load_seconds, call_with_room(lambda: _measure(workload, job)))
+
+
+def _measure(workload: BuiltWorkload, job: ChildJob) -> tuple[ChildForm, ...]:
+    from tracekit.capture import forms, timing, warmup
+
+    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
+    made = tuple(makers[name](workload) for name in job.forms)
+    warm = {form.name: warmup.warm_up(form, Silent()) for form in made}
+    timings = timing.Timings()
+    if job.rule:
+        timing.time_forms(made, job.rule, job.order_seed, timings, Silent())
+
+    def told(name: FormName) -> ChildForm:
+        times = timings.process(name) if job.rule else None
+        return ChildForm(name, warm[name].wall_us, warm[name].compilation, times)
+
+    return tuple(map(told, job.forms))
 
 
 if __name__ == "__main__":

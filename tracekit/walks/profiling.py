@@ -168,9 +168,11 @@ def _warned(run: Run, warned: list[str]) -> Run:
 
 
 def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress) -> Run:
+    from tracekit.capture.stack_room import call_with_room
+
     run = _first_manifest(plan, workload, reason)
     store.save(run, draft)
-    return _run_forms(plan, workload, run, draft, progress)
+    return call_with_room(lambda: _run_forms(plan, workload, run, draft, progress))
 
 
 def _build(

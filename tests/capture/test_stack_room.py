@@ -1,0 +1,30 @@
+"""Room on Python's stack, seen by the pages that a loop misses where it has none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stack_depths import count_crossings
+from tracekit.capture.stack_room import call_with_room
+
+
+def at_depth(depth: int) -> int:
+    return at_depth(depth - 1) if depth else call_with_room(count_crossings)
+
+
+def test_with_room_no_depth_is_dearer_than_others() -> None:
+    if not count_crossings():
+        pytest.skip("this Python keeps the chunk")
+    assert [at_depth(depth) for depth in range(0, 200, 20)] == [0] * 10
+
+
+def test_there_is_room_for_a_thousand_frames_and_for_large_ones() -> None:
+    if not count_crossings():
+        pytest.skip("this Python keeps the chunk")
+    assert call_with_room(lambda: count_crossings(900)) == 0
+
+
+def test_what_comes_back_and_what_is_raised_is_the_works() -> None:
+    assert call_with_room(lambda: "done") == "done"
+    with pytest.raises(ZeroDivisionError):
+        call_with_room(lambda: 1 // 0)

@@ -1,0 +1,59 @@
+"""Whichever process times a form, its calls come to no end of a chunk of Python's stack, however deep the process is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tests.stack_depths import count_crossings  # noqa: E402
+
+from tracekit.model.child import ChildJob  # noqa: E402
+from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.sweep import CellJob  # noqa: E402
+from tracekit.model.timing import StoppingRule  # noqa: E402
+from tracekit.model.workload import Request  # noqa: E402
+from tracekit.walks.cell_child import Words, attempt  # noqa: E402
+from tracekit.walks.child import work  # noqa: E402
+from tracekit.walks.profiling import Plan, profile  # noqa: E402
+
+MODEL = """
+import torch
+from pathlib import Path
+from tests.stack_depths import count_crossings
+
+def build():
+    def call():
+        with Path("crossings").open("a") as told:
+            told.write(f"{count_crossings()}\\n")
+        return torch.ones(1)
+    return call
+"""
+REQUEST = Request("my_model.py:build", iterations=1)
+
+
+def in_the_runs_own_process() -> None:
+    profile(Plan(REQUEST, ("eager",), Path("run"), False, "tracekit profile my_model.py:build"), Silent(), print)
+
+
+def in_a_fresh_process_of_the_run() -> None:
+    work(ChildJob(REQUEST, "full", "cpu", ("eager",), StoppingRule(1, 0.01, 1.0, 1), 0))
+
+
+def in_a_cell_of_a_sweep() -> None:
+    assert attempt(CellJob(REQUEST, ("eager",), None, None, 0), Words(Path("word"))).failure is None
+
+
+@pytest.mark.parametrize("walk", [in_the_runs_own_process, in_a_fresh_process_of_the_run, in_a_cell_of_a_sweep])
+def test_calls_have_room(walk: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not count_crossings():
+        pytest.skip("this Python keeps the chunk")
+    (tmp_path / "my_model.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    walk()
+    told = [int(line) for line in (tmp_path / "crossings").read_text().splitlines()]
+    # The first call of all may be a look whether the model can be called, which nobody times.
+    assert len(told) > 3 and not any(told[1:])
