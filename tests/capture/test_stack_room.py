@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.stack_depths import count_crossings
+
 from tracekit.capture.stack_room import call_with_room
 
 

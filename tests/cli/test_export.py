@@ -211,7 +211,7 @@ def test_a_benchmark_has_the_entries_that_actions_read() -> None:
         {"name", "unit", "value"} <= set(each) <= {"name", "unit", "value", "range", "extra"} for each in entries
     )
     assert all(isinstance(each["value"], float | int) for each in entries)
-    assert by_name[f"{COMPILED}: call"]["value"] == pytest.approx(3.43293)
+    assert by_name[f"{COMPILED}: call"]["value"] == pytest.approx(3.394749)
     assert by_name[f"{COMPILED}: call"]["unit"] == "ms"
     assert by_name[f"{COMPILED}: call"]["range"].startswith("± 0.1")
     assert by_name[f"{COMPILED}: kernels"]["value"] == 200

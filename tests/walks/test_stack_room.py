@@ -1,4 +1,4 @@
-"""Whichever process times a form, its calls come to no end of a chunk of Python's stack, however deep the process is."""
+"""Whichever process times a form, its calls come to no end of a chunk of Python's stack, however deep it is."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.stack_depths import count_crossings  # noqa: E402
+from tests.stack_depths import count_crossings
 
-from tracekit.model.child import ChildJob  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.sweep import CellJob  # noqa: E402
-from tracekit.model.timing import StoppingRule  # noqa: E402
-from tracekit.model.workload import Request  # noqa: E402
-from tracekit.walks.cell_child import Words, attempt  # noqa: E402
-from tracekit.walks.child import work  # noqa: E402
-from tracekit.walks.profiling import Plan, profile  # noqa: E402
+from tracekit.model.child import ChildJob
+from tracekit.model.progress import Silent
+from tracekit.model.sweep import CellJob
+from tracekit.model.timing import StoppingRule
+from tracekit.model.workload import Request
+from tracekit.walks.cell_child import Words, attempt
+from tracekit.walks.child import work
+from tracekit.walks.profiling import Plan, profile
 
 MODEL = """
 import torch

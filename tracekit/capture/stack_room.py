@@ -3,9 +3,10 @@
 CPython keeps the frames of a thread in chunks of 16 KiB. The frame that does not fit any more begins a chunk, which is
 mapped when the frame is entered and unmapped when it is left. A loop that calls across a chunk's end pays for that in
 every call: two system calls and a page fault, 7 µs on one machine, 14 µs beside the threads of torch on another
-(python/cpython issue 142183; mended in 3.13 and 3.14 in March 2026, not in 3.11 and 3.12). Which call that is depends on
-the depth at which the loop runs. On an H200 the compiled code of BEiT launched all its kernels across such an end where
-`tracekit profile` called it, 5.1 ms a call, and none where a program that is less deep did, 3.6 ms (docs/timing.md).
+(python/cpython issue 142183; mended in 3.13 and 3.14 in March 2026, not in 3.11 and 3.12). Which call that is depends
+on the depth at which the loop runs. On an H200 the compiled code of BEiT launched all its kernels across such an end
+where `tracekit profile` called it, 5.1 ms a call, and none where a program that is less deep did, 3.6 ms
+(docs/timing.md).
 """
 
 from __future__ import annotations

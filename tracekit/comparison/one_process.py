@@ -12,18 +12,18 @@ from tracekit.numbers import percent
 #: So few processes and more tell what processes have in common; of two the interval is 9 times as wide as of many.
 ENOUGH_PROCESSES = 3
 #: A larger change than this another start of the program hardly turns around, where forms keep the GPU busy, and where
-#: nobody knows: of two such works that were timed twice on an H200 the speed-up differed by 0.3 and 3 %.
+#: nobody knows: of two such works that were timed more than once on H200s the speed-up differed by 1.3 and 3 %.
 LARGE = 0.1
 #: From this share of a call on the GPU waits for the host enough for the host's moods to move the speed-up. Of works
-#: timed twice on an H200 those idle for 48 to 84 % of a call in one form at least differed by up to 22 %, one by more
-#: where it was repeated; those idle for 2 and 14 % by less than `LARGE`; between 14 and 48 % nothing was measured, and
-#: a warning too many costs less.
+#: timed two to four times on H200s those idle for 52 to 82 % of a call in one form at least differed by up to 20 %,
+#: those idle for 2 and 14 % by less than `LARGE`; between 14 and 52 % nothing was measured, and a warning too many
+#: costs less.
 WAITING_SHARE = 0.2
-#: The most that the speed-up of such a form differed by between processes: of BEiT-B/16, 0.989 in a sweep's, 1.208 in a
-#: run's own, and 1.819 to 1.850 in four repeats (docs/timing.md).
-WAITING_DIFFERS = 0.87
-#: The same as `LARGE` for them: beyond the most that was seen.
-LARGE_WAITING = 1.0
+#: The most that the speed-up of such a form differed by between processes: of ResNet-50 with CUDA graphs, from 5.848 to
+#: 7.046 (docs/timing.md).
+WAITING_DIFFERS = 0.2
+#: The same as `LARGE` for them: beyond the most that was seen, 3.2 standard deviations of how two processes differ.
+LARGE_WAITING = 0.3
 
 SMALL = (
     "Measured in one process, and the change is small: where the program's memory and threads come to lie can change"

@@ -21,11 +21,11 @@ from tracekit.statistics.interval import Interval, interval_of_processes
 RELATIVE_FLOOR = 0.005
 ABSOLUTE_FLOOR_US = 5.0
 #: Added to intervals that know one process of each side: assumed, not measured of these (docs/gate.md). What 95 of 100
-#: pairs of processes keep to that keep the GPU busy: 1.96 standard deviations of 0.8 % each, by the eager forms of nine
-#: works of a sweep on H200s.
-PROCESS_FLOOR = 0.02
-#: The same of one process that waits for the host: 1.96 standard deviations of 4.9 %, by 22 works of that sweep.
-PROCESS_FLOOR_WAITING = 0.1
+#: pairs of processes keep to that keep the GPU busy: 1.96 standard deviations of 0.9 % each, by eager forms of eight
+#: works of two sweeps on H200s.
+PROCESS_FLOOR = 0.024
+#: The same of one process that waits for the host: 1.96 standard deviations of 6.9 %, by 22 works of those sweeps.
+PROCESS_FLOOR_WAITING = 0.135
 #: Two recordings of one process may agree by chance: GPU time is never taken for more certain than this share.
 LEAST_BUSY_MARGIN = 0.005
 
