@@ -36,18 +36,18 @@ def told(a: float | None, b: float | None, found: Verdict) -> tuple[str, ...]:
     return find_unrepeated(Form("eager", a), Form("compiled", b), found)
 
 
-@pytest.mark.parametrize("speedup", [0.78, 0.989, 1.142, 1.211, 1.29])
+@pytest.mark.parametrize("speedup", [0.72, 0.989, 1.142, 1.211, 1.39])
 @pytest.mark.parametrize(("a", "b", "name", "share"), [(0.82, 0.3, "eager", "82 %"), (0.1, 0.2, "compiled", "20 %")])
-def test_a_form_that_waits_for_the_host_is_not_believed_up_to_thirty_percent(
+def test_a_form_that_waits_for_the_host_is_not_believed_up_to_forty_percent(
     speedup: float, a: float, b: float, name: str, share: str
 ) -> None:
     (sentence,) = told(a, b, verdict(speedup))
     assert f"{name} waits for the host: the GPU is idle for {share} of its call" in sentence
-    assert "by up to 20 %" in sentence
+    assert "by up to 32 %" in sentence
     assert "--repeat-process 4" in sentence
 
 
-@pytest.mark.parametrize("speedup", [0.76, 1.31, 6.75])
+@pytest.mark.parametrize("speedup", [0.71, 1.41, 6.75])
 def test_a_larger_change_of_such_a_form_needs_no_repeating(speedup: float) -> None:
     assert told(0.8, 0.8, verdict(speedup)) == ()
 

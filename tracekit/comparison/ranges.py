@@ -20,9 +20,9 @@ from tracekit.statistics.interval import Interval, interval_of_processes
 #: against anybody, however certain it is.
 RELATIVE_FLOOR = 0.005
 ABSOLUTE_FLOOR_US = 5.0
-#: Added to intervals that know one process of each side: assumed, not measured of these (docs/gate.md). What 95 of 100
-#: pairs of processes keep to that keep the GPU busy: 1.96 standard deviations of 0.9 % each, by eager forms of eight
-#: works of two sweeps on H200s.
+#: Added to intervals that know one process of each side: assumed, not measured of these (docs/gate.md). Of two processes
+#: that keep the GPU busy: 1.96 standard deviations of their difference, 0.9 % each, by eager forms of eight works of two
+#: sweeps on H200s, of which 93 of 100 pairs keep to it.
 PROCESS_FLOOR = 0.024
 #: The same of one process that waits for the host: 1.96 standard deviations of 6.9 %, by 22 works of those sweeps.
 PROCESS_FLOOR_WAITING = 0.135
@@ -50,7 +50,7 @@ OF_OTHER_PROCESSES = (
 OF_THE_FORM = ("how far a form differs from itself", "more calls narrow that: --iterations")
 OF_THE_FORM_AND_OTHERS = (
     "how far a form differs from itself, taken for what differs from process to process",
-    "more calls narrow that to 2 % at best, --repeat-process 4 on both sides measures it",
+    "more calls narrow that to what is assumed of others at best, --repeat-process 4 on both sides measures it",
 )
 #: What another start of the program changes is in no interval of one process, and a verdict calls no less a change.
 OF_THE_VERDICT = (
