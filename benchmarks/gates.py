@@ -1,4 +1,4 @@
-"""How often is a gate between two runs right? Simulated runs of equal code, whose truth is known, judged as real ones are.
+"""How often is a gate between two runs right? Simulated runs of equal code, judged as real ones are.
 
     python -m benchmarks.gates --runs 300
 
@@ -27,6 +27,10 @@ CALLS, CALL_US, NOISE = 20, 1000.0, 0.01
 #: The GPU has work for all of the call.
 BUSY = make_analysis({"gemm": ("gemm", 20, 2000.0)}, idle_us=0.0)
 CONDITIONS = parse_conditions("wall<=+0%,wall<=+3%")
+HEAD = (
+    "processes of A, of B | they differ by | interval holds the truth, % | fails `wall<=+0%`, % | passes `wall<=+3%`, %"
+    " | ± %"
+)
 
 
 @dataclass
@@ -76,8 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=300, help="simulated pairs of runs a row")
     asked = parser.parse_args()
-    head = "processes of A, of B | they differ by | interval holds the truth, % | fails `wall<=+0%`, % | passes `wall<=+3%`, %"
-    print(f"| {head} | ± % |\n|---|--:|--:|--:|--:|--:|")  # noqa: T201
+    print(f"| {HEAD} |\n|---|--:|--:|--:|--:|--:|")  # noqa: T201
     for base, new, offset in ROWS:
         print(f"| {base}, {new} | {offset * 100:g} % | {tally(base, new, offset, asked.runs).row()} |", flush=True)  # noqa: T201
 

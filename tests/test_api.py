@@ -107,7 +107,7 @@ def test_the_eager_form_alone_can_be_asked_for() -> None:
 def test_a_run_that_is_there_is_kept_unless_told_otherwise() -> None:
     asked: Any = {"compile": False, "iterations": 2, "quiet": True, "numerics": False, "provenance": False}
     tracekit.profile(model(), torch.ones(1, 8), **asked)
-    with pytest.raises(TracekitError, match="already there"):
+    with pytest.raises(TracekitError, match="pass force=True to record it again, or out= for another place"):
         tracekit.profile(model(), torch.ones(1, 8), **asked)
     tracekit.profile(model(), torch.ones(1, 8), force=True, **asked)
 

@@ -13,7 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,6 +35,18 @@ COMPILED_SITES = "compiled-sites.json.gz"
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
 Provenance = TypeVar("Provenance", "EagerOps", "CompiledSites")
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How whoever asked for a run replaces one that is there, and how they put it elsewhere."""
+
+    force: str
+    out: str
+
+
+ON_THE_COMMAND_LINE = Ways("--force", "--out for another place")
+IN_A_PROGRAM = Ways("force=True", "out= for another place")
 
 #: What a manifest begins with, after its key.
 SCHEMA = b'"tracekit.run/'
@@ -61,22 +73,22 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def begun(folder: Path, *, force: bool) -> Iterator[Path]:
+def begun(folder: Path, *, force: bool, ways: Ways = ON_THE_COMMAND_LINE) -> Iterator[Path]:
     """The empty folder in which a run that will become `folder` is written, nobody else's as long as the block lasts.
 
     Raises TracekitError when the run is there already, or what an interrupted one measured, and `force` is not set;
-    when another process is writing it; and for whatever tracekit did not make.
+    when another process is writing it; and for whatever tracekit did not make. They say `ways`.
     """
-    _refuse_what_is_there(folder, force=force)
+    _refuse_what_is_there(folder, ways, force=force)
     draft = folder.with_name(folder.name + INCOMPLETE)
     try:
         draft.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TracekitError(f"cannot write to {draft.parent}: {error.strerror}; pass --out for another place") from None
+        raise TracekitError(f"cannot write to {draft.parent}: {error.strerror}; pass {ways.out}") from None
     if not os.access(draft, os.W_OK):
-        raise TracekitError(f"cannot write to {draft}; pass --out for another place")
-    with _held(draft):
-        _refuse_what_is_not_ours(draft, force=force)
+        raise TracekitError(f"cannot write to {draft}; pass {ways.out}")
+    with _held(draft, ways):
+        _refuse_what_is_not_ours(draft, ways, force=force)
         clear(draft)
         try:
             yield draft
@@ -85,7 +97,7 @@ def begun(folder: Path, *, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _held(draft: Path) -> Iterator[None]:
+def _held(draft: Path, ways: Ways) -> Iterator[None]:
     """No other process of this machine writes the draft meanwhile. The lock lies outside of it and stays, so that
     whoever comes next finds the same."""
     # Only here, because whoever reads a trace imports this file and locks nothing.
@@ -100,7 +112,7 @@ def _held(draft: Path) -> Iterator[None]:
         lock = FileLock(folder / f"{name}.lock")
         lock.acquire(blocking=False)
     except Timeout:
-        raise TracekitError(f"another tracekit is writing {draft}; wait for it, or pass --out") from None
+        raise TracekitError(f"another tracekit is writing {draft}; wait for it, or pass {ways.out}") from None
     except OSError as error:
         raise TracekitError(f"cannot lock {draft} in {folder}: {error.strerror}") from None
     try:
@@ -109,19 +121,19 @@ def _held(draft: Path) -> Iterator[None]:
         lock.release()
 
 
-def _refuse_what_is_there(folder: Path, *, force: bool) -> None:
+def _refuse_what_is_there(folder: Path, ways: Ways, *, force: bool) -> None:
     if folder.exists() and not force:
-        raise TracekitError(f"{folder} is already there; pass --force to record it again, or --out for another place")
+        raise TracekitError(f"{folder} is already there; pass {ways.force} to record it again, or {ways.out}")
     if folder.exists() and not is_run(folder):
-        raise TracekitError(f"{folder} is there and is no run of tracekit; pass --out for another place")
+        raise TracekitError(f"{folder} is there and is no run of tracekit; pass {ways.out}")
 
 
-def _refuse_what_is_not_ours(draft: Path, *, force: bool) -> None:
+def _refuse_what_is_not_ours(draft: Path, ways: Ways, *, force: bool) -> None:
     if not is_run(draft) and any(path.name != OUTPUT for path in draft.iterdir()):
-        raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass --out for another place")
+        raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass {ways.out}")
     if not force and holds_measurements(draft):
         ended = "measured until it failed" if load(draft).failure else "measured until it was interrupted"
-        raise TracekitError(f"{draft} holds what a run {ended}; pass --force to replace it, or --out for another place")
+        raise TracekitError(f"{draft} holds what a run {ended}; pass {ways.force} to replace it, or {ways.out}")
 
 
 def holds_measurements(draft: Path) -> bool:

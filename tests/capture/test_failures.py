@@ -258,6 +258,14 @@ def test_a_full_cache_is_told_with_the_variables_that_move_it() -> None:
         raise TorchDynamoException("backend failed") from RuntimeError("no C++ compiler")
 
 
+def test_modules_nested_deeper_than_python_allows_are_told_of_the_limit() -> None:
+    from torch._dynamo.exc import InternalTorchDynamoError
+
+    with pytest.raises(TracekitError, match=r"sys\.setrecursionlimit\(10_000\)"), explained(make_settings()):
+        # As torch passes it on: by its words.
+        raise InternalTorchDynamoError("RecursionError: maximum recursion depth exceeded")
+
+
 def test_a_cache_that_cannot_be_written_to_is_said_with_its_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

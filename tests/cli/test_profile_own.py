@@ -44,6 +44,37 @@ def test_what_a_file_raises_is_shown_as_theirs_with_exit_code_1(place: Path) -> 
     assert not (place / "traces").exists() or not list((place / "traces").iterdir())
 
 
+LATER = """
+import torch
+
+CALLS = []
+
+
+def build(last: int = 6):
+    layer = torch.nn.Linear(4, 4)
+
+    def call():
+        CALLS.append(1)
+        if len(CALLS) > last:
+            raise ValueError("one call too many")
+        return layer(torch.ones(4))
+
+    return call
+"""
+
+
+@pytest.mark.parametrize("last", [1, 6, 20])
+def test_what_any_later_call_raises_is_shown_as_theirs_too(last: int, tmp_path: Path) -> None:
+    (tmp_path / "later.py").write_text(LATER)
+    found = tracekit("profile", "later.py:build", "--iterations", "3", "--", f"last={last}", folder=tmp_path)
+    assert found.returncode == 1
+    progress, _, shown = found.stderr.partition("Traceback (most recent call last):")
+    assert {1: "eager warm-up", 6: "timing", 20: "recording eager"}[last] in progress
+    lines = shown.splitlines()
+    assert "later.py" in lines[1] and "tracekit" not in "".join(lines[:-1]).replace(str(tmp_path), "")
+    assert lines[-1].startswith("error: a call of what later.py:build() returned raised ValueError: one call too many")
+
+
 def test_a_file_that_is_not_there_is_one_line_before_anything_is_loaded(tmp_path: Path) -> None:
     found = tracekit("profile", "nowhere.py:build", folder=tmp_path)
     assert found.returncode == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ pytest.importorskip("torch")
 
 from tests.stack_depths import count_crossings
 
+import tracekit
 from tracekit.model.child import ChildJob
 from tracekit.model.progress import Silent
 from tracekit.model.sweep import CellJob
@@ -47,7 +49,15 @@ def in_a_cell_of_a_sweep() -> None:
     assert attempt(CellJob(REQUEST, ("eager",), None, None, 0), Words(Path("word"))).failure is None
 
 
-@pytest.mark.parametrize("walk", [in_the_runs_own_process, in_a_fresh_process_of_the_run, in_a_cell_of_a_sweep])
+def handed_over_in_a_program() -> None:
+    built = runpy.run_path("my_model.py")["build"]()
+    tracekit.profile(built, compile=False, iterations=1, out="run")
+
+
+WALKS = (in_the_runs_own_process, in_a_fresh_process_of_the_run, in_a_cell_of_a_sweep, handed_over_in_a_program)
+
+
+@pytest.mark.parametrize("walk", WALKS)
 def test_calls_have_room(walk: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not count_crossings():
         pytest.skip("this Python keeps the chunk")

@@ -220,6 +220,11 @@ def _mend(cause: BaseException) -> str:
         )
     if broken := CUT_SHORT.search(str(cause)):
         return f"A compilation that was killed left that file unfinished: `rm {broken['file']}`, and run it again"
+    if isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):
+        return (
+            "Calls lie deeper in each other than Python allows while torch.compile looks into them: raise that limit"
+            " with sys.setrecursionlimit(10_000) in the model's file, or pass a smaller --scope"
+        )
     return "`tracekit doctor` checks the compilers"
 
 

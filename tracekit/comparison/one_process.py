@@ -15,11 +15,12 @@ ENOUGH_PROCESSES = 3
 #: nobody knows: of two such works that were timed more than once on H200s the speed-up differed by 1.3 and 3 %.
 LARGE = 0.1
 #: From this share of a call on the GPU waits for the host enough for the host's moods to move the speed-up. Of works
-#: timed two to four times on H200s those idle for 52 to 82 % of a call in one form at least differed by 5 to 20 %, those
-#: idle for 2 and 14 % by less than `LARGE`; between 14 and 52 % nothing was measured, and a warning too many costs less.
+#: timed two to four times on H200s those idle for 52 to 82 % of a call in one form at least differed by 5 to 20 %,
+#: those idle for 2 and 14 % by less than `LARGE`; between 14 and 52 % nothing was measured, and a warning too many
+#: costs less.
 WAITING_SHARE = 0.2
-#: The most that the speed-up of such a form differed by between processes: of ResNet-50 at batch 4 with CUDA graphs, from
-#: 5.171 to 6.849 (docs/timing.md).
+#: The most that the speed-up of such a form differed by between processes: of ResNet-50 at batch 4 with CUDA graphs,
+#: from 5.171 to 6.849 (docs/timing.md).
 WAITING_DIFFERS = 0.32
 #: The same as `LARGE` for them: beyond the most that was seen, 4 standard deviations of how two processes differ.
 LARGE_WAITING = 0.4

@@ -20,9 +20,9 @@ from tracekit.statistics.interval import Interval, interval_of_processes
 #: against anybody, however certain it is.
 RELATIVE_FLOOR = 0.005
 ABSOLUTE_FLOOR_US = 5.0
-#: Added to intervals that know one process of each side: assumed, not measured of these (docs/gate.md). Of two processes
-#: that keep the GPU busy: 1.96 standard deviations of their difference, 0.9 % each, by eager forms of eight works of two
-#: sweeps on H200s, of which 93 of 100 pairs keep to it.
+#: Added to intervals that know one process of each side: assumed, not measured of these (docs/gate.md). Of two
+#: processes that keep the GPU busy: 1.96 standard deviations of their difference, 0.9 % each, by eager forms of eight
+#: works of two sweeps on H200s, of which 93 of 100 pairs keep to it.
 PROCESS_FLOOR = 0.024
 #: The same of one process that waits for the host: 1.96 standard deviations of 6.9 %, by 22 works of those sweeps.
 PROCESS_FLOOR_WAITING = 0.135

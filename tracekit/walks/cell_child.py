@@ -80,6 +80,7 @@ class Attempt:
         from tracekit.capture import failures
         from tracekit.capture.environment import read_environment
         from tracekit.capture.stack_room import call_with_room
+        from tracekit.workloads.own_errors import their_calls
         from tracekit.workloads.scopes import build_scoped
 
         device = devices.pick_device()
@@ -94,7 +95,8 @@ class Attempt:
             loaded = self._imported_seconds + time.monotonic() - began
             sources = read_sources(request.workload)
             self._grow(CellRun(workload.settings, reason, read_environment(device), loaded, rule, (), sources))
-            call_with_room(lambda: self._measure(workload))
+            with their_calls(workload.settings, failures.is_out_of_memory):
+                call_with_room(lambda: self._measure(workload))
 
     def _measure(self, workload: BuiltWorkload) -> None:
         from tracekit.capture import forms, timing, warmup

@@ -37,12 +37,14 @@ def work(job: ChildJob) -> ChildResult:
     builder = load_builder(info)
     from tracekit.capture import failures
     from tracekit.capture.stack_room import call_with_room
+    from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 
     with failures.out_of_memory_explained(job.size, way_to_need_less(info.takes)):
         workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
         load_seconds = time.monotonic() - began
-        return ChildResult(load_seconds, call_with_room(lambda: _measure(workload, job)))
+        with their_calls(workload.settings, failures.is_out_of_memory):
+            return ChildResult(load_seconds, call_with_room(lambda: _measure(workload, job)))
 
 
 def _measure(workload: BuiltWorkload, job: ChildJob) -> tuple[ChildForm, ...]:

@@ -74,14 +74,16 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     if len(plan.forms) > 1:
         refuse_report_there(folder, force=plan.force)
     request = replace(plan.request, scope=scope)
-    return _written(folder, plan.force, on_part, lambda draft: measure(plan, info, request, draft, progress))
+    with store.begun(folder, force=plan.force) as draft:
+        _finish(draft, on_part, lambda: measure(plan, info, request, draft, progress))
+    return folder
 
 
 def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Path:
     """The same for a workload that is in memory already, into `plan.out`, without fresh processes: they could not build
     it."""
 
-    def measured(draft: Path) -> Run:
+    def measured() -> Run:
         from tracekit.capture.visible_kernels import checked_meanwhile
 
         with _watched(draft) as warned:
@@ -91,18 +93,18 @@ def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Pa
         return _warned(run, warned)
 
     assert plan.out is not None
-    return _written(plan.out, plan.force, lambda _part: None, measured)
+    with store.begun(plan.out, force=plan.force, ways=store.IN_A_PROGRAM) as draft:
+        _finish(draft, lambda _part: None, measured)
+    return plan.out
 
 
-def _written(folder: Path, force: bool, on_part: Callable[[Path], None], measured: Callable[[Path], Run]) -> Path:
-    with store.begun(folder, force=force) as draft:
-        try:
-            run = measured(draft)
-        except BaseException as error:
-            _keep_what_was_measured(draft, on_part, error)
-            raise
-        store.finish(run, draft)
-    return folder
+def _finish(draft: Path, on_part: Callable[[Path], None], measured: Callable[[], Run]) -> None:
+    try:
+        run = measured()
+    except BaseException as error:
+        _keep_what_was_measured(draft, on_part, error)
+        raise
+    store.finish(run, draft)
 
 
 def place_of_run(plan: Plan) -> Path:
@@ -232,6 +234,7 @@ def _taken(settings: Settings) -> tuple[str, ...]:
 
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
     from tracekit.capture import failures, forms, timing, warmup
+    from tracekit.workloads.own_errors import their_calls
 
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
     diagnoses = Diagnoses(workload, _warmup(plan, workload), plan.warmup)
@@ -240,7 +243,8 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     origins = Origins(workload, plan.provenance)
     around = Surroundings(workload, plan.numerics)
     settings = workload.settings
-    with failures.out_of_memory_explained(settings.size, way_to_need_less(_taken(settings))):
+    mend = way_to_need_less(_taken(settings))
+    with their_calls(settings, failures.is_out_of_memory), failures.out_of_memory_explained(settings.size, mend):
         try:
             for form in made:
                 with origins.watching(form.name), around.warming(form.name):

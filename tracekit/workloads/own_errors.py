@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import tracekit
-from tracekit.errors import TheirCodeError
+from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.model.run import Settings
 
 OURS = str(Path(tracekit.__file__).parent)
 #: How Python begins the lines of a frame.
@@ -30,6 +33,28 @@ def their_error(doing: str, error: BaseException, given: str = "") -> TheirCodeE
     place = f", at {line}" if line else f"; {given}" if given else ""
     # Without a frame it would say the same as the message.
     return TheirCodeError(f"{doing} raised {told}{place}", shown if FRAME in shown else "")
+
+
+@contextmanager
+def their_calls(settings: Settings, is_known: Callable[[BaseException], bool]) -> Iterator[None]:
+    """What a user's own code raises in a call of their model becomes a TheirCodeError, whichever call it is. Passed on
+    is what `is_known`, what a library raised by itself, and everything in a program, where its own handlers are."""
+    try:
+        yield
+    except TracekitError:
+        raise
+    except Exception as error:
+        own = settings.own
+        if own is None or own.in_program or is_known(error) or not _passed_through_theirs(error):
+            raise
+        raise their_error(f"a call of what {settings.workload}() returned", error) from None
+
+
+def _passed_through_theirs(error: BaseException) -> bool:
+    """Whether tracekit called their code, not only a library, when it was raised."""
+    files = [each.filename for each in traceback.extract_tb(error.__traceback__)]
+    ours = max((at for at, file in enumerate(files) if file.startswith(OURS)), default=-1)
+    return any(not _is_library(file) for file in files[ours + 1 :])
 
 
 def _last_line(error: BaseException) -> str | None:
