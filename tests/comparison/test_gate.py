@@ -372,6 +372,7 @@ def test_where_a_form_differs_from_itself_by_more_than_is_assumed_that_is_what_i
     one = checked(noisy, "wall<=+100%")
     assert "±2 %" not in one.because
     assert "by which a form differs from itself, are taken for what differs from process to process" in one.because
+    assert "narrow that to what is assumed of others at best" in checked(noisy, "wall<=+1%").because
 
 
 def test_noise_below_what_is_assumed_of_waiting_forms_does_not_stand_in_for_it():

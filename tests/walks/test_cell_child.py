@@ -30,6 +30,18 @@ def build(fail: bool = False):
 """
 
 
+LATER = """
+CALLS = []
+
+def build():
+    def call():
+        CALLS.append(1)
+        if len(CALLS) > 2:
+            raise ValueError("too many")
+    return call
+"""
+
+
 def make_job(request: Request | None = None, *forms: FormName) -> CellJob:
     asked = request or Request("mlp", size="tiny", iterations=3)
     return CellJob(asked, forms or ("eager",), None, None, 7)
@@ -155,6 +167,18 @@ def test_what_an_own_model_raises_comes_with_its_traceback(own: Path, words: Wor
     assert answer.failure.message.startswith("my_model.py:build() raised ValueError: told to fail")
     assert answer.failure.last_lines[0] == "Traceback (most recent call last):"
     assert '    raise ValueError("told to fail")' in answer.failure.last_lines
+
+
+def test_what_an_own_model_raises_in_a_later_call_is_its_own_too(own: Path, words: Words) -> None:
+    pytest.importorskip("torch")
+    (own / "later.py").write_text(LATER)
+    answer = attempt(make_job(Request("later.py:build", iterations=3)), words)
+    assert answer.failure is not None
+    assert answer.failure.message.startswith(
+        "a call of what later.py:build() returned raised ValueError: too many, at "
+    )
+    assert answer.failure.during == "timing"
+    assert "tracekit" not in "".join(answer.failure.last_lines).replace(str(own), "")
 
 
 def test_a_failure_of_the_compiler_keeps_its_line_its_hint_and_torch_text() -> None:

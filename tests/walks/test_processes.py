@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.sides import make_form, make_run, make_settings
 
-from tracekit.errors import TracekitError
+from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts
@@ -246,3 +246,16 @@ def test_a_child_builds_what_a_configuration_names(tmp_path: Path) -> None:
     result = work(replace(JOB, request=request, size="small"))
     assert [form.name for form in result.forms] == ["eager"]
     assert result.forms[0].times is not None and len(result.forms[0].times.wall_us) == 3
+
+
+def test_what_an_own_model_raises_in_a_child_is_told_as_theirs(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tracekit.walks.child import work
+
+    (tmp_path / "broken.py").write_text(
+        "def build():\n    def call():\n        raise ValueError('no')\n    return call\n"
+    )
+    request = Request(f"{tmp_path / 'broken.py'}:build")
+    with pytest.raises(TheirCodeError, match="returned raised ValueError: no, at ") as said:
+        work(replace(JOB, request=request, size="own"))
+    assert "tracekit" not in said.value.traceback.replace(str(tmp_path), "")
