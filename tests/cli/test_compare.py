@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import json
 import shlex
 from pathlib import Path
@@ -42,6 +43,16 @@ def test_two_trace_files_are_compared_and_reported(folder: Path) -> None:
     assert "written: reports/vit_eager-vs-vit_default.html" in result.stdout
     assert (folder / "reports/vit_eager-vs-vit_default.html").read_text().startswith("<!")
     assert (folder / "reports/vit_eager-vs-vit_default.md").read_text().startswith("# ")
+
+
+def test_the_page_of_a_run_ends_with_the_command_that_measured_it(folder: Path) -> None:
+    made = make_run_folder(folder)
+    assert run(made, "--out", "page.html").exit_code == 0
+    measured = json.loads((made / "run.json").read_text())["command"]
+    assert f"# measures it\n{measured}\n# makes this page\n" in (folder / "page.md").read_text()
+    page = (folder / "page.html").read_text()
+    assert "The commands that measured it and make this page" in page
+    assert f"# measures it\n{html.escape(measured)}\n# makes this page\n" in page
 
 
 def test_the_next_command_shows_both_sides_as_one_trace(folder: Path) -> None:

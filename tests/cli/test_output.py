@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.sides import make_run
 
-from tracekit.cli.output import command_line, measuring_command_line
+from tracekit.cli.output import command_line, commands_of_page, measuring_command_line
 
 
 def test_the_command_of_a_measurement_holds_what_steered_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -11,3 +12,11 @@ def test_the_command_of_a_measurement_holds_what_steered_torch(monkeypatch: pyte
     monkeypatch.setattr("sys.argv", ["tracekit", "profile", "beit", "--prompt", "a cat"])
     assert command_line() == "tracekit profile beit --prompt 'a cat'"
     assert measuring_command_line() == f"TORCHINDUCTOR_GRAPH_PARTITION=0 {command_line()}"
+
+
+def test_a_page_of_a_run_says_what_measured_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["tracekit", "compare", "traces/flux-compiled"])
+    both = "# measures it\ntracekit profile flux --compiled\n# makes this page\ntracekit compare traces/flux-compiled"
+    assert commands_of_page(make_run()) == both
+    assert commands_of_page(None) == command_line()
+    assert commands_of_page(make_run(command=command_line())) == command_line()

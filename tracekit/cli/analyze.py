@@ -109,7 +109,7 @@ def _write_page(side: Side, trace: str, place: Path | None, json_path: str | Non
     from pathlib import Path
 
     from tracekit import store
-    from tracekit.cli.output import check_apart, command_line
+    from tracekit.cli.output import check_apart, commands_of_page
     from tracekit.walks.reports import place_of_report
     from tracekit.walks.sides import write_alone
 
@@ -117,4 +117,4 @@ def _write_page(side: Side, trace: str, place: Path | None, json_path: str | Non
     name = f"{Path(trace).resolve().name}-{side.label}" if run else side.label
     folder, file_name = place_of_report(place, f"{name}-analysis")
     check_apart({"--json": json_path, "the page": folder / f"{file_name}.html", "its twin": folder / f"{file_name}.md"})
-    return write_alone(side, run, command_line(), folder, file_name)
+    return write_alone(side, run, commands_of_page(run), folder, file_name)

@@ -149,7 +149,7 @@ def _write(
 ) -> tuple[Path, Path]:
     """Writes the page and its twin. Raises TracekitError, before anything is written, where the JSON would replace one
     of them, or they the report of another run."""
-    from tracekit.cli.output import check_apart, command_line
+    from tracekit.cli.output import check_apart, commands_of_page
     from tracekit.walks.reports import place_of_report, refuse_other_report
     from tracekit.walks.sides import write_report
 
@@ -158,7 +158,7 @@ def _write(
     check_apart({"--json": json_path, "the page": folder / f"{name}.html", "its twin": folder / f"{name}.md"})
     if run and out is None:
         refuse_other_report(run, folder, name)
-    return write_report(comparison, run, command_line(), folder, name)
+    return write_report(comparison, run, commands_of_page(run), folder, name)
 
 
 def _show(

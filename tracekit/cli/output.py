@@ -17,6 +17,8 @@ from tracekit.shell import with_variables
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tracekit.model.run import Run
+
 
 def console_beside(json_path: str | None) -> Console:
     """The console for people's text: standard error when `--json -` has standard output to itself."""
@@ -71,6 +73,12 @@ def say(console: Console, line: str) -> None:
 def command_line() -> str:
     """The command as it can be typed again."""
     return shlex.join(["tracekit", *sys.argv[1:]])
+
+
+def commands_of_page(run: Run | None) -> str:
+    """The command, below the one that measured the run that its page shows, where there is one."""
+    here = command_line()
+    return here if run is None or run.command == here else f"# measures it\n{run.command}\n# makes this page\n{here}"
 
 
 def measuring_command_line() -> str:
