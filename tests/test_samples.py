@@ -42,6 +42,14 @@ def test_the_sample_run_is_of_the_published_model_on_a_real_gpu() -> None:
     assert all(form.compilation is None or form.compilation.during_timing == 0 for form in run.forms)
 
 
+def test_every_committed_report_is_one_that_readme_or_docs_lead_to() -> None:
+    """What is made in passing is committed as easily: git keeps all pages of these names."""
+    text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+    kept = [path for begin in ("h200-", "sweep-h200-") for path in (ROOT / "reports").glob(f"{begin}*")]
+    assert len(kept) > 40
+    assert [path.name for path in kept if f"reports/{path.stem}" not in text] == []
+
+
 @pytest.mark.parametrize("form", ["eager", "compiled"])
 def test_light_and_rich_recordings_of_the_sample_agree(form: str) -> None:
     run = store.load(RUN)
