@@ -27,6 +27,6 @@ def _misses() -> int:
 
 def count_crossings(depths: int = DEPTHS) -> int:
     """Of so many depths from here on, those whose loop pays for mapping in every call. Pythons that keep the chunk have
-    none: 3.13 and 3.14 since March 2026."""
+    none: such as 3.13 since March 2026."""
     crossing = _misses() > MISSED
     return crossing + (count_crossings(depths - 1) if depths else 0)

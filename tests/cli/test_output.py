@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.sides import make_run
+from tests.sides import make_run, make_settings
 
 from tracekit.cli.output import command_line, commands_of_page, measuring_command_line
+from tracekit.model.own import Own
 
 
 def test_the_command_of_a_measurement_holds_what_steered_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,5 +19,8 @@ def test_a_page_of_a_run_says_what_measured_it_too(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sys.argv", ["tracekit", "compare", "traces/flux-compiled"])
     both = "# measures it\ntracekit profile flux --compiled\n# makes this page\ntracekit compare traces/flux-compiled"
     assert commands_of_page(make_run()) == both
+    own = make_settings(own=Own(in_program=True))
+    in_program = commands_of_page(make_run(command="tracekit.profile(f) in x.py", settings=own))
+    assert in_program.startswith("# measured by tracekit.profile(f) in x.py\n# makes this page\n"), "no shell takes it"
     assert commands_of_page(None) == command_line()
     assert commands_of_page(make_run(command=command_line())) == command_line()

@@ -17,7 +17,7 @@ from tracekit.comparison.ranges import PROCESS_FLOOR, PROCESS_FLOOR_WAITING
 from .texts import ROOT
 
 Work = tuple[str, int]
-#: The two times that the vision suite was run, on two hosts: processes of one host are compared.
+#: The two times that the vision suite was run: processes of one time are compared.
 EARLIER, LATER = (ROOT / "sweeps" / name for name in ("earlier-h200-vision", "h200-vision"))
 
 
@@ -55,18 +55,18 @@ def waiting() -> Iterator[Work]:
 
 
 def groups(works: Collection[Work]) -> list[list[float]]:
-    """The processes that ran the same work on the same host."""
+    """The processes that ran the same work at the same time."""
     return [each for work in works for each in eager_processes()[work] if len(each) > 1]
 
 
 def deviation(works: Collection[Work]) -> float:
-    """Of one process's median, pooled over works and hosts."""
+    """Of one process's median, pooled over works and times."""
     found = groups(works)
     return math.sqrt(sum(variance(each) * (len(each) - 1) for each in found) / sum(len(each) - 1 for each in found))
 
 
 def share_within(works: Collection[Work], margin: float) -> float:
-    """Of all pairs of processes of one work on one host."""
+    """Of all pairs of processes of one work and time."""
     apart = [abs(one - other) for each in groups(works) for one, other in combinations(each, 2)]
     return sum(each <= math.log1p(margin) for each in apart) / len(apart)
 

@@ -89,7 +89,7 @@ def test_the_bounds_follow_from_the_table() -> None:
 def test_the_bounds_hold_for_every_cell_that_was_run_both_times() -> None:
     both = [ratio for cell, ratio in ratios_of_both_times().items() if cell.request.workload != "beit"]
     assert len(both) == 44
-    # Other models' fifth largest would do as well; what is said of BEiT's is the stack's doing.
+    # BEiT's were apart by what the stack did to the earlier ones.
     assert max(both) - 1 == pytest.approx(WAITING_DIFFERS, abs=0.006) and max(both) < 1 + LARGE_WAITING
     some = set(waiting())
     pairs = [

@@ -2,10 +2,10 @@
 
 CPython keeps the frames of a thread in chunks of 16 KiB. The frame that does not fit any more begins a chunk, which is
 mapped when the frame is entered and unmapped when it is left. A loop that calls across a chunk's end pays for that in
-every call: two system calls and a page fault, 7 µs on one machine, 14 µs beside the threads of torch on another
-(python/cpython issue 142183; mended in 3.13 and 3.14 in March 2026, not in 3.11 and 3.12). Which call that is depends
-on the depth at which the loop runs. On an H200 the compiled code of BEiT launched all its kernels across such an end
-where `tracekit profile` called it, 5.1 ms a call, and none where a program that is less deep did, 3.6 ms
+every call: two system calls and a page fault, 7 µs on one machine, some 14 µs beside the threads of torch on another
+(python/cpython issue 142183; mended on main and for 3.13 in March 2026, not in 3.11 and 3.12). Which call that is
+depends on the depth at which the loop runs. On an H200 compiled BEiT called across such an end 113 to 250 times a call
+where `tracekit profile` called it, and took 5.1 to 6.7 ms; where a process that is less deep did it took 3.3 to 3.9 ms
 (docs/timing.md).
 """
 

@@ -78,7 +78,11 @@ def command_line() -> str:
 def commands_of_page(run: Run | None) -> str:
     """The command, below the one that measured the run that its page shows, where there is one."""
     here = command_line()
-    return here if run is None or run.command == here else f"# measures it\n{run.command}\n# makes this page\n{here}"
+    if run is None or run.command == here:
+        return here
+    in_program = run.settings.own is not None and run.settings.own.in_program
+    measured = f"# measured by {run.command}" if in_program else f"# measures it\n{run.command}"
+    return f"{measured}\n# makes this page\n{here}"
 
 
 def measuring_command_line() -> str:

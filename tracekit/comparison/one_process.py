@@ -15,7 +15,7 @@ ENOUGH_PROCESSES = 3
 #: nobody knows: of two such works that were timed more than once on H200s the speed-up differed by 1.3 and 3 %.
 LARGE = 0.1
 #: From this share of a call on the GPU waits for the host enough for the host's moods to move the speed-up. Of works
-#: timed two to four times on H200s those idle for 52 to 82 % of a call in one form at least differed by 5 to 20 %,
+#: timed two to four times on H200s those idle for 52 to 82 % of a call in one form at least differed by 6 to 20 %,
 #: those idle for 2 and 14 % by less than `LARGE`; between 14 and 52 % nothing was measured, and a warning too many
 #: costs less.
 WAITING_SHARE = 0.2
