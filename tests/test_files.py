@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tracekit.errors import TracekitError
+from tracekit.files import read_bounded, replaced, unpack_gzip, write_named, write_replaced
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_file_within_the_bound_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12345")
+    assert read_bounded(tmp_path / "a", 5) == b"12345"
+    with pytest.raises(TracekitError, match="larger"):
+        read_bounded(tmp_path / "a", 4)
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "zeros", "folder"):
+        with pytest.raises(TracekitError, match="no regular file"):
+            read_bounded(tmp_path / name, 1000)
+
+
+def test_a_file_that_unpacks_to_more_than_may_be_held_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(10_000_000)))
+    with pytest.raises(TracekitError, match="unpacks to more"):
+        unpack_gzip(path, 1_000_000, 9_999_999)
+    assert len(unpack_gzip(path, 1_000_000, 10_000_000)) == 10_000_000
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-5], lambda b: b[:20] + b"x" + b[21:], lambda b: b"no gzip"])
+def test_a_damaged_gzip_file_is_an_error(tmp_path: Path, damage: object) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(damage(gzip.compress(os.urandom(1000))))  # type: ignore[operator]
+    with pytest.raises(TracekitError, match="damaged gzip"):
+        unpack_gzip(path, 10_000, 10_000)
+
+
+def test_a_link_is_replaced_and_not_followed_where_tracekit_chose_the_name(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "report").symlink_to(victim)
+    write_replaced(tmp_path / "report", b"new")
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "report").is_symlink()
+
+
+def test_a_link_that_the_user_named_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "report").symlink_to(tmp_path / "target")
+    write_named(tmp_path / "report", b"new")
+    assert (tmp_path / "target").read_bytes() == b"new"
+    assert (tmp_path / "report").is_symlink()
+
+
+def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    write_named(pipe, b"through the pipe")
+    reader.join(10)
+    assert got == [b"through the pipe"]
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)
+
+
+def test_a_device_stays_one() -> None:
+    write_named(Path(os.devnull), b"gone")
+    assert stat.S_ISCHR(Path(os.devnull).lstat().st_mode)
+
+
+def test_modes_follow_the_umask_and_a_private_file_stays_private(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_replaced(tmp_path / "new", b"1")
+    finally:
+        os.umask(before)
+    assert mode_of(tmp_path / "new") == 0o640
+    (tmp_path / "new").chmod(0o600)
+    write_replaced(tmp_path / "new", b"2")
+    assert mode_of(tmp_path / "new") == 0o600
+
+
+def test_after_an_error_what_was_there_is_there_and_no_draft(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError):
+        _write_half(path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def _write_half(path: Path) -> None:
+    with replaced(path) as file:
+        file.write(b"half")
+        raise RuntimeError
+
+
+def test_writers_at_once_do_not_share_a_draft(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    contents = [bytes([number]) * 100_000 for number in range(16)]
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda content: write_replaced(path, content), contents))
+    assert path.read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_name_of_the_longest_length_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 120 + "x" * 15)
+    write_replaced(path, b"1")
+    assert path.read_bytes() == b"1"

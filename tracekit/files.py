@@ -1,0 +1,116 @@
+"""Files of this machine: read with a bound, written whole or not at all.
+
+A folder that came from elsewhere may hold links, pipes and devices under any name, so whatever is read from one is
+first seen to be a regular file of a size that can be held, and whatever is written beside it goes through no link.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from tracekit.errors import TracekitError
+
+#: zlib's window bits for gzip framing.
+GZIP_FRAME = 31
+
+
+def read_bounded(path: Path, most_bytes: int) -> bytes:
+    """The content of a regular file of at most `most_bytes`. Raises TracekitError for a larger one and for a folder, a
+    pipe or a device, which is never waited for; OSError where the file cannot be opened."""
+    # A pipe that nobody writes to would otherwise be waited for.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        raise TracekitError(f"{path} is no regular file")
+    with os.fdopen(handle, "rb") as file:
+        if found.st_size > most_bytes or len(content := file.read(most_bytes + 1)) > most_bytes:
+            raise TracekitError(f"{path} is larger than the {most_bytes:,} bytes that such a file may have")
+        return content
+
+
+def unpack_gzip(path: Path, most_packed: int, most_bytes: int) -> bytes:
+    """What a regular gzip file of one member unpacks to. Raises TracekitError for what `read_bounded` refuses, for more
+    than `most_bytes`, and for a damaged file; OSError where it cannot be opened."""
+    packed = read_bounded(path, most_packed)
+    member = zlib.decompressobj(GZIP_FRAME)
+    try:
+        content = member.decompress(packed, most_bytes + 1)
+    except zlib.error as error:
+        raise TracekitError(f"{path} is a damaged gzip file ({error})") from None
+    if len(content) > most_bytes:
+        raise TracekitError(f"{path} unpacks to more than the {most_bytes:,} bytes that such a file may have")
+    if not member.eof:
+        raise TracekitError(f"{path} is a damaged gzip file (it ends early)")
+    return content
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of `path` once the block has ended: readers never see half of it, and
+    after an error what was there is there still. For names that tracekit chooses: a link there is replaced, and never
+    followed.
+
+    Two processes never write one draft. The mode is that of the regular file that is replaced, else what the umask
+    leaves. Raises OSError where nothing can be written.
+    """
+    draft, handle = _draft(path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            mode = _mode_of_regular(path)
+            if mode is not None:
+                os.fchmod(handle, mode)
+            yield file
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """A file to write at a place that a user named: `replaced`, but what is there and is no regular file (a device, a
+    pipe) is written into, and a link is followed, as a shell does. Raises OSError where nothing can be written."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+    else:
+        with replaced(path.resolve() if path.is_symlink() else path) as file:
+            yield file
+
+
+def write_replaced(path: Path, content: bytes) -> None:
+    """`replaced` with this content; the folders that it lies in are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as file:
+        file.write(content)
+
+
+def write_named(path: Path, content: bytes) -> None:
+    """`written` with this content; the folders that it lies in are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written(path) as file:
+        file.write(content)
+
+
+def _draft(path: Path) -> tuple[Path, int]:
+    """A new file in the folder of `path`, open for writing. Not by tempfile, whose files are private for good: the
+    umask cannot be asked for without setting it."""
+    # A name has at most 255 bytes, and that of the file may have all of them.
+    draft = path.with_name(f".{os.fsdecode(os.fsencode(path.name)[:200])}.{secrets.token_hex(8)}")
+    return draft, os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+def _mode_of_regular(path: Path) -> int | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return stat.S_IMODE(found.st_mode) if stat.S_ISREG(found.st_mode) else None
