@@ -44,11 +44,13 @@ def unpack_gzip(path: Path, most_packed: int, most_bytes: int) -> bytes:
     try:
         content = member.decompress(packed, most_bytes + 1)
     except zlib.error as error:
-        raise TracekitError(f"{path} is a damaged gzip file ({error})") from None
+        raise TracekitError(
+            f"{path} cannot be read: it is no sound gzip file ({error}); copy or record it again"
+        ) from None
     if len(content) > most_bytes:
         raise TracekitError(f"{path} unpacks to more than the {most_bytes:,} bytes that such a file may have")
     if not member.eof:
-        raise TracekitError(f"{path} is a damaged gzip file (it ends early)")
+        raise TracekitError(f"{path} cannot be read: it is no sound gzip file (it ends early); copy or record it again")
     return content
 
 

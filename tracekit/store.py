@@ -10,7 +10,6 @@ import gzip
 import os
 import shutil
 import tempfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from tracekit.errors import TracekitError
+from tracekit.files import read_bounded, unpack_gzip
 
 # Whoever reads a trace imports this file too, to see that it is no run.
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ COMPILED_SITES = "compiled-sites.json.gz"
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
 Provenance = TypeVar("Provenance", "EagerOps", "CompiledSites")
+
+#: What the files of a run may have at most, ten times and more what was measured: of manifests 0.3 MB (ViT), of
+#: provenance 0.3 MB packed and 12 MB unpacked (FLUX.1-dev), of pictures 0.1 MB.
+MOST_MANIFEST_BYTES = 64 << 20
+MOST_PACKED_BYTES = 32 << 20
+MOST_PROVENANCE_BYTES = 128 << 20
+MOST_PICTURE_BYTES = 4 << 20
+PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+#: What decoding raises for content that is none of ours, however deep it is nested.
+UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -209,10 +219,32 @@ def load(folder: Path) -> Run:
             f"{folder} is no run folder, it has no {MANIFEST}: name one that `tracekit profile` wrote, or a trace file"
             f"{_runs_inside(folder)}"
         )
+    content = read_bounded(inside(folder, MANIFEST), MOST_MANIFEST_BYTES)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Run)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return msgspec.json.decode(content, type=Run)
+    except UNDECODABLE as error:
         raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Where the file lies that a run or a sweep names: in its own folder, once links are resolved.
+
+    A folder may come from anybody, and what it names is shown, served and read. Raises TracekitError for a file that is
+    missing, lies outside, or is no regular file.
+    """
+    path = folder / name
+    try:
+        resolved, root = path.resolve(strict=True), folder.resolve(strict=True)
+    except FileNotFoundError:
+        raise TracekitError(f"{path} is missing; copy the run's folder whole, or record the run again") from None
+    except (OSError, RuntimeError, ValueError) as error:
+        # A loop of links, a name that is too long, one with a zero in it.
+        raise TracekitError(f"{folder} names a file that cannot be read ({error})") from None
+    if not resolved.is_relative_to(root):
+        raise TracekitError(f"{path} leads out of its folder, to {resolved}: what a run names must lie in it")
+    if not resolved.is_file():
+        raise TracekitError(f"{path} is no regular file; record the run again")
+    return path
 
 
 def _runs_inside(folder: Path) -> str:
@@ -226,10 +258,7 @@ def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:
     recording = next((each for each in form.recordings if each.kind == kind), None)
     if recording is None:
         raise TracekitError(f"{folder} holds no {kind} recording of the {form.name} form; record the run again")
-    path = folder / recording.path
-    if not path.is_file():
-        raise TracekitError(f"{path} is missing; copy the run's folder whole, or record the run again")
-    return path
+    return inside(folder, recording.path)
 
 
 def save_provenance(found: EagerOps | CompiledSites, draft: Path) -> str:
@@ -254,10 +283,14 @@ def load_pictures(folder: Path, form: FormResult) -> tuple[Picture, ...]:
     from tracekit.model.numerics import Picture
 
     files = form.numerics.pictures if form.numerics else ()
-    try:
-        return tuple(Picture(_caption(form.name, each), (folder / each.path).read_bytes()) for each in files)
-    except OSError as error:
-        raise TracekitError(f"{error.filename} cannot be read ({error.strerror}); record the run again") from None
+    return tuple(Picture(_caption(form.name, each), _read_png(inside(folder, each.path))) for each in files)
+
+
+def _read_png(path: Path) -> bytes:
+    content = read_bounded(path, MOST_PICTURE_BYTES)
+    if not content.startswith(PNG_MAGIC):
+        raise TracekitError(f"{path} is no PNG picture; record the run again")
+    return content
 
 
 def _caption(form: FormName, file: PictureFile) -> str:
@@ -283,10 +316,9 @@ def load_compiled_sites(folder: Path, run: Run) -> CompiledSites | None:
 def _load_provenance(folder: Path, form: FormResult | None, kind: type[Provenance]) -> Provenance | None:
     if form is None or form.provenance is None:
         return None
-    path = folder / form.provenance
+    path = inside(folder, form.provenance)
+    content = unpack_gzip(path, MOST_PACKED_BYTES, MOST_PROVENANCE_BYTES)
     try:
-        return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=kind)
-    except FileNotFoundError:
-        raise TracekitError(f"{path} is missing; copy the run's folder whole, or record the run again") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
+        return msgspec.json.decode(content, type=kind)
+    except UNDECODABLE as error:
         raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None

@@ -75,7 +75,9 @@ def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
         return Accuracy("equal", "bits", "Both forms return the same numbers, every one of them.")
     if not beside.tensors:
         return Accuracy("undecided", "tolerance", "The outputs hold no tensors that could be compared.")
-    if one and one.against_reference and other.against_reference and _same_work(a, b):
+    # A reference of whose output nothing could be compared judges nothing.
+    referenced = other.against_reference is not None and bool(other.against_reference.tensors)
+    if one and one.against_reference and referenced and _same_work(a, b):
         return _worst("reference", _by_reference(one, other), other)
     return _worst("tolerance", _by_tolerance(one, other), other)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracekit.model.bounded import CallMicroseconds, Count, Ratio, Real, Seconds, Text
+
 
 @dataclass(frozen=True, slots=True)
 class VerifiedAdvice:
@@ -18,14 +20,14 @@ class VerifiedAdvice:
     alone.
     """
 
-    code: str
-    command: str
-    predicted_us: float
-    measured_us: float
-    eager_us: float
-    speedup: float
-    ci95: tuple[float, float] | None
-    rounds: int
-    compile_seconds: float | None
-    during_timing: int = 0
-    predicted_speedup: float | None = None
+    code: Text
+    command: Text
+    predicted_us: Real
+    measured_us: CallMicroseconds
+    eager_us: CallMicroseconds
+    speedup: Ratio
+    ci95: tuple[Ratio, Ratio] | None
+    rounds: Count
+    compile_seconds: Seconds | None
+    during_timing: Count = 0
+    predicted_speedup: Ratio | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracekit.model.bounded import Microseconds
 from tracekit.model.gpu_state import GpuState
 from tracekit.model.memory import FormMemory
 from tracekit.model.run import CompileFacts, FormName
@@ -30,7 +31,7 @@ class ChildForm:
     `gpu_state` are told by the cells of a sweep alone."""
 
     name: FormName
-    warmup_us: tuple[float, ...]
+    warmup_us: tuple[Microseconds, ...]
     compilation: CompileFacts | None
     times: ProcessTimes | None
     memory: FormMemory | None = None

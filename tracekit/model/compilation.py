@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tracekit.model.bounded import CallMicroseconds, Count, Microseconds, Seconds, Text
 from tracekit.model.regions import CompiledRegions
 
 #: When a call was made: to warm up, in timing, or later, for a recording.
@@ -36,8 +37,8 @@ class FailedGuard:
     """A check that compiled code did not pass, so that it was compiled again. `version` is the compilation that holds
     the check (`0/0`), `text` the check in torch's words."""
 
-    version: str
-    text: str
+    version: Text
+    text: Text
 
     @property
     def is_of_size(self) -> bool:
@@ -99,15 +100,15 @@ class FrameCompilation:
     it was compiled for them (`x`: `4 x 8`; a size `s77` is any), without parameters. None: torch did not tell.
     """
 
-    id: str
-    function: str | None
-    where: str | None
+    id: Text
+    function: Text | None
+    where: Text | None
     phase: CallPhase
-    call: int
-    seconds: float | None
-    guards: int | None
+    call: Count
+    seconds: Seconds | None
+    guards: Count | None
     because: tuple[FailedGuard, ...] = ()
-    inputs: dict[str, str] | None = None
+    inputs: dict[Text, Text] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +122,15 @@ class GraphBreak:
     of the frames.
     """
 
-    where: str | None
-    function: str | None
-    reason: str
-    explanation: str | None
-    hint: str | None
-    code: str | None
-    frames: tuple[str, ...]
-    per_step_us: float | None = None
-    called_from: str | None = None
+    where: Text | None
+    function: Text | None
+    reason: Text
+    explanation: Text | None
+    hint: Text | None
+    code: Text | None
+    frames: tuple[Text, ...]
+    per_step_us: Microseconds | None = None
+    called_from: Text | None = None
 
     @property
     def line(self) -> str | None:
@@ -145,9 +146,9 @@ class EagerFallback:
     Dynamo passed it over, or its compilation failed and errors are suppressed."""
 
     kind: FallbackKind
-    function: str | None
-    where: str | None
-    reason: str
+    function: Text | None
+    where: Text | None
+    reason: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class PhaseTime:
     """Time of one phase of compiling, without the phases inside of it."""
 
     phase: PhaseName
-    seconds: float
+    seconds: Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +165,9 @@ class CacheUse:
     of what it cannot hold."""
 
     cache: CacheName
-    hits: int
-    misses: int
-    bypasses: int
+    hits: Count
+    misses: Count
+    bypasses: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +175,8 @@ class CudaGraphSkip:
     """Why compiled code was not made a CUDA graph, and how often that was said. `reason` is None where torch counted a
     skip without saying why."""
 
-    reason: str | None
-    count: int
+    reason: Text | None
+    count: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +185,10 @@ class CompilingCall:
     `cuda_graphs`. `call` counts from 1 within the phase; `wall_us` is None where the call was not timed."""
 
     phase: CallPhase
-    call: int
-    compilations: int
-    cuda_graphs: int
-    wall_us: float | None
+    call: Count
+    compilations: Count
+    cuda_graphs: Count
+    wall_us: CallMicroseconds | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +208,10 @@ class Diagnostics:
     caches: tuple[CacheUse, ...] = ()
     calls: tuple[CompilingCall, ...] = ()
     cuda_graph_skips: tuple[CudaGraphSkip, ...] = ()
-    cuda_graphs_recorded: int = 0
-    autotuned: int = 0
-    warmed_up_at: dict[str, int] | None = None
-    notes: tuple[str, ...] = ()
+    cuda_graphs_recorded: Count = 0
+    autotuned: Count = 0
+    warmed_up_at: dict[Text, Count] | None = None
+    notes: tuple[Text, ...] = ()
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.bounded import Count
+
 #: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
 Phase = Literal["generate", "prefill", "decode"]
 CacheKind = Literal["dynamic", "static"]
@@ -16,6 +18,6 @@ class Generation:
     `fast_processor` is the one of torchvision, the other is PIL's."""
 
     phase: Phase
-    max_new_tokens: int | None
+    max_new_tokens: Count | None
     cache: CacheKind
     fast_processor: bool

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.bounded import Amount, Count, Microseconds, Seconds, Text, Whole
+
 Moment = Literal["before", "during", "after"]
 
 
@@ -18,13 +20,13 @@ class GpuSample:
     """
 
     moment: Moment
-    seconds: float
-    sm_clock_mhz: int | None
-    memory_clock_mhz: int | None
-    power_w: float | None
-    temperature_c: int | None
-    slowed_by: tuple[str, ...] | None
-    other_processes: int | None
+    seconds: Seconds
+    sm_clock_mhz: Count | None
+    memory_clock_mhz: Count | None
+    power_w: Amount | None
+    temperature_c: Whole | None
+    slowed_by: tuple[Text, ...] | None
+    other_processes: Count | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class GpuState:
 
     source: Literal["nvml", "amdsmi"]
     samples: tuple[GpuSample, ...]
-    slowed_us: dict[str, float] | None = None
-    power_limit_w: float | None = None
+    slowed_us: dict[Text, Microseconds] | None = None
+    power_limit_w: Amount | None = None
 
     def during(self) -> tuple[GpuSample, ...]:
         """The samples taken between timed calls."""

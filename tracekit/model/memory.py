@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracekit.model.bounded import Count
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
@@ -13,8 +15,8 @@ class MemoryUse:
     and CUDA-graph pools included.
     """
 
-    allocated_bytes: int
-    reserved_bytes: int
+    allocated_bytes: Count
+    reserved_bytes: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,8 @@ class FormMemory:
     as well, and none of this form's.
     """
 
-    before_bytes: int
+    before_bytes: Count
     warmup: MemoryUse
     steady: MemoryUse | None
-    graph_pool_bytes: int | None
-    others_pool_bytes: int | None
+    graph_pool_bytes: Count | None
+    others_pool_bytes: Count | None

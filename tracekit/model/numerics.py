@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.bounded import Amount, Count, FileName, Ratio, Real, Text
+
 #: What an output is held against: the eager form, a second call of the same form, or the model in a higher precision.
 Other = Literal["eager", "itself", "reference"]
 
@@ -27,19 +29,19 @@ class TensorDifference:
     missing, or has another shape.
     """
 
-    path: str
-    dtype: str
-    shape: tuple[int, ...]
-    elements: int
-    max_abs: float | None = None
-    mean_abs: float | None = None
-    relative: float | None = None
-    cosine: float | None = None
-    other_max: float | None = None
-    equal_share: float | None = None
-    nonfinite: int = 0
-    first_divergence: int | None = None
-    problem: str | None = None
+    path: Text
+    dtype: Text
+    shape: tuple[Count, ...]
+    elements: Count
+    max_abs: Amount | None = None
+    mean_abs: Amount | None = None
+    relative: Amount | None = None
+    cosine: Real | None = None
+    other_max: Amount | None = None
+    equal_share: Amount | None = None
+    nonfinite: Count = 0
+    first_divergence: Count | None = None
+    problem: Text | None = None
 
     @property
     def counts(self) -> bool:
@@ -61,8 +63,8 @@ class PictureFile:
     (a difference is too small to be seen otherwise)."""
 
     kind: Literal["output", "difference"]
-    path: str
-    scale: float = 1.0
+    path: FileName
+    scale: Ratio = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +84,14 @@ class FormNumerics:
     output that are no tensors.
     """
 
-    dtype: str
+    dtype: Text
     against_itself: OutputDifference | None
     against_eager: OutputDifference | None
     against_reference: OutputDifference | None
-    reference_dtype: str | None
-    no_reference: str | None
+    reference_dtype: Text | None
+    no_reference: Text | None
     pictures: tuple[PictureFile, ...] = ()
-    skipped: tuple[str, ...] = ()
+    skipped: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracekit.model.bounded import Text
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -34,6 +36,6 @@ class Own:
     are the options of the command that `build()` takes. `in_program`: it was not measured by a command but by
     `tracekit.profile` in a program."""
 
-    options: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
+    options: tuple[Text, ...] = ()
+    takes: tuple[Text, ...] = ()
     in_program: bool = False

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracekit.model.bounded import Count, Text
+
 #: Of both files. A reader takes what it knows.
 PROVENANCE_VERSION = 1
 
@@ -17,8 +19,8 @@ PROVENANCE_VERSION = 1
 class TensorShape:
     """A tensor's sizes and type (`bfloat16`). A size is None where it is symbolic: different from call to call."""
 
-    sizes: tuple[int | None, ...]
-    dtype: str
+    sizes: tuple[Count | None, ...]
+    dtype: Text
 
     def numel(self) -> int | None:
         """How many elements; None where a size is symbolic."""
@@ -40,12 +42,12 @@ class EagerOp:
     what it reads and writes at most. `flops` by torch's own formula; None where it has none for this operator.
     """
 
-    name: str
-    module: str
-    line: str | None
+    name: Text
+    module: Text
+    line: Text | None
     outputs: tuple[TensorShape, ...]
-    bytes: int
-    flops: int | None
+    bytes: Count
+    flops: Count | None
     backward: bool = False
 
 
@@ -53,16 +55,16 @@ class EagerOp:
 class TaggedActivity:
     """A GPU activity and the operator (a position in `EagerOps.ops`) that launched it; None: outside of all."""
 
-    name: str
-    op: int | None
+    name: Text
+    op: Count | None
 
 
 @dataclass(frozen=True, slots=True)
 class EagerOps:
     """One call of the eager form. `activities` are in the order of their launch; empty without a GPU."""
 
-    version: int
-    torch: str
+    version: Count
+    torch: Text
     ops: tuple[EagerOp, ...]
     activities: tuple[TaggedActivity, ...] = ()
 
@@ -76,12 +78,12 @@ class GraphNode:
     Dynamo traced it: nodes of one operator call have it in common.
     """
 
-    name: str
-    target: str
-    op: str | None
-    module: str | None
-    line: str | None
-    order: int
+    name: Text
+    target: Text
+    op: Text | None
+    module: Text | None
+    line: Text | None
+    order: Count
     outputs: tuple[TensorShape, ...] = ()
 
 
@@ -93,8 +95,8 @@ class LaunchSite:
     `nodes` are positions in `CompiledGraph.nodes`; None where Inductor tells nothing of this site.
     """
 
-    kernel: str
-    nodes: tuple[int, ...] | None
+    kernel: Text
+    nodes: tuple[Count, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +107,12 @@ class CompiledGraph:
     belong to; None where nobody knows. `without` says in words why there are no sites.
     """
 
-    key: str
+    key: Text
     is_backward: bool
-    root: str | None
+    root: Text | None
     nodes: tuple[GraphNode, ...]
     sites: tuple[LaunchSite, ...]
-    without: str | None = None
+    without: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,8 @@ class GraphCall:
     where nobody knows.
     """
 
-    graph: int | None
-    module: str | None
+    graph: Count | None
+    module: Text | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,10 @@ class CompiledActivity:
     which of the operators directly in that call did (`operator`, and its `ordinal` among them). None for both in the
     replay of a CUDA graph, which has no operators."""
 
-    name: str
-    call: int | None
-    operator: str | None = None
-    ordinal: int | None = None
+    name: Text
+    call: Count | None
+    operator: Text | None = None
+    ordinal: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +144,9 @@ class CompiledSites:
     """The compiled form's graphs, and the calls of them in one step, in order. `activities` are those of that step in
     the order of their launch; empty without a GPU. `notes` say what is missing."""
 
-    version: int
-    torch: str
+    version: Count
+    torch: Text
     graphs: tuple[CompiledGraph, ...]
     calls: tuple[GraphCall, ...] = ()
     activities: tuple[CompiledActivity, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()

@@ -6,6 +6,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tracekit.model.advice import VerifiedAdvice
+from tracekit.model.bounded import (
+    CallMicroseconds,
+    Count,
+    FileName,
+    Microseconds,
+    Seconds,
+    Text,
+    Whole,
+    refuse_no_moment,
+)
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.generation import Generation
 from tracekit.model.gpu_state import GpuState
@@ -28,26 +38,26 @@ class Settings:
     `TORCHINDUCTOR_GRAPH_PARTITION`; empty in runs made before they were looked at.
     """
 
-    workload: str
-    size: str
-    device: str
-    dtype: str
-    scope: str
-    mode: str
+    workload: Text
+    size: Text
+    device: Text
+    dtype: Text
+    scope: Text
+    mode: Text
     fullgraph: bool
     dynamic: bool | None
-    batch_size: int
-    height: int | None
-    width: int | None
-    steps: int | None
-    prompt: str | None
-    pretrained: str | None
-    seed: int
-    iterations: int
+    batch_size: Count
+    height: Count | None
+    width: Count | None
+    steps: Count | None
+    prompt: Text | None
+    pretrained: Text | None
+    seed: Whole
+    iterations: Count
     generation: Generation | None = None
     own: Own | None = None
-    seq_length: int | None = None
-    variables: dict[str, str] = field(default_factory=dict)
+    seq_length: Count | None = None
+    variables: dict[Text, Text] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +68,17 @@ class Environment:
     matrix units round them to tf32.
     """
 
-    python: str
-    platform: str
-    cpu: str | None
-    cpu_threads: int
-    gpu: str | None
-    gpu_memory_bytes: int | None
-    driver: str | None
-    cuda: str | None
-    packages: dict[str, str]
-    git_commit: str | None
-    float32_matmul_precision: str | None = None
+    python: Text
+    platform: Text
+    cpu: Text | None
+    cpu_threads: Count
+    gpu: Text | None
+    gpu_memory_bytes: Count | None
+    driver: Text | None
+    cuda: Text | None
+    packages: dict[Text, Text]
+    git_commit: Text | None
+    float32_matmul_precision: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +89,9 @@ class Recording:
     """
 
     kind: RecordingKind
-    path: str
-    steps: int
-    bytes: int
+    path: FileName
+    steps: Count
+    bytes: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +105,11 @@ class CompileFacts:
     is what torch said of it all; None in runs made before it was asked.
     """
 
-    graphs: int
-    graph_breaks: int
-    seconds: float
-    cache_hits: int
-    during_timing: int
+    graphs: Count
+    graph_breaks: Count
+    seconds: Seconds
+    cache_hits: Count
+    during_timing: Count
     diagnostics: Diagnostics | None = None
     cache_was_empty: bool | None = None
 
@@ -118,13 +128,13 @@ class FormResult:
     """
 
     name: FormName
-    warmup_us: tuple[float, ...]
-    wall_us: tuple[float, ...]
-    device_us: tuple[float, ...] | None
-    peak_memory_bytes: int | None
+    warmup_us: tuple[Microseconds, ...]
+    wall_us: tuple[CallMicroseconds, ...]
+    device_us: tuple[Microseconds, ...] | None
+    peak_memory_bytes: Count | None
     compilation: CompileFacts | None
     recordings: tuple[Recording, ...]
-    provenance: str | None = None
+    provenance: FileName | None = None
     timing: FormTiming | None = None
     startups: tuple[Startup, ...] = ()
     numerics: FormNumerics | None = None
@@ -150,11 +160,11 @@ class Component:
     versions.
     """
 
-    name: str
-    parameters: int
+    name: Text
+    parameters: Count
     compiled: bool
-    compiled_parameters: int | None = None
-    compiled_parts: tuple[str, ...] = ()
+    compiled_parameters: Count | None = None
+    compiled_parts: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +180,22 @@ class Run:
 
     schema: Literal["tracekit.run/1"]
     status: Literal["complete", "incomplete"]
-    tracekit: str
-    command: str
-    started: str
+    tracekit: Text
+    command: Text
+    started: Text
     settings: Settings
-    size_reason: str
+    size_reason: Text
     environment: Environment
     components: tuple[Component, ...]
     forms: tuple[FormResult, ...]
     order: tuple[FormName, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     verified: VerifiedAdvice | None = None
-    repeated_parts: tuple[str, ...] | None = None
-    failure: str | None = None
+    repeated_parts: tuple[Text, ...] | None = None
+    failure: Text | None = None
+
+    def __post_init__(self) -> None:
+        refuse_no_moment(self.started)
 
     def form(self, name: FormName) -> FormResult | None:
         return next((form for form in self.forms if form.name == name), None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.bounded import Count, Microseconds, Seconds
+
 #: Eager; compiled with nothing compiled before it on this machine; compiled with Inductor's caches of that on disk.
 StartKind = Literal["eager", "compiled_no_cache", "compiled_warm_cache"]
 
@@ -22,10 +24,10 @@ class Startup:
     """
 
     kind: StartKind
-    load_seconds: float
-    calls_us: tuple[float, ...]
-    graphs: int | None
-    cache_hits: int | None
+    load_seconds: Seconds
+    calls_us: tuple[Microseconds, ...]
+    graphs: Count | None
+    cache_hits: Count | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tracekit.model.bounded import Amount, Count, FileName, Seconds, Text, Whole, refuse_no_moment
 from tracekit.model.child import ChildForm
 from tracekit.model.run import Environment, FormName, Settings
 from tracekit.model.timing import StoppingRule
@@ -22,8 +23,8 @@ class Cell:
     `key` names it among others, `work` what its eager form does: cells that differ only in how they compile share it.
     """
 
-    key: str
-    work: str
+    key: FileName
+    work: Text
     form: FormName
     request: Request
 
@@ -71,9 +72,9 @@ class CellFailure:
     process printed or of its traceback: empty where there is nothing to tell."""
 
     kind: CellOutcome
-    message: str
-    during: str = ""
-    last_lines: tuple[str, ...] = ()
+    message: Text
+    during: Text = ""
+    last_lines: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,8 @@ class Source:
     """A file that a model is made of and that its owner may change. `name` is its place from where the command was
     typed, or in its repository."""
 
-    name: str
-    sha256: str
+    name: Text
+    sha256: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,9 @@ class CellRun:
     importing, in the process itself or in the one it was forked from, and building the model."""
 
     settings: Settings
-    size_reason: str
+    size_reason: Text
     environment: Environment
-    load_seconds: float
+    load_seconds: Seconds
     rule: StoppingRule
     forms: tuple[ChildForm, ...]
     sources: tuple[Source, ...] | None = None
@@ -117,27 +118,30 @@ class CellResult:
     processes that wanted to run in the minute before it, of the whole machine: what several sweeps at once share."""
 
     schema: Literal["tracekit.sweep-cell/1"]
-    tracekit: str
+    tracekit: Text
     cell: Cell
     outcome: CellOutcome
-    started: str
-    seconds: float
+    started: Text
+    seconds: Seconds
     run: CellRun | None
     failure: CellFailure | None
-    host_load: float | None = None
+    host_load: Amount | None = None
+
+    def __post_init__(self) -> None:
+        refuse_no_moment(self.started)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
     """One `tracekit sweep` that worked on the folder, and what rule it timed by."""
 
-    command: str
-    started: str
-    seed: int
-    iterations: int | None
-    target_percent: float | None
-    budget_seconds: float | None
-    cell_timeout_seconds: float | None
+    command: Text
+    started: Text
+    seed: Whole
+    iterations: Count | None
+    target_percent: Amount | None
+    budget_seconds: Seconds | None
+    cell_timeout_seconds: Seconds | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +151,12 @@ class Asked:
     asked for anew since when: what is older does not count, whoever goes on with it."""
 
     schema: Literal["tracekit.sweep-asked/1"]
-    name: str
-    suite: str | None
+    name: Text
+    suite: Text | None
     cells: tuple[Cell, ...]
     calls: tuple[AskedCall, ...]
-    anew_since: dict[str, str] = field(default_factory=dict)
+    anew_since: dict[FileName, Text] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for moment in self.anew_since.values():
+            refuse_no_moment(moment)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.bounded import CallMicroseconds, Count, Microseconds, Ratio, Seconds
+
 #: Why no more calls were made. `most rounds` is a limit of tracekit's own, for calls of microseconds.
 StopReason = Literal["asked number", "target reached", "budget spent", "most rounds", "interrupted"]
 
@@ -26,10 +28,10 @@ class StoppingRule:
     from `least` rounds and a tenth of the budget on; `budget_seconds` counts from the first call.
     """
 
-    rounds: int | None
-    target: float
-    budget_seconds: float
-    least: int
+    rounds: Count | None
+    target: Ratio
+    budget_seconds: Seconds
+    least: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class ControlCall:
     """The second call of one form in round `round` (from 0): with the first, `wall_us[round]`, a pair that differs by
     noise alone. `device_us` is None without a GPU."""
 
-    round: int
-    wall_us: float
-    device_us: float | None
+    round: Count
+    wall_us: CallMicroseconds
+    device_us: Microseconds | None
 
     def __post_init__(self) -> None:
         refuse_no_times((self.wall_us,))
@@ -54,13 +56,13 @@ class ProcessTimes:
     the first repeat compiles once more: what was compiled with it is kept apart (docs/provenance.md).
     """
 
-    wall_us: tuple[float, ...]
-    device_us: tuple[float, ...] | None
+    wall_us: tuple[CallMicroseconds, ...]
+    device_us: tuple[Microseconds, ...] | None
     controls: tuple[ControlCall, ...]
     stopped: StopReason
-    seconds: float
-    during_timing: int = 0
-    cache_hits: int | None = None
+    seconds: Seconds
+    during_timing: Count = 0
+    cache_hits: Count | None = None
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
@@ -72,8 +74,8 @@ class FormTiming:
     is how long the timing of all forms took. `processes` are the repeats in fresh processes, beside the run's own."""
 
     stopped: StopReason
-    target: float | None
-    budget_seconds: float | None
-    seconds: float
+    target: Ratio | None
+    budget_seconds: Seconds | None
+    seconds: Seconds
     controls: tuple[ControlCall, ...] = ()
     processes: tuple[ProcessTimes, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tracekit.model.bounded import Count, Text, Whole
 from tracekit.model.generation import CacheKind, Phase
 from tracekit.model.run import Component, Settings
 
@@ -72,27 +73,27 @@ class Request:
     """What the user asked for. None leaves the choice to the workload and the machine. `options` are for a model of the
     user's own, each as NAME=VALUE."""
 
-    workload: str
-    size: str = "auto"
-    dtype: str | None = None
-    scope: str | None = None
-    mode: str = "default"
+    workload: Text
+    size: Text = "auto"
+    dtype: Text | None = None
+    scope: Text | None = None
+    mode: Text = "default"
     fullgraph: bool | None = None
     dynamic: bool | None = None
-    batch_size: int = 1
-    height: int | None = None
-    width: int | None = None
-    steps: int | None = None
-    prompt: str | None = None
-    pretrained: str | None = None
-    seed: int = 0
-    iterations: int | None = None
-    max_new_tokens: int | None = None
+    batch_size: Count = 1
+    height: Count | None = None
+    width: Count | None = None
+    steps: Count | None = None
+    prompt: Text | None = None
+    pretrained: Text | None = None
+    seed: Whole = 0
+    iterations: Count | None = None
+    max_new_tokens: Count | None = None
     use_fast: bool | None = None
     cache: CacheKind | None = None
     phase: Phase | None = None
-    options: tuple[str, ...] = ()
-    seq_length: int | None = None
+    options: tuple[Text, ...] = ()
+    seq_length: Count | None = None
     download: bool | None = None
 
 

@@ -12,11 +12,13 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.files import read_bounded
 from tracekit.model.sweep import Asked, AskedCall, Cell, CellResult
 from tracekit.walks.locks import NoLocksError, locked
 
@@ -25,8 +27,9 @@ CELLS = "cells"
 #: Locks lie with what they lock: whoever sees the cells sees them, whatever its folder for temporary files.
 LOCKS = ".locks"
 #: What reading a file says that is not whole, not ours, or not to be read.
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, OSError)
+UNREADABLE = (*store.UNDECODABLE, TracekitError, OSError)
 Keys = Collection[str]
+Noun = TypeVar("Noun", Asked, CellResult)
 
 
 class SweepFolder:
@@ -59,7 +62,7 @@ class SweepFolder:
         """What was asked for until now; None where nobody did (cells that were copied together)."""
         path = self.path / ASKED
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Asked) if path.is_file() else None
+            return self._decoded(ASKED, Asked) if path.is_file() else None
         except UNREADABLE as error:
             raise TracekitError(
                 f"{path} cannot be read ({error}); remove it: the sweep's command writes it anew, and cells stay"
@@ -95,9 +98,7 @@ class SweepFolder:
 
     def _load(self, path: Path) -> CellResult | None:
         try:
-            found = msgspec.json.decode(path.read_bytes(), type=CellResult)
-        except FileNotFoundError:
-            found = None
+            found = self._decoded(f"{CELLS}/{path.name}", CellResult) if path.exists() else None
         except UNREADABLE as error:
             self.unreadable[path.name] = str(error)
             return None
@@ -111,6 +112,11 @@ class SweepFolder:
         found = [self._load(path) for path in sorted((self.path / CELLS).glob("[!.]*.json"))]
         there = [result for result in found if result is not None]
         return tuple(sorted(there, key=lambda result: order.get(result.cell.key, len(order))))
+
+    def _decoded(self, name: str, kind: type[Noun]) -> Noun:
+        """A file of the folder, which may come from anybody. Raises what UNREADABLE names."""
+        content = read_bounded(store.inside(self.path, name), store.MOST_MANIFEST_BYTES)
+        return msgspec.json.decode(content, type=kind)
 
     def save(self, result: CellResult) -> None:
         store.write_bytes(self._cell_path(result.cell.key), _encoded(result))

@@ -1,0 +1,38 @@
+"""What a number or a text of a file may be: a run folder may come from anybody, and its figures are divided and added.
+
+`msgspec` checks these where a file is decoded; nouns made in a program are not checked.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+#: Exact as a double, as all of JSON's readers take it.
+MOST = 2**53
+#: 115 days.
+LONGEST_SECONDS = 1e7
+
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+#: A whole number that may be negative: a seed, a temperature.
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Real = Annotated[float, Meta(ge=-1e300, le=1e300)]
+#: 0 and more: a share, a watt, the size of an error.
+Amount = Annotated[float, Meta(ge=0, le=1e300)]
+#: What something is divided by, or multiplied with: a speed-up, the scale of a picture.
+Ratio = Annotated[float, Meta(ge=1e-9, le=1e9)]
+Microseconds = Annotated[float, Meta(ge=0, le=1e6 * LONGEST_SECONDS)]
+#: Of a call that was timed: ratios of them are taken, and no clock shows less than a nanosecond.
+CallMicroseconds = Annotated[float, Meta(ge=1e-3, le=1e6 * LONGEST_SECONDS)]
+Seconds = Annotated[float, Meta(ge=0, le=LONGEST_SECONDS)]
+Text = Annotated[str, Meta(max_length=1 << 20)]
+#: A file in the folder itself: no path.
+FileName = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^/\x00]+\Z")]
+
+
+def refuse_no_moment(text: str) -> None:
+    """Raises ValueError where the text is no moment in ISO 8601 with its time zone: moments are compared."""
+    if datetime.datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError(f"the moment {text[:40]!r} has no time zone")
