@@ -3,6 +3,7 @@
 #   make suite-quick   tiny sizes of two models, eager and compiled, in a few minutes
 #   make test          the tests
 #   make check         tests, lint, types and import rules
+#   make fuzz          the fuzzers, twenty times as long and with other examples each time
 #   make docs          the site of docs/, into build/docs; a broken link is an error
 #   make report-check  sizes and load times of the sample reports
 #   make bench         reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
@@ -17,7 +18,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
 
-.PHONY: demo suite-quick test lint types imports check docs samples pictures bench report-check clean
+.PHONY: demo suite-quick test fuzz lint types imports check docs samples pictures bench report-check clean
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
@@ -30,6 +31,13 @@ test: export OMP_NUM_THREADS = 1
 test: export POLARS_MAX_THREADS = 1
 test: .venv/.test
 	$(RUN) pytest $(PYTEST_ARGS)
+
+# Damaged traces, runs and sweeps: each example must end in a result or in one line of error.
+fuzz: export OMP_NUM_THREADS = 1
+fuzz: export POLARS_MAX_THREADS = 1
+fuzz: export TRACEKIT_FUZZ ?= 20
+fuzz: .venv/.test
+	$(RUN) pytest $(PYTEST_ARGS) -k fuzz
 
 lint: .venv/.dev
 	$(RUN) ruff check .

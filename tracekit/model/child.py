@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from tracekit.model.bounded import Microseconds
 from tracekit.model.gpu_state import GpuState
@@ -31,7 +34,7 @@ class ChildForm:
     `gpu_state` are told by the cells of a sweep alone."""
 
     name: FormName
-    warmup_us: tuple[Microseconds, ...]
+    warmup_us: Annotated[tuple[Microseconds, ...], Meta(min_length=1)]
     compilation: CompileFacts | None
     times: ProcessTimes | None
     memory: FormMemory | None = None

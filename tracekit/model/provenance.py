@@ -7,12 +7,20 @@ down: `transformer.transformer_blocks.0.norm1`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tracekit.model.bounded import Count, Text
 
 #: Of both files. A reader takes what it knows.
 PROVENANCE_VERSION = 1
+
+
+def _refuse_positions(positions: Iterable[int | None], count: int, what: str) -> None:
+    """Raises ValueError where one of them is beyond the last of so many."""
+    for position in positions:
+        if position is not None and position >= count:
+            raise ValueError(f"{what} {position} is named, and there are {count}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,9 @@ class EagerOps:
     ops: tuple[EagerOp, ...]
     activities: tuple[TaggedActivity, ...] = ()
 
+    def __post_init__(self) -> None:
+        _refuse_positions((each.op for each in self.activities), len(self.ops), "operator")
+
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
@@ -114,6 +125,9 @@ class CompiledGraph:
     sites: tuple[LaunchSite, ...]
     without: Text | None = None
 
+    def __post_init__(self) -> None:
+        _refuse_positions((node for site in self.sites for node in site.nodes or ()), len(self.nodes), "node")
+
 
 @dataclass(frozen=True, slots=True)
 class GraphCall:
@@ -150,3 +164,7 @@ class CompiledSites:
     calls: tuple[GraphCall, ...] = ()
     activities: tuple[CompiledActivity, ...] = ()
     notes: tuple[Text, ...] = ()
+
+    def __post_init__(self) -> None:
+        _refuse_positions((each.graph for each in self.calls), len(self.graphs), "graph")
+        _refuse_positions((each.call for each in self.activities), len(self.calls), "call")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from tracekit.model.bounded import Count, Microseconds, Seconds
 
@@ -25,7 +27,7 @@ class Startup:
 
     kind: StartKind
     load_seconds: Seconds
-    calls_us: tuple[Microseconds, ...]
+    calls_us: Annotated[tuple[Microseconds, ...], Meta(min_length=1)]
     graphs: Count | None
     cache_hits: Count | None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -142,6 +143,10 @@ class AskedCall:
     target_percent: Amount | None
     budget_seconds: Seconds | None
     cell_timeout_seconds: Seconds | None
+
+    def __post_init__(self) -> None:
+        # Raises ValueError where it is no command of a shell: its words are looked at.
+        shlex.split(self.command)
 
 
 @dataclass(frozen=True, slots=True)

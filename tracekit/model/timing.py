@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from tracekit.model.bounded import CallMicroseconds, Count, Microseconds, Ratio, Seconds
 
@@ -56,7 +58,7 @@ class ProcessTimes:
     the first repeat compiles once more: what was compiled with it is kept apart (docs/provenance.md).
     """
 
-    wall_us: tuple[CallMicroseconds, ...]
+    wall_us: Annotated[tuple[CallMicroseconds, ...], Meta(min_length=1)]
     device_us: tuple[Microseconds, ...] | None
     controls: tuple[ControlCall, ...]
     stopped: StopReason

@@ -1,0 +1,223 @@
+"""Whatever a run folder or a sweep holds: a result, or one line of error."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cli.runs import make_run_folder
+from tests.fuzzing import damaged, fuzzed
+from tests.sweeps import compiled_cell, eager_cell, make_result
+
+from tracekit import store
+from tracekit.cli.main import main
+from tracekit.errors import TracekitError
+from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak
+from tracekit.model.provenance import (
+    CompiledActivity,
+    CompiledGraph,
+    CompiledSites,
+    EagerOp,
+    EagerOps,
+    GraphCall,
+    GraphNode,
+    LaunchSite,
+    TaggedActivity,
+    TensorShape,
+)
+from tracekit.model.sweep import AskedCall
+from tracekit.walks.sweep_folder import SweepFolder
+
+REAL = Path(__file__).parents[2] / "traces" / "h200-vit" / "run.json"
+SHAPE = TensorShape((2, 2), "float32")
+OPS = EagerOps(
+    1,
+    "2.13.0",
+    tuple(EagerOp(f"aten.{name}.default", "m.0", "m.py:3", (SHAPE,), 48, 16) for name in ("mm", "gelu")),
+    (TaggedActivity("kernel_0", 0), TaggedActivity("kernel_1", 1)),
+)
+SITES = CompiledSites(
+    1,
+    "2.13.0",
+    (
+        CompiledGraph(
+            "k",
+            False,
+            "m",
+            (GraphNode("mm", "aten.mm.default", "aten.mm.default", "m.0", "m.py:3", 0, (SHAPE,)),),
+            (LaunchSite("kernel_0", (0,)), LaunchSite("x", None)),
+        ),
+    ),
+    (GraphCall(0, "m"),),
+    (CompiledActivity("kernel_0", 0, "aten::mm", 0),),
+)
+DAMAGED = {type(noun): damaged(msgspec.to_builtins(noun)) for noun in (OPS, SITES)}
+COMMANDS = (
+    ("compare", "{run}", "--out", "{out}/page.html", "--json", "{out}/page.json"),
+    ("compare", "{run}", "--gate", "wall<=+3%", "--json", "-", "--out", "{out}/page.html"),
+    ("compare", "{run}", "{sound}", "{third}", "--out", "{out}/several.html"),
+    ("analyze", "{run}", "--json", "-"),
+    ("analyze", "{run}", "--form", "eager", "--html", "{out}/alone.html"),
+    ("open", "{run}", "--no-serve", "--out", "{out}/both.json.gz"),
+    ("export", "{run}", "--benchmark", "-"),
+    ("export", "{run}", "--groups", "-"),
+)
+
+
+def shortened(value: Any) -> Any:
+    """Lists of a real manifest cut to what a small one holds."""
+    if isinstance(value, dict):
+        return {key: shortened(each) for key, each in value.items()}
+    return [shortened(each) for each in value[:12]] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small run with all that a manifest can hold, most of it measured."""
+    folder = make_run_folder(tmp_path_factory.mktemp("sound"), "run")
+    (folder / "eager-output.png").write_bytes(store.PNG_MAGIC + bytes(50))
+    store.save_provenance(OPS, folder)
+    store.save_provenance(SITES, folder)
+    told = msgspec.json.decode((folder / store.MANIFEST).read_bytes())
+    real = shortened(json.loads(REAL.read_text()))
+    for form, measured in zip(told["forms"], real["forms"], strict=True):
+        form.update({key: measured[key] for key in ("timing", "startups", "memory", "gpu_state", "numerics")})
+        form["numerics"]["pictures"] = [{"kind": "output", "path": "eager-output.png", "scale": 2.0}]
+        form["provenance"] = store.EAGER_OPS if form["name"] == "eager" else store.COMPILED_SITES
+    compilation = real["forms"][1]["compilation"]
+    compilation["diagnostics"]["breaks"] = [
+        msgspec.to_builtins(GraphBreak("m.py:3", "f", "item", None, "do not", "gb0059", ("0/0",), 3.5, "n.py:1"))
+    ]
+    compilation["diagnostics"]["fallbacks"] = [
+        msgspec.to_builtins(EagerFallback("recompile_limit", "f", "m.py:3", "too often"))
+    ]
+    compilation["diagnostics"]["frames"][0]["because"] = [
+        msgspec.to_builtins(FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 8"))
+    ]
+    told["forms"][1]["compilation"] = compilation
+    told.update({key: real[key] for key in ("components", "notes", "verified", "settings", "environment")})
+    (folder / store.MANIFEST).write_bytes(msgspec.json.encode(told))
+    return folder
+
+
+def run(arguments: tuple[str, ...], **places: Path) -> Result:
+    """The command in this process. Fails unless it gave a result, or one line of error."""
+    filled = [each.format(**places) for each in arguments]
+    # What an example wrote is in no other's way.
+    shutil.rmtree(places["out"], ignore_errors=True)
+    result = CliRunner().invoke(main, filled)
+    error = result.exception
+    if error is not None and not isinstance(error, SystemExit):
+        raise AssertionError(f"{filled} left {error!r}") from error
+    if result.exit_code not in (0, 3, 4):
+        assert result.exit_code == 1, result.output
+        lines = [line for line in result.output.splitlines() if line.startswith("error: ")]
+        assert len(lines) == 1, result.output
+    return result
+
+
+class Bench:
+    """A place to damage a copy of the run in."""
+
+    def __init__(self, sound: Path, folder: Path) -> None:
+        self.sound = sound
+        self.places = {"run": folder / "run", "sound": sound, "third": folder / "third", "out": folder / "out"}
+        for name in ("run", "third"):
+            shutil.copytree(sound, folder / name)
+        self.manifests = damaged(msgspec.json.decode((sound / store.MANIFEST).read_bytes()))
+
+    def run(self, command: tuple[str, ...]) -> Result:
+        return run(command, **self.places)
+
+    def try_with(self, command: tuple[str, ...], name: str, content: bytes) -> None:
+        path = self.places["run"] / name
+        before = path.read_bytes()
+        path.write_bytes(content)
+        try:
+            self.run(command)
+        finally:
+            path.write_bytes(before)
+
+
+@pytest.fixture(scope="module")
+def bench(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(sound, tmp_path_factory.mktemp("bench"))
+
+
+def test_every_command_takes_the_sound_run(bench: Bench) -> None:
+    for command in COMMANDS:
+        assert bench.run(command).exit_code in (0, 3, 4), command
+
+
+@pytest.mark.slow
+@fuzzed(300)
+@given(data=st.data())
+def test_any_manifest_is_a_result_or_one_line(bench: Bench, data: st.DataObject) -> None:
+    manifest = data.draw(bench.manifests)
+    command = data.draw(st.sampled_from(COMMANDS))
+    bench.try_with(command, store.MANIFEST, json.dumps(manifest).encode())
+
+
+@pytest.mark.parametrize("noun", [OPS, SITES], ids=["eager-ops", "compiled-sites"])
+@fuzzed(70)
+@given(data=st.data())
+def test_any_provenance_is_a_result_or_one_line(
+    bench: Bench, noun: EagerOps | CompiledSites, data: st.DataObject
+) -> None:
+    told = data.draw(DAMAGED[type(noun)])
+    name = store.EAGER_OPS if isinstance(noun, EagerOps) else store.COMPILED_SITES
+    bench.try_with(COMMANDS[0], name, gzip.compress(json.dumps(told).encode(), compresslevel=1))
+
+
+@fuzzed(500)
+@given(data=st.binary(max_size=200), cut=st.integers(0, 2), at=st.integers(0, 100_000))
+def test_files_of_a_run_may_be_cut_off_and_overwritten(bench: Bench, data: bytes, cut: int, at: int) -> None:
+    folder = bench.places["third"]
+    for name in (store.MANIFEST, store.EAGER_OPS, store.COMPILED_SITES):
+        whole = (bench.sound / name).read_bytes()
+        at %= len(whole)
+        (folder / name).write_bytes(whole[:at] + data + whole[at + len(data) : len(whole) - cut])
+        with contextlib.suppress(TracekitError):
+            read = store.load(folder)
+            store.load_eager_ops(folder, read)
+            store.load_compiled_sites(folder, read)
+        (folder / name).write_bytes(whole)
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]]:
+    """A sound sweep, and damaged content for each of its files."""
+    folder = SweepFolder(tmp_path_factory.mktemp("sweeps") / "vit")
+    folder.check()
+    cells = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(batch_size=4))
+    for cell in cells:
+        folder.save(make_result(cell))
+    folder.ask("quick", cells, AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, 30.0, None))
+    files = [folder.path / "sweep.json", *sorted((folder.path / "cells").iterdir())]
+    damages = [st.tuples(st.just(path), damaged(json.loads(path.read_bytes()))) for path in files]
+    return folder, st.one_of(damages)
+
+
+@fuzzed(250)
+@given(data=st.data())
+def test_any_cell_of_a_sweep_is_a_result_or_one_line(
+    sweep: tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]], data: st.DataObject
+) -> None:
+    folder, damages = sweep
+    path, told = data.draw(damages)
+    before = path.read_bytes()
+    path.write_bytes(json.dumps(told).encode())
+    try:
+        command = ("sweep", "--show", "{run}", "--out", "{out}/page.html", "--json", "{out}/x.json")
+        run(command, run=folder.path, out=folder.path.parent / "out")
+    finally:
+        path.write_bytes(before)
