@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.sides import make_environment, make_form, make_settings, scaled
@@ -79,3 +80,9 @@ def tracekit(*arguments: object, folder: Path, **environment: str) -> subprocess
         timeout=120,
         check=False,
     )
+
+
+def at_once(processes: int, *arguments: object, folder: Path) -> list[subprocess.CompletedProcess[str]]:
+    """`tracekit ARGUMENTS` in so many processes at once."""
+    with ThreadPoolExecutor(processes) as threads:
+        return list(threads.map(lambda _: tracekit(*arguments, folder=folder), range(processes)))

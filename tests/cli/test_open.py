@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.cli.runs import make_run_folder
+from tests.cli.runs import at_once, make_run_folder
 from tests.traces import make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit import store
@@ -63,13 +64,14 @@ def make_run(folder: Path, *forms: FormResult) -> Path:
 
 
 def fetch_when_served(address: str, seconds: float = 10) -> threading.Thread:
-    """Plays the browser: fetches `address` as soon as it is there."""
+    """Plays Perfetto's page in a browser: fetches `address` as soon as it is there."""
 
     def fetch() -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             try:
-                with urllib.request.urlopen(address) as response:
+                request = urllib.request.Request(address, headers={"Origin": perfetto.PAGE})
+                with urllib.request.urlopen(request) as response:
                     response.read()
                 return
             except OSError:
@@ -317,3 +319,102 @@ def test_the_merged_trace_never_overwrites_what_it_is_made_of(tmp_path: Path) ->
         assert (result.exit_code, "would overwrite" in result.stderr) == (1, True)
     result = CliRunner().invoke(main, ["open", str(run), "--out", files[0], "--no-serve"])
     assert (result.exit_code, "would overwrite" in result.stderr) == (1, True)
+
+
+def is_whole(path: Path) -> bool:
+    return len(json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]) > 10
+
+
+@pytest.mark.parametrize("target", ["victim", "absent", "/dev/null", "pipe"])
+@pytest.mark.parametrize("planted", ["perfetto.json.gz", ".perfetto.json.gz.draft"])
+def test_a_link_in_a_run_folder_leads_nothing_out_of_it(tmp_path: Path, planted: str, target: str) -> None:
+    run = make_run_folder(tmp_path)
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    os.mkfifo(tmp_path / "pipe")
+    (run / planted).symlink_to(tmp_path / target)
+    before = sorted(tmp_path.iterdir())
+    result = CliRunner().invoke(main, ["open", str(run), "--no-serve"])
+    assert result.exit_code == 0, result.output
+    assert victim.read_text() == "precious"
+    assert sorted(tmp_path.iterdir()) == before
+    assert Path(os.devnull).is_char_device()
+    made = run / "perfetto.json.gz"
+    assert not made.is_symlink() and is_whole(made)
+
+
+def test_a_pipe_or_a_device_in_a_run_folder_is_replaced(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    os.mkfifo(run / "perfetto.json.gz")
+    result = CliRunner().invoke(main, ["open", str(run), "--no-serve"])
+    assert result.exit_code == 0, result.output
+    assert is_whole(run / "perfetto.json.gz")
+
+
+def test_a_pipe_that_was_asked_for_is_written_into(tmp_path: Path) -> None:
+    run, pipe = make_run_folder(tmp_path), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    result = CliRunner().invoke(main, ["open", str(run), "--no-serve", "--out", str(pipe)])
+    reader.join(10)
+    assert result.exit_code == 0, result.output
+    assert pipe.is_fifo()
+    assert b'"eager: GPU 0 stream 7"' in gzip.decompress(got[0])
+    # The pipe may be standard output.
+    assert (result.stdout, result.stderr.count("written:")) == ("", 1)
+
+
+def test_a_device_that_was_asked_for_stays_one(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    result = CliRunner().invoke(main, ["open", str(run), "--no-serve", "--out", os.devnull])
+    assert result.exit_code == 0, result.output
+    assert Path(os.devnull).is_char_device()
+
+
+def test_a_link_that_was_asked_for_is_followed(tmp_path: Path) -> None:
+    run, link = make_run_folder(tmp_path), tmp_path / "link.json.gz"
+    link.symlink_to(tmp_path / "place.json.gz")
+    result = CliRunner().invoke(main, ["open", str(run), "--no-serve", "--out", str(link)])
+    assert result.exit_code == 0, result.output
+    assert link.is_symlink() and is_whole(tmp_path / "place.json.gz")
+
+
+def test_what_cannot_be_served_is_said_before_anything_is_read(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    for place in (os.devnull, tmp_path / "pipe"):
+        result = CliRunner().invoke(main, ["open", str(run), "--no-browser", "--out", str(place)])
+        assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+        assert "pass --no-serve" in result.stderr
+
+
+def test_several_at_once_leave_a_whole_trace_and_nothing_else(tmp_path: Path) -> None:
+    run = make_run_folder(tmp_path)
+    before = {path.name for path in run.iterdir()}
+    for ended in at_once(4, "open", run, "--no-serve", folder=tmp_path):
+        assert ended.returncode == 0, ended.stderr
+    assert is_whole(run / "perfetto.json.gz")
+    assert {path.name for path in run.iterdir()} == before | {"perfetto.json.gz"}
+
+
+def test_a_program_of_this_machine_does_not_end_the_serving(trace: Path, port: int) -> None:
+    address = f"http://127.0.0.1:{port}/vit.json"
+    got: list[bytes] = []
+
+    def fetch() -> None:
+        for _ in range(500):
+            try:
+                with urllib.request.urlopen(address) as response:
+                    got.append(response.read())
+                    return
+            except OSError:
+                time.sleep(0.02)
+
+    program = threading.Thread(target=fetch)
+    program.start()
+    result = CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "2"])
+    program.join()
+    assert got == [trace.read_bytes()]
+    assert (result.exit_code, "nobody fetched" in result.stderr) == (1, True)

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import http.client
+import os
+import queue
+import random
 import re
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
 from tracekit.errors import TracekitError
+from tracekit.serving import perfetto
 from tracekit.serving.perfetto import PAGE, PINNED, TraceServer, offered
 
 CONTENT = bytes(range(256)) * 20_000
@@ -29,6 +31,20 @@ def trace(tmp_path: Path) -> Path:
 def server(trace: Path) -> Iterator[TraceServer]:
     with offered(trace, port=0) as server:
         yield server
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[None]:
+    """Has an entry more whenever the server is done with a connection, and has counted it or not."""
+    ends: queue.Queue[None] = queue.Queue()
+    end = TraceServer.shutdown_request
+
+    def ended(server: TraceServer, request: socket.socket) -> None:
+        end(server, request)
+        ends.put(None)
+
+    monkeypatch.setattr(TraceServer, "shutdown_request", ended)
+    return ends
 
 
 def ask(server: TraceServer, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -75,6 +91,64 @@ def test_another_name_for_this_machine_is_refused(server: TraceServer) -> None:
     assert ask(server, "/eager.json.gz", Host=f"elsewhere.example:{server.port}")[0] == 403
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "anything"])
+def test_a_picture_or_a_link_of_any_page_is_refused(server: TraceServer, site: str, method: str) -> None:
+    # Browsers send no origin for these.
+    status, headers, body = ask(server, "/eager.json.gz", method, Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")
+    assert status == 403
+    assert "Access-Control-Allow-Origin" not in headers
+    assert CONTENT[:100] not in body
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["null", "", "http://ui.perfetto.dev", f"{PAGE}:444", f"{PAGE}.elsewhere.example", f"{PAGE}, {PAGE}", PAGE.upper()],
+)
+def test_what_only_looks_like_perfettos_page_is_refused(server: TraceServer, origin: str) -> None:
+    assert ask(server, "/eager.json.gz", Origin=origin)[0] == 403
+
+
+def test_two_origins_are_refused(server: TraceServer) -> None:
+    lines = [f"Host: 127.0.0.1:{server.port}", f"Origin: {PAGE}", "Origin: https://elsewhere.example"]
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall("\r\n".join(["GET /eager.json.gz HTTP/1.0", *lines, "", ""]).encode())
+        assert b" 403 " in connection.recv(100)
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("GET", {}),
+        ("GET", {"Sec_Fetch_Site": "none"}),
+        ("GET", {"Origin": PAGE, "Range": "bytes=0-"}),
+        ("HEAD", {}),
+        ("HEAD", {"Origin": PAGE}),
+    ],
+    ids=["a program", "an address that was typed", "a part", "the size", "the size for the page"],
+)
+def test_what_else_is_answered_does_not_end_the_serving(
+    server: TraceServer, answered: queue.Queue[None], method: str, headers: dict[str, str]
+) -> None:
+    status, answer, body = ask(server, "/eager.json.gz", method, **headers)
+    assert (status, answer["Content-Length"]) == (200, str(len(CONTENT)))
+    assert body == (b"" if method == "HEAD" else CONTENT)
+    answered.get(timeout=10)
+    assert not server.fetched.is_set()
+    # Nothing else keeps it from being fetched.
+    assert ask(server, "/eager.json.gz", Origin=PAGE)[2] == CONTENT
+    assert server.fetched.wait(5)
+
+
+@pytest.mark.parametrize("path", ["/eager.json.gz", "/secret.txt"])
+def test_no_answer_may_be_kept_guessed_at_or_shown_in_another_page(server: TraceServer, path: str) -> None:
+    _, headers, _ = ask(server, path)
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["Server"] == "tracekit"
+
+
 def test_the_browsers_question_about_a_private_network_is_answered(server: TraceServer) -> None:
     headers = {"Origin": PAGE, "Access_Control_Request_Private_Network": "true"}
     status, answer, body = ask(server, "/eager.json.gz", "OPTIONS", **headers)
@@ -84,41 +158,123 @@ def test_the_browsers_question_about_a_private_network_is_answered(server: Trace
     assert not server.fetched.is_set()
 
 
-def test_asking_for_the_size_alone_is_no_fetch(server: TraceServer) -> None:
-    status, headers, body = ask(server, "/eager.json.gz", "HEAD")
-    assert (status, headers["Content-Length"], body) == (200, str(len(CONTENT)), b"")
-    assert not server.fetched.is_set()
-
-
-def test_a_file_that_is_replaced_while_it_is_sent_is_sent_as_it_was_opened(
-    server: TraceServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("instead", ["another file", "a link", "a pipe", "nothing"])
+def test_what_is_served_is_the_file_that_was_there_at_the_start(
+    server: TraceServer, tmp_path: Path, instead: str, method: str
 ) -> None:
-    opened, new = Path.open, server.path.with_suffix(".new")
-    new.write_bytes(b"another, much shorter")
+    server.path.unlink()
+    if instead == "another file":
+        server.path.write_bytes(b"another, much shorter")
+    elif instead == "a link":
+        server.path.symlink_to(tmp_path / "secret.txt")
+    elif instead == "a pipe":
+        os.mkfifo(server.path)
+    status, headers, body = ask(server, "/eager.json.gz", method)
+    assert (status, headers["Content-Length"]) == (200, str(len(CONTENT)))
+    assert body == (CONTENT if method == "GET" else b"")
 
-    def replaced(path: Path, mode: str) -> Any:
-        file = opened(path, mode)
-        new.rename(path)
-        return file
 
-    monkeypatch.setattr(Path, "open", replaced)
-    status, headers, body = ask(server, "/eager.json.gz")
-    assert (status, headers["Content-Length"], body) == (200, str(len(CONTENT)), CONTENT)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link to a device", "nothing"])
+def test_what_is_no_regular_file_is_not_served(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "trace"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "link to a device":
+        path.symlink_to("/dev/zero")
+    elif kind == "device":
+        path = Path("/dev/zero")
+    with pytest.raises(TracekitError, match="cannot be"), offered(path, port=0):
+        raise AssertionError("it was served")
+
+
+def test_a_file_that_becomes_shorter_while_it_is_sent_was_not_fetched(
+    server: TraceServer, answered: queue.Queue[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = os.pread
+
+    def shortening(handle: int, length: int, offset: int) -> bytes:
+        os.truncate(server.path, perfetto.PIECE_BYTES)
+        return read(handle, length, offset)
+
+    monkeypatch.setattr(os, "pread", shortening)
+    with pytest.raises(http.client.IncompleteRead):
+        ask(server, "/eager.json.gz", Origin=PAGE)
+    answered.get(timeout=10)
+    assert not server.fetched.is_set()
 
 
 def test_writing_is_not_possible(server: TraceServer) -> None:
     assert ask(server, "/eager.json.gz", "POST")[0] == 501
 
 
-def test_a_page_closed_half_way_may_fetch_again(server: TraceServer) -> None:
-    server.path.write_bytes(CONTENT * 8)
+def question(server: TraceServer) -> bytes:
+    """As Perfetto's page asks, but for the empty line that ends it."""
+    return f"GET /eager.json.gz HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\nOrigin: {PAGE}\r\n".encode()
+
+
+def leave_after(server: TraceServer, taken: int) -> bytes:
+    """Asks as Perfetto's page does, and closes after so many bytes of the answer."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
-        connection.sendall(f"GET /eager.json.gz HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
-        connection.recv(1000)
-    time.sleep(0.2)
-    assert not server.fetched.is_set()
-    assert ask(server, "/eager.json.gz")[2] == CONTENT * 8
-    assert server.fetched.wait(5)
+        connection.sendall(question(server) + b"\r\n")
+        got = b""
+        while len(got) < taken and (piece := connection.recv(taken - len(got))):
+            got += piece
+    return got
+
+
+#: All of it lies in buffers at once; some of it does; most of it does not.
+SIZES = (1, 1000, 100_000, 3_000_000, 40_000_000)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_client_that_leaves_early_has_not_fetched_it(
+    trace: Path, answered: queue.Queue[None], size: int
+) -> None:
+    os.truncate(trace, size)
+    with offered(trace, port=0) as server:
+        whole = len(leave_after(server, size + 1_000_000))
+        answered.get(timeout=10)
+        assert server.fetched.is_set(), "which is what is counted"
+        server.fetched.clear()
+        somewhere = random.Random(size).sample(range(whole), 5)
+        for taken in (0, 1, 100, whole - size, whole // 2, whole - 1, *somewhere):
+            assert len(leave_after(server, taken)) == taken
+            answered.get(timeout=10)
+            assert not server.fetched.is_set(), taken
+        # It is offered on until someone takes it whole.
+        assert len(leave_after(server, whole)) == whole
+        assert server.fetched.wait(5)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_client_that_has_left_before_it_is_answered_has_not_fetched_it(
+    trace: Path, answered: queue.Queue[None], size: int
+) -> None:
+    os.truncate(trace, size)
+    with offered(trace, port=0) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall(question(server))
+            # In place of the empty line, so that no answer can be faster.
+            connection.shutdown(socket.SHUT_WR)
+            answered.get(timeout=10)
+        assert not server.fetched.is_set()
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_client_that_never_closes_is_not_waited_for_for_ever(
+    trace: Path, answered: queue.Queue[None], monkeypatch: pytest.MonkeyPatch, reads: bool
+) -> None:
+    monkeypatch.setattr(perfetto._Answer, "timeout", 0.3)
+    with offered(trace, port=0) as server:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall(question(server) + b"\r\n")
+            while reads and connection.recv(1_000_000):
+                pass
+            answered.get(timeout=10)
+        assert not server.fetched.is_set()
 
 
 def test_a_connection_that_asks_nothing_blocks_nobody(server: TraceServer) -> None:

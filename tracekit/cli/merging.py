@@ -56,7 +56,7 @@ def merge(
     picture = slimmed(_picture(one, other, recording, reading, progress))
     path = out or _place(a, one, other, recording, of_one_run=run is not None)
     progress.phase("writing the merged trace")
-    return Merged(path, write_picture(picture, path), picture.notes, (one, other))
+    return Merged(path, write_picture(picture, path, is_named=out is not None), picture.notes, (one, other))
 
 
 def _picture(a: Side, b: Side, recording: RecordingKind | None, reading: Reading, progress: Progress) -> Picture:

@@ -63,13 +63,16 @@ def open_(
 ) -> None:
     """Show a run, a trace, or two in Perfetto (ui.perfetto.dev).
 
-    Both forms of a run, or A and B, become one trace with the findings in it (docs/perfetto.md). It is served to that
-    page alone, from 127.0.0.1:9001, until it was fetched or Ctrl-C, and stays on this machine.
+    Both forms of a run, or A and B, become one trace with the findings in it (docs/perfetto.md). It is served from
+    127.0.0.1:9001 until the page has fetched it or Ctrl-C, to no other page, and stays on this machine
+    (docs/security.md).
     """
     from tracekit.errors import TracekitError
     from tracekit.walks.reading import Reading, parse_steps
 
     if _is_pair(trace, other, form):
+        if out is not None and out.exists() and not (out.is_file() or out.is_dir() or no_serve):
+            raise TracekitError(f"--out {out} is no regular file, and cannot be served: pass --no-serve, or name a file")
         reading = Reading(window, parse_steps(steps))
         path = _merge(trace, other, form, recording, reading, out)
     elif no_serve or out is not None or steps is not None or window != "auto":
@@ -106,9 +109,9 @@ def _merge(
     b = str(other) if other else None
     with shown(console_of_its_own()) as progress:
         merged = merge(str(trace), b, form=form, recording=recording, reading=reading, out=out, progress=progress)
-    click.echo(f"written: {merged.path} ({merged.json_bytes / 1e6:.1f} MB unpacked)")
-    for note in merged.notes:
-        click.echo(note)
+    for line in (f"written: {merged.path} ({merged.json_bytes / 1e6:.1f} MB unpacked)", *merged.notes):
+        # A pipe that was written into may be standard output.
+        click.echo(line, err=not merged.path.is_file())
     raise_if_damaged(*merged.sides)
     return merged.path
 
@@ -134,7 +137,7 @@ def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
         click.echo(server.link)
         _send_to_browser(server, wanted=browser)
         click.echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
-        click.echo("waiting until it is fetched; Ctrl-C stops")
+        click.echo("waiting until the page has fetched it; Ctrl-C stops")
         if not _wait(server.fetched, timeout):
             raise TracekitError(f"nobody fetched {path} within {timeout:g} s; open the link on this machine in time")
     click.echo("fetched; the browser has it now")

@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
+import select
+import socket
 import socketserver
+import stat
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -31,13 +35,18 @@ PINNED = (
     f"{FIRST_LANE}.*: idle",
     r"^stream -?\d+",
 )
-#: A browser may hold a connection open without asking for anything.
+#: A browser may hold a connection open without asking for anything, or without taking what it asked for.
 SILENCE_SECONDS = 60.0
 PIECE_BYTES = 1 << 20
 
 
 class TraceServer(socketserver.ThreadingTCPServer):
-    """Serves one file until it was fetched whole. Threads, because browsers open connections they do not use."""
+    """Serves one file until Perfetto's page has fetched it whole. Threads, because browsers open connections they do not
+    use.
+
+    The file is the one that lies at `path` now, whatever lies there later. Raises TracekitError where that cannot
+    be read or is no regular file, OSError where the port cannot be had.
+    """
 
     # A port waits a minute after its last connection; without this a second `open` would find it taken by the first.
     allow_reuse_address = True
@@ -46,6 +55,9 @@ class TraceServer(socketserver.ThreadingTCPServer):
 
     def __init__(self, path: Path, port: int) -> None:
         self.path = path
+        self.handle = _open_regular(path)
+        # Not when serving ends: a thread that still answers would read whatever has the number by then.
+        weakref.finalize(self, os.close, self.handle)
         self.fetched = threading.Event()
         super().__init__((HOST, port), _Answer)
 
@@ -72,8 +84,20 @@ class TraceServer(socketserver.ThreadingTCPServer):
         return f"{PAGE}/#!/?url={address}&startupCommands={wanted}"
 
 
+def _open_regular(path: Path) -> int:
+    try:
+        # A pipe that nobody writes to would otherwise be waited for.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise TracekitError(f"{path} is no regular file, and cannot be served")
+    return handle
+
+
 class _Answer(BaseHTTPRequestHandler):
-    """One request: the file for Perfetto's page, a refusal for anything else."""
+    """One request: the file for Perfetto's page and for programs of this machine, a refusal for any other page."""
 
     server: TraceServer
     timeout = SILENCE_SECONDS
@@ -81,15 +105,14 @@ class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self._is_refused():
             return
-        with self.server.path.open("rb") as file:
-            # Of the file that is open: by now another may lie at its path.
-            self._begin(os.fstat(file.fileno()).st_size)
-            shutil.copyfileobj(file, self.wfile, PIECE_BYTES)
-        self.server.fetched.set()
+        size = self._begin()
+        is_for_page = "Origin" in self.headers and "Range" not in self.headers
+        if self._send(size) and is_for_page and self._was_taken():
+            self.server.fetched.set()
 
     def do_HEAD(self) -> None:
         if not self._is_refused():
-            self._begin(self.server.path.stat().st_size)
+            self._begin()
 
     def do_OPTIONS(self) -> None:
         """The question a browser asks before it lets a public page reach this machine."""
@@ -112,11 +135,23 @@ class _Answer(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Requests are no news to the user."""
 
+    def version_string(self) -> str:
+        """What the header `Server` says: no versions."""
+        return "tracekit"
+
+    def end_headers(self) -> None:
+        """Ends the headers of every answer with those that all of them have."""
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        # No other site's page can have it as a picture or a script. Perfetto's fetch is allowed by CORS instead.
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        super().end_headers()
+
     def _is_refused(self) -> bool:
         """Answers with a refusal when this is not Perfetto's page (or a local program) asking for the file."""
         hosts = (f"{HOST}:{self.server.port}", f"localhost:{self.server.port}")
         # Another site's name may be made to point at this machine; its page still sends that name.
-        if self.headers.get("Host") not in hosts or self.headers.get("Origin", PAGE) != PAGE:
+        if self.headers.get("Host") not in hosts or not self._is_from_page_or_program():
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path.partition("?")[0] != self.server.resource:
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -124,14 +159,54 @@ class _Answer(BaseHTTPRequestHandler):
             return False
         return True
 
-    def _begin(self, size: int) -> None:
+    def _is_from_page_or_program(self) -> bool:
+        if "Origin" in self.headers:
+            return self.headers.get_all("Origin") == [PAGE]
+        # For pictures, scripts and links browsers send no origin, but say how the page that asks is related to this
+        # address. `none` is an address that the user typed; programs say nothing.
+        return self.headers.get("Sec-Fetch-Site", "none") == "none"
+
+    def _begin(self) -> int:
+        """Sends the headers of the file; returns its size."""
+        size = os.fstat(self.server.handle).st_size
         self.send_response(HTTPStatus.OK)
         self._allow_page()
         # Not Content-Encoding: gzip: Perfetto unpacks it itself and counts the bytes it was told of.
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Content-Length", str(size))
-        self.send_header("Cache-Control", "no-store")
+        self.send_header("Accept-Ranges", "none")
         self.end_headers()
+        return size
+
+    def _send(self, size: int) -> bool:
+        """Whether so many bytes of the file were sent, to a client that had not closed by then."""
+        sent = 0
+        while sent < size:
+            piece = os.pread(self.server.handle, min(PIECE_BYTES, size - sent), sent)
+            if not piece or self._is_closed_by_client():
+                return False
+            self.wfile.write(piece)
+            sent += len(piece)
+        return True
+
+    def _is_closed_by_client(self) -> bool:
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+
+    def _was_taken(self) -> bool:
+        """Whether the client took all that was sent, which may still lie in buffers: a client that closes before it has
+        read everything resets the connection. Waits until it closes."""
+        try:
+            self.connection.shutdown(socket.SHUT_WR)
+            until = time.monotonic() + SILENCE_SECONDS
+            while self.connection.recv(PIECE_BYTES):
+                if time.monotonic() > until:
+                    return False
+            # A reset that came after the client's close is told here alone.
+            return self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+        except OSError:
+            # The connection was reset, or is still open after that time.
+            return False
 
     def _allow_page(self) -> None:
         self.send_header("Access-Control-Allow-Origin", PAGE)
@@ -140,9 +215,9 @@ class _Answer(BaseHTTPRequestHandler):
 
 @contextmanager
 def offered(path: Path, port: int = PORT) -> Iterator[TraceServer]:
-    """The file at `path`, served on loopback until the block ends; `fetched` is set once it was taken whole.
+    """The file at `path`, served on loopback until the block ends; `fetched` is set once Perfetto's page took it whole.
 
-    Raises TracekitError when the port is taken.
+    Raises TracekitError when the port is taken, and for what is no regular file.
     """
     try:
         server = TraceServer(path, port)

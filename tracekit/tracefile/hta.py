@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tracekit.errors import TracekitError
+from tracekit.files import write_replaced
 from tracekit.tracefile.columns import place_of
 from tracekit.tracefile.source import opened
 from tracekit.tracefile.unpack import unpacked
@@ -46,11 +47,8 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
     out = folder / f"rank{rank}.pt.trace.json.gz"
     if out.exists() and Path(name).exists() and out.samefile(name):
         raise TracekitError(f"{out} would overwrite what is read; name another folder")
-    draft = out.with_name(f".{out.name}.draft")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(gzip.compress(msgspec.json.encode(told), compresslevel=6, mtime=0))
-        draft.replace(out)
+        write_replaced(out, gzip.compress(msgspec.json.encode(told), compresslevel=6, mtime=0))
     except OSError as error:
         raise TracekitError(f"cannot write {out}: {error.strerror}; name another folder") from None
     return out

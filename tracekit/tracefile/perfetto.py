@@ -7,16 +7,16 @@ where the second panel's slice is the earlier one, the arrow begins there.
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import polars as pl
 
 from tracekit.errors import TracekitError
+from tracekit.files import replaced, written
 from tracekit.model.picture import Counter, Panel, Picture, Track
 from tracekit.tracefile.lanes import nested, side_by_side
 
@@ -32,30 +32,24 @@ Event = dict[str, Any]
 Ends = dict[int, tuple[int, int, int]]
 
 
-def write_picture(picture: Picture, path: Path) -> int:
+def write_picture(picture: Picture, path: Path, *, is_named: bool = False) -> int:
     """Writes the whole file or nothing; returns how many bytes the JSON has unpacked.
 
-    Raises TracekitError where nothing can be written.
+    `is_named` is whether a user named the place: a pipe or a device there is written into, and a link is followed. At a
+    place that tracekit chose, which may lie in a stranger's folder, all of these are replaced. Raises TracekitError
+    where nothing can be written.
     """
-    draft = path.with_name(f".{path.name}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            size = _write(picture, draft)
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
+        with (written if is_named else replaced)(path) as file:
+            return _write(picture, file)
     except OSError as error:
         raise TracekitError(f"cannot write {path}: {error.strerror}; name another place with --out") from None
-    return size
 
 
-def _write(picture: Picture, path: Path) -> int:
+def _write(picture: Picture, file: BinaryIO) -> int:
     # No time and no name in it: the same picture is the same file.
-    with (
-        path.open("wb") as file,
-        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed,
-    ):
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
         return sum(packed.write(piece) for piece in _pieces(picture))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tracekit.errors import TracekitError
+from tracekit.files import replaced
 
 #: Top-level keys and event arguments that name the machine or its folders.
 PRIVATE_KEYS = ("traceName", "host_name", "hostname")
@@ -78,14 +79,9 @@ def _launching_thread(events: list[dict[str, Any]]) -> tuple[Any, Any]:
 
 
 def _write_gzip(data: bytes, out: Path) -> None:
-    draft = out.with_name(f".{out.name}.draft")
-    try:
-        # No file name and no time inside: the same recording gives the same bytes.
-        with (
-            draft.open("wb") as file,
-            gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=9, mtime=0) as packed,
-        ):
-            packed.write(data)
-        os.replace(draft, out)
-    finally:
-        draft.unlink(missing_ok=True)
+    # No file name and no time inside: the same recording gives the same bytes.
+    with (
+        replaced(out) as file,
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=9, mtime=0) as packed,
+    ):
+        packed.write(data)
