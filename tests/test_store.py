@@ -316,7 +316,8 @@ def test_a_folder_for_locks_that_somebody_else_made_is_not_used(
         locks.touch()
     else:
         locks.mkdir()
-        monkeypatch.setattr(os, "getuid", lambda own=os.getuid(): own + 1)
+        other = os.getuid() + 1
+        monkeypatch.setattr(os, "getuid", lambda: other)
         locks.rename(tmp_path / f"tracekit-locks-{os.getuid()}")
     with (
         pytest.raises(TracekitError, match=r"own folder|cannot lock"),

@@ -11,9 +11,11 @@ from tracekit.walks.locks import locked
 
 
 def test_a_lock_is_one_holder_s_at_a_time(tmp_path: Path) -> None:
-    with locked(tmp_path / "a.lock", blocking=False) as first:
-        with locked(tmp_path / "a.lock", blocking=False) as second:
-            assert (first, second) == (True, False)
+    with (
+        locked(tmp_path / "a.lock", blocking=False) as first,
+        locked(tmp_path / "a.lock", blocking=False) as second,
+    ):
+        assert (first, second) == (True, False)
     with locked(tmp_path / "a.lock", blocking=False) as third:
         assert third
 

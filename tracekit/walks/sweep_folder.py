@@ -153,7 +153,9 @@ class SweepFolder:
             yield ours
 
     def _cannot_lock(self, error: OSError) -> TracekitError:
-        return TracekitError(f"cannot lock {self.path}: {error.strerror}; remove {self.path / LOCKS}, or name another place")
+        return TracekitError(
+            f"cannot lock {self.path}: {error.strerror}; remove {self.path / LOCKS}, or name another place"
+        )
 
 
 def _checked(key: str) -> str:
