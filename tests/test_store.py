@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -273,3 +275,53 @@ def test_a_manifest_with_times_that_are_none_is_one_line(tmp_path: Path, us: str
     manifest.write_text(text.replace("2.5", us))
     with pytest.raises(TracekitError, match=r"run\.json cannot be read \(.*\); record the run again"):
         store.load(folder)
+
+
+def test_a_draft_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(tmp_path: Path) -> None:
+    other = interrupted(tmp_path / "other")
+    (tmp_path / "flux.incomplete").symlink_to(other)
+    for force in (False, True):
+        with pytest.raises(TracekitError, match="is a link; remove it"):
+            finished(tmp_path / "flux", force=force)
+    assert store.load(other) == make_run()
+    assert not (tmp_path / "flux").exists()
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_link_that_leads_nowhere_is_told_before_anything_is_measured(tmp_path: Path, force: bool) -> None:
+    (tmp_path / "flux").symlink_to(tmp_path / "absent")
+    with pytest.raises(TracekitError, match="leads nowhere"), store.begun(tmp_path / "flux", force=force):
+        raise AssertionError("it was begun")
+    assert not list(tmp_path.glob("*.incomplete"))
+
+
+def test_a_run_that_is_forced_onto_a_link_replaces_the_link_alone(tmp_path: Path) -> None:
+    other = finished(tmp_path / "other", tracekit="older")
+    (tmp_path / "flux").symlink_to(other)
+    folder = finished(tmp_path / "flux", force=True)
+    assert not folder.is_symlink()
+    assert store.load(other).tracekit == "older"
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "another user's"])
+def test_a_folder_for_locks_that_somebody_else_made_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    locks, target = tmp_path / f"tracekit-locks-{os.getuid()}", tmp_path / "target"
+    target.mkdir()
+    if kind == "link":
+        locks.symlink_to(target)
+    elif kind == "file":
+        locks.touch()
+    else:
+        locks.mkdir()
+        other = os.getuid() + 1
+        monkeypatch.setattr(os, "getuid", lambda: other)
+        locks.rename(tmp_path / f"tracekit-locks-{os.getuid()}")
+    with (
+        pytest.raises(TracekitError, match=r"own folder|cannot lock"),
+        store.begun(tmp_path / "run", force=False),
+    ):
+        raise AssertionError("it was begun")
+    assert list(target.iterdir()) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,6 +92,9 @@ def begun(folder: Path, *, force: bool, ways: Ways = ON_THE_COMMAND_LINE) -> Ite
     """
     _refuse_what_is_there(folder, ways, force=force)
     draft = folder.with_name(folder.name + INCOMPLETE)
+    if draft.is_symlink():
+        # What it leads to would be emptied.
+        raise TracekitError(f"{draft} is a link; remove it, or pass {ways.out}")
     try:
         draft.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -119,6 +123,10 @@ def _held(draft: Path, ways: Ways) -> Iterator[None]:
     folder = Path(tempfile.gettempdir()) / f"tracekit-locks-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        # Anybody may make folders here, with links in them.
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise TracekitError(f"{folder} is not this user's own folder; remove it, or set TMPDIR to another place")
         lock = FileLock(folder / f"{name}.lock")
         lock.acquire(blocking=False)
     except Timeout:
@@ -132,6 +140,8 @@ def _held(draft: Path, ways: Ways) -> Iterator[None]:
 
 
 def _refuse_what_is_there(folder: Path, ways: Ways, *, force: bool) -> None:
+    if folder.is_symlink() and not folder.exists():
+        raise TracekitError(f"{folder} is a link that leads nowhere; remove it, or pass {ways.out}")
     if folder.exists() and not force:
         raise TracekitError(f"{folder} is already there; pass {ways.force} to record it again, or {ways.out}")
     if folder.exists() and not is_run(folder):

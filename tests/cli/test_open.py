@@ -367,10 +367,12 @@ def test_a_pipe_that_was_asked_for_is_written_into(tmp_path: Path) -> None:
 
 
 def test_a_device_that_was_asked_for_stays_one(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
-    result = CliRunner().invoke(main, ["open", str(run), "--no-serve", "--out", os.devnull])
+    run, device = make_run_folder(tmp_path), tmp_path / "device"
+    # By a link, so that a mistake would replace no device of the machine's.
+    device.symlink_to(os.devnull)
+    result = CliRunner().invoke(main, ["open", str(run), "--no-serve", "--out", str(device)])
     assert result.exit_code == 0, result.output
-    assert Path(os.devnull).is_char_device()
+    assert device.is_symlink() and device.is_char_device()
 
 
 def test_a_link_that_was_asked_for_is_followed(tmp_path: Path) -> None:

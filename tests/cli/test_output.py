@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
+from tests.cli.runs import at_once, make_run_folder, tracekit
 from tests.sides import make_run, make_settings
 
 from tracekit.cli.output import command_line, commands_of_page, measuring_command_line
@@ -24,3 +28,23 @@ def test_a_page_of_a_run_says_what_measured_it_too(monkeypatch: pytest.MonkeyPat
     assert in_program.startswith("# measured by tracekit.profile(f) in x.py\n# makes this page\n"), "no shell takes it"
     assert commands_of_page(None) == command_line()
     assert commands_of_page(make_run(command=command_line())) == command_line()
+
+
+@pytest.mark.parametrize("json", ["x.json", "-"])
+def test_several_compares_at_once_leave_whole_pages(tmp_path: Path, json: str) -> None:
+    run, out = make_run_folder(tmp_path), tmp_path / "out"
+    out.mkdir()
+    expected = tracekit("compare", run, "--out", "alone.html", "--json", "-", folder=tmp_path)
+    assert expected.returncode == 0, expected.stderr
+    for ended in at_once(
+        4, "compare", run, "--out", "out/x.html", "--json", f"out/{json}" if json != "-" else json, folder=tmp_path
+    ):
+        assert ended.returncode == 0, ended.stderr
+        assert json != "-" or ended.stdout == expected.stdout
+    if json != "-":
+        assert (out / json).read_text() == expected.stdout
+    assert {path.name for path in out.iterdir()} == {"x.html", "x.md"} | ({json} - {"-"})
+    for name in ("html", "md"):
+        alone, together = ((tmp_path / f"alone.{name}").read_text(), (out / f"x.{name}").read_text())
+        # Each says how it was made.
+        assert re.sub("tracekit compare .*", "", together) == re.sub("tracekit compare .*", "", alone)

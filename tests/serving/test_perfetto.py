@@ -230,9 +230,7 @@ SIZES = (1, 1000, 100_000, 3_000_000, 40_000_000)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_client_that_leaves_early_has_not_fetched_it(
-    trace: Path, answered: queue.Queue[None], size: int
-) -> None:
+def test_a_client_that_leaves_early_has_not_fetched_it(trace: Path, answered: queue.Queue[None], size: int) -> None:
     os.truncate(trace, size)
     with offered(trace, port=0) as server:
         whole = len(leave_after(server, size + 1_000_000))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from tracekit.tracefile.publish import publish
 from ..pictures import make_picture, make_track
 from ..traces import make_kernel, write_trace
 
+ROOT = Path(__file__).parents[2]
 #: Enough that writing takes a while.
 EVENTS = 3000
 
@@ -111,30 +111,46 @@ def test_whatever_is_opened_to_write_is_a_new_file_of_a_name_nobody_can_foresee(
     assert len(list(out.iterdir())) == 1
 
 
+#: Writes as soon as all of them are ready, and says so before.
+ONE_OF_SEVERAL = """
+import sys
+from pathlib import Path
+from tests.tracefile import test_writing
+write, out, work = getattr(test_writing, sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
+work.mkdir()
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(8):
+    write(out, work)
+"""
+
+
 @every_writer
-def test_writers_at_once_leave_a_whole_file_which_readers_never_see_half_of(tmp_path: Path, write: Writer) -> None:
+def test_processes_at_once_leave_a_whole_file_which_readers_never_see_half_of(tmp_path: Path, write: Writer) -> None:
     out = tmp_path / "out"
     out.mkdir()
     made = write(out, tmp_path)
-    ended = threading.Event()
-
-    def read() -> int:
-        times = 0
-        while not ended.is_set():
-            assert is_whole(made)
-            times += 1
-        return times
-
-    def write_some(number: int) -> None:
-        work = tmp_path / str(number)
-        work.mkdir()
-        for _ in range(4):
-            write(out, work)
-
-    with ThreadPoolExecutor(5) as threads:
-        reader = threads.submit(read)
-        list(threads.map(write_some, range(4)))
-        ended.set()
-        assert reader.result() > 0
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", ONE_OF_SEVERAL, write.__name__, str(out), str(tmp_path / str(number))],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    for each in writers:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in writers:
+        assert each.stdin is not None
+        print(file=each.stdin, flush=True)
+    while any(each.poll() is None for each in writers):
+        assert is_whole(made)
+    assert [each.communicate()[1] for each in writers] == [""] * 4
+    assert [each.returncode for each in writers] == [0] * 4
     assert is_whole(made)
     assert list(out.iterdir()) == [made]

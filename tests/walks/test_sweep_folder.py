@@ -167,3 +167,58 @@ def test_what_is_older_than_it_was_asked_for_does_not_count(since: str | None, o
     result = replace(make_result(CELL), started="2026-11-21T19:00:00+00:00")
     assert is_outdated(result, since) is outdated
     assert is_outdated(None, since) is (since is not None)
+
+
+@pytest.mark.parametrize("planted", [f"{CELL.key}.lock", "sweep.json.lock", "probe.lock"])
+def test_a_link_in_place_of_a_lock_is_one_line_and_leads_to_no_file(folder: SweepFolder, planted: str) -> None:
+    (folder.path / ".locks").mkdir()
+    (folder.path / ".locks" / planted).symlink_to(folder.path.parent / "made")
+    with pytest.raises(TracekitError, match=r"cannot lock .*remove .*\.locks"):
+        _lock_everything(folder)
+    assert not (folder.path.parent / "made").exists()
+
+
+def _lock_everything(folder: SweepFolder) -> None:
+    folder.unlocked()
+    folder.ask(None, (CELL,), make_call())
+    with folder.claimed(CELL.key):
+        pass
+
+
+@pytest.mark.parametrize("name", ["cells", ".locks"])
+@pytest.mark.parametrize("leads", ["to a folder", "nowhere"])
+def test_a_sweep_whose_folders_are_links_is_not_written_to(folder: SweepFolder, name: str, leads: str) -> None:
+    target = folder.path.parent / "somebody's"
+    if leads == "to a folder":
+        target.mkdir()
+    if (folder.path / name).is_dir():
+        (folder.path / name).rmdir()
+    (folder.path / name).symlink_to(target)
+    (folder.path / "sweep.json").write_text("{}")
+    with pytest.raises(TracekitError, match="is a link"):
+        folder.check()
+    assert leads == "nowhere" or list(target.iterdir()) == []
+    assert target.exists() == (leads == "to a folder")
+
+
+@pytest.mark.parametrize("key", ["../../elsewhere", "/tmp/elsewhere", "a/b", "a\0b"])
+def test_a_cell_whose_key_is_no_files_name_is_neither_read_nor_written(folder: SweepFolder, key: str) -> None:
+    cell = replace(CELL, key=key)
+    for use in (
+        lambda: folder.load(key),
+        lambda: folder.save(make_result(cell)),
+        lambda: folder.claimed(key).__enter__(),
+    ):
+        with pytest.raises(TracekitError, match="no name of a file"):
+            use()
+    assert not list(folder.path.parent.glob("*elsewhere*"))
+
+
+def test_links_in_place_of_cells_are_replaced_and_not_followed(folder: SweepFolder) -> None:
+    victim = folder.path.parent / "victim"
+    victim.write_text("precious")
+    for place in (folder.path / "cells" / f"{CELL.key}.json", folder.path / "sweep.json"):
+        place.symlink_to(victim)
+    folder.save(make_result(CELL))
+    assert victim.read_text() == "precious"
+    assert folder.load(CELL.key) == make_result(CELL)

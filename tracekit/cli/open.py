@@ -72,7 +72,9 @@ def open_(
 
     if _is_pair(trace, other, form):
         if out is not None and out.exists() and not (out.is_file() or out.is_dir() or no_serve):
-            raise TracekitError(f"--out {out} is no regular file, and cannot be served: pass --no-serve, or name a file")
+            raise TracekitError(
+                f"--out {out} is no regular file, and cannot be served: pass --no-serve, or name a file"
+            )
         reading = Reading(window, parse_steps(steps))
         path = _merge(trace, other, form, recording, reading, out)
     elif no_serve or out is not None or steps is not None or window != "auto":

@@ -41,8 +41,8 @@ PIECE_BYTES = 1 << 20
 
 
 class TraceServer(socketserver.ThreadingTCPServer):
-    """Serves one file until Perfetto's page has fetched it whole. Threads, because browsers open connections they do not
-    use.
+    """Serves one file, and notes when Perfetto's page has fetched it whole. Threads, because browsers open connections
+    that they do not use.
 
     The file is the one that lies at `path` now, whatever lies there later. Raises TracekitError where that cannot
     be read or is no regular file, OSError where the port cannot be had.
@@ -203,10 +203,11 @@ class _Answer(BaseHTTPRequestHandler):
                 if time.monotonic() > until:
                     return False
             # A reset that came after the client's close is told here alone.
-            return self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+            error: int = self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         except OSError:
             # The connection was reset, or is still open after that time.
             return False
+        return error == 0
 
     def _allow_page(self) -> None:
         self.send_header("Access-Control-Allow-Origin", PAGE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,10 +28,13 @@ class NoLocksError(Exception):
 def locked(path: Path, *, blocking: bool) -> Iterator[bool]:
     """Whether the file is this block's alone; False where somebody else has it. With `blocking` it is waited for.
 
-    Raises NoLocksError where there are no locks, OSError where the file cannot be made.
+    Raises NoLocksError where there are no locks, OSError where the file cannot be made, and where a link, a pipe or a
+    device has its name: the folder may be a stranger's.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EEXIST, f"{path.name} is no regular file")
         yield take(handle, blocking=blocking)
     finally:
         # Closing gives the lock back.

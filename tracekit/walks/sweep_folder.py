@@ -51,6 +51,9 @@ class SweepFolder:
         there = self.path.is_dir() and any(self.path.iterdir())
         if there and not (self.path / ASKED).is_file() and not (self.path / CELLS).is_dir():
             raise TracekitError(f"{self.path} is there and is no sweep of tracekit; pass --out for another place")
+        if links := [name for name in (CELLS, LOCKS) if (self.path / name).is_symlink()]:
+            # A sweep that came from elsewhere would have its cells written wherever its maker wished.
+            raise TracekitError(f"{self.path / links[0]} is a link: move what it leads to into its place")
         try:
             (self.path / CELLS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -122,21 +125,23 @@ class SweepFolder:
         store.write_bytes(self._cell_path(result.cell.key), _encoded(result))
 
     def _cell_path(self, key: str) -> Path:
-        return self.path / CELLS / f"{key}.json"
+        return self.path / CELLS / f"{_checked(key)}.json"
 
     def unlocked(self) -> str | None:
         """Why nothing can be locked here, in the file system's words; None where it can."""
-        (self.path / LOCKS).mkdir(exist_ok=True)
         try:
+            (self.path / LOCKS).mkdir(exist_ok=True)
             with locked(self.path / LOCKS / "probe.lock", blocking=False):
                 return None
         except NoLocksError as error:
             return str(error)
+        except OSError as error:
+            raise self._cannot_lock(error) from None
 
     @contextmanager
     def claimed(self, key: str) -> Iterator[bool]:
         """Whether the cell is this process's as long as the block lasts; False while another one works on it."""
-        with self._lock(key, blocking=False) as held:
+        with self._lock(_checked(key), blocking=False) as held:
             yield held
 
     @contextmanager
@@ -150,8 +155,20 @@ class SweepFolder:
             except NoLocksError:
                 ours = True
             except OSError as error:
-                raise TracekitError(f"cannot lock {self.path}: {error.strerror}") from None
+                raise self._cannot_lock(error) from None
             yield ours
+
+    def _cannot_lock(self, error: OSError) -> TracekitError:
+        return TracekitError(
+            f"cannot lock {self.path}: {error.strerror}; remove {self.path / LOCKS}, or name another place"
+        )
+
+
+def _checked(key: str) -> str:
+    """The key. Raises TracekitError where it is no name of a file: a sweep's list of cells may come from anywhere."""
+    if "/" in key or "\0" in key:
+        raise TracekitError(f"{ASKED} has a cell with the key {key!r}, which is no name of a file; remove {ASKED}")
+    return key
 
 
 def is_sweep(path: Path) -> bool:
