@@ -195,10 +195,11 @@ def _as_csv(rows: pl.DataFrame) -> str:
 
 def _write_text(text: str, path: str, console: Console) -> None:
     from tracekit.cli.output import say
+    from tracekit.printing import hand_over
     from tracekit.walks.files import write_file
 
     if path == "-":
-        click.echo(text, nl=False)
+        hand_over(text)
         return
     write_file(Path(path), text)
     say(console, f"written: {path}")

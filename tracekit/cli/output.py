@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from tracekit.errors import TracekitError
+from tracekit.names import printable
+from tracekit.printing import hand_over
 from tracekit.shell import with_variables
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 def console_beside(json_path: str | None) -> Console:
     """The console for people's text: standard error when `--json -` has standard output to itself."""
-    from rich.console import Console
+    from tracekit.console import PrintableConsole
 
-    return Console(stderr=json_path == "-")
+    return PrintableConsole(stderr=json_path == "-")
 
 
 def check_output_path(option: str, path_text: str | None, *inputs: str | None) -> None:
@@ -58,7 +58,7 @@ def check_apart(outputs: Mapping[str, Path | str | None]) -> None:
 def write_json(text: str, json_path: str | None) -> None:
     """Writes what `--json` asked for: `-` is standard output, None is nothing."""
     if json_path == "-":
-        click.echo(text, nl=False)
+        hand_over(text)
     elif json_path is not None:
         from tracekit.walks.files import write_file
 
@@ -67,7 +67,7 @@ def write_json(text: str, json_path: str | None) -> None:
 
 def say(console: Console, line: str) -> None:
     """One line, as it is: paths are neither coloured nor broken."""
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print(printable(line), soft_wrap=True)
 
 
 def command_line() -> str:

@@ -85,7 +85,7 @@ def interrupted_summary(run: Run) -> RenderableType:
         cells = (form.name, count(len(form.warmup_us)), count(len(form.wall_us)), duration(middle), recordings)
         drawn.add_row(*map(Text, cells))
     caption = f"This run was interrupted and is not whole: {run.settings.workload} at size {run.settings.size}"
-    return Group(_captioned(caption, drawn), Text())
+    return Group(_captioned(printable(caption), drawn), Text())
 
 
 def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> RenderableType:
