@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracekit.errors import TracekitError
+from tracekit.files import write_replaced
 from tracekit.model.run import Run
-from tracekit.walks.files import write_file
 
 
 def place_of_report(asked: Path | None, name: str) -> tuple[Path, str]:
@@ -21,7 +21,10 @@ def write_pages(page: str, twin: str, folder: Path, name: str) -> tuple[Path, Pa
     """Writes `NAME.html` and its markdown twin `NAME.md` into `folder`, and says where."""
     places = folder / f"{name}.html", folder / f"{name}.md"
     for place, text in zip(places, (page, twin), strict=True):
-        write_file(place, text)
+        try:
+            write_replaced(place, text.encode())
+        except OSError as error:
+            raise TracekitError(f"cannot write {place}: {error.strerror}; name another place") from error
     return places
 
 

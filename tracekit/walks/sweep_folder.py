@@ -15,8 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.files import write_replaced
 from tracekit.model.sweep import Asked, AskedCall, Cell, CellResult
 from tracekit.walks.locks import NoLocksError, locked
 
@@ -79,7 +79,7 @@ class SweepFolder:
                 calls=(*before.calls, call),
                 anew_since=self._anew_since(before.anew_since, anew),
             )
-            store.write_bytes(self.path / ASKED, _encoded(now))
+            write_replaced(self.path / ASKED, _encoded(now))
         return now
 
     def _anew_since(self, before: dict[str, str], keys: Keys) -> dict[str, str]:
@@ -113,7 +113,7 @@ class SweepFolder:
         return tuple(sorted(there, key=lambda result: order.get(result.cell.key, len(order))))
 
     def save(self, result: CellResult) -> None:
-        store.write_bytes(self._cell_path(result.cell.key), _encoded(result))
+        write_replaced(self._cell_path(result.cell.key), _encoded(result))
 
     def _cell_path(self, key: str) -> Path:
         return self.path / CELLS / f"{key}.json"
