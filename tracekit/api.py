@@ -47,15 +47,16 @@ class ProfiledRun(Run):
     def report(self, folder: Path | str = "reports") -> Path:
         """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
         run of one form it is that form's own page."""
+        from tracekit.comparison.commands import measuring_command
         from tracekit.walks.reading import Reading
         from tracekit.walks.sides import load_side, write_alone, write_report
 
         place, name = Path(folder), self.folder.name
         if len(self.forms) > 1:
-            page, _twin = write_report(self.compare(), self, self.command, place, name)
+            page, _twin = write_report(self.compare(), self, measuring_command(self), place, name)
         else:
             side = load_side(self.folder, reading=Reading(shapes=True))
-            page, _twin = write_alone(side, self, self.command, place, name)
+            page, _twin = write_alone(side, self, measuring_command(self), place, name)
         return page
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tracekit import store
 from tracekit.cli.main import main as tracekit
+from tracekit.comparison.commands import measuring_command
 from tracekit.walks.reports import reports_of
 from tracekit.walks.sides import compare_forms, write_report
 
@@ -31,7 +32,7 @@ def write_sample(folder: Path, reports: Path) -> Path:
     run = store.load(folder)
     page = reports / f"{folder.name}.html"
     had_page = page.is_file()
-    _, twin = write_report(compare_forms(folder, run), run, run.command, reports, folder.name)
+    _, twin = write_report(compare_forms(folder, run), run, measuring_command(run), reports, folder.name)
     if not had_page:
         page.unlink()
     return twin

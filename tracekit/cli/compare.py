@@ -201,4 +201,4 @@ def _next_commands(a: str, b: str | None, one: Side, other: Side, *, as_is: bool
     """What shows both sides as one trace; one by one where forms were chosen that `open` would not choose."""
     if as_is and "-" not in (a, b):
         return (shlex.join(("tracekit", "open", a, *((b,) if b else ()))),)
-    return f"tracekit open {one.path}", f"tracekit open {other.path}"
+    return tuple(shlex.join(("tracekit", "open", side.path)) for side in (one, other))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ def compare_several(
     command = command_line()
     written = write_pages(comparisons_page(told, command), comparisons_markdown(told, command), folder, name)
     console = console_beside(json_path)
-    console.print(comparisons_summary(told, [f"tracekit compare {place}" for place in _best(told)]))
+    console.print(comparisons_summary(told, [shlex.join(("tracekit", "compare", place)) for place in _best(told)]))
     for path in written:
         say(console, f"written: {path}")
     write_json(comparisons_json(told), json_path)

@@ -87,13 +87,15 @@ def commands_of_page(run: Run | None) -> str:
     here = command_line()
     if run is None or run.command == here:
         return here
-    in_program = run.settings.own is not None and run.settings.own.in_program
-    measured = f"# measured by {run.command}" if in_program else f"# measures it\n{run.command}"
-    return f"{measured}\n# makes this page\n{here}"
+    from tracekit.comparison.commands import measuring_command
+
+    measured = measuring_command(run)
+    heading = "" if measured.startswith("#") else "# measures it\n"
+    return f"{heading}{measured}\n# makes this page\n{here}"
 
 
 def measuring_command_line() -> str:
     """The command as it can be typed again where what it measures depends on the environment too."""
-    from tracekit.workloads.variables import steering_variables
+    from tracekit.variables import steering_variables
 
     return with_variables(command_line(), steering_variables(os.environ))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from rich.console import Console
@@ -25,4 +26,4 @@ def profile_workload(plan: Plan, json_path: str | None = None) -> None:
 
 def _say_part(part: Path, console: Console) -> None:
     say(console, f"what was measured until now is in {part}")
-    say(console, f"to see it: tracekit analyze {part}")
+    say(console, f"to see it: {shlex.join(('tracekit', 'analyze', str(part)))}")

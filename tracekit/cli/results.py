@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,14 +36,18 @@ def check_json_apart(folder: Path, json_path: str | None) -> None:
 
 
 def _report_comparison(folder: Path, run: Run, console: Console) -> str:
+    from tracekit.comparison.commands import measuring_command
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
     from tracekit.walks.sides import compare_forms, write_report
     from tracekit.walks.verifying import FAILED_ADVICE, NO_ADVICE
 
     comparison = compare_forms(folder, run)
-    written = write_report(comparison, run, run.command, reports_of(folder), folder.name)
-    commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
+    written = write_report(comparison, run, measuring_command(run), reports_of(folder), folder.name)
+    commands = (
+        shlex.join(("tracekit", "open", str(folder))),
+        shlex.join(("tracekit", "analyze", str(folder), "--form", "compiled")),
+    )
     console.print(comparison_summary(comparison, commands))
     for note in run.notes:
         if note.startswith((NO_ADVICE, FAILED_ADVICE)):

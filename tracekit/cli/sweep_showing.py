@@ -12,7 +12,7 @@ from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
-from tracekit.shell import split_variables, with_variables
+from tracekit.shell import retyped, split_variables, with_variables
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import place_of_report, write_pages
 from tracekit.walks.sweep_doubts import find_doubts
@@ -93,11 +93,15 @@ def resume_command(folder: SweepFolder, *more: str) -> str:
     return with_variables(shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more]), variables)
 
 
+def show_command(path: Path) -> str:
+    return shlex.join(["tracekit", "sweep", "--show", str(path)])
+
+
 def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...]) -> Iterator[str]:
     """What the sweep was asked by, the commands that only went on with it left out, and what goes on, tries failed
     cells again or shows it."""
-    commands = dict.fromkeys(call.command for call in asked.calls) if asked else {}
-    if first := [command for command in commands if "--resume" not in shlex.split(command)]:
+    commands = dict.fromkeys(retyped(call.command) for call in asked.calls) if asked else {}
+    if first := [command for command in commands if command and "--resume" not in shlex.split(command)]:
         yield "# measures it" if len(first) == 1 else "# measure it"
         yield from first
     if asked and _is_left(asked, results):
@@ -107,7 +111,7 @@ def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResul
         yield "# tries cells that failed again"
         yield resume_command(folder, "--retry-failed")
     yield "# shows what is there"
-    yield shlex.join(["tracekit", "sweep", "--show", str(folder.path)])
+    yield show_command(folder.path)
 
 
 def _is_left(asked: Asked, results: tuple[CellResult, ...]) -> bool:

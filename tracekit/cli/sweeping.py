@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from tracekit.cli.output import measuring_command_line, say
 from tracekit.cli.sweep_asking import Planned
-from tracekit.cli.sweep_showing import resume_command, show_sweep
+from tracekit.cli.sweep_showing import resume_command, show_command, show_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
 from tracekit.shell import variable_words
+from tracekit.variables import steering_variables
 from tracekit.walks.forked import Zygote, forking, shared_modules
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.sweep_check import check_first
@@ -22,7 +23,6 @@ from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing import stopping_rule
 from tracekit.workloads.registry import find
-from tracekit.workloads.variables import steering_variables
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,7 +61,7 @@ def _run_and_say(planned: Planned, console: Console, zygote: Zygote) -> None:
         say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
         raise
     if elsewhere:
-        say(console, f"{cells_word(elsewhere)} are another process's; to see all: tracekit sweep --show {folder.path}")
+        say(console, f"{cells_word(elsewhere)} are another process's; to see all: {show_command(folder.path)}")
 
 
 def _tell_failures(planned: Planned, console: Console) -> None:

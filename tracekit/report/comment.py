@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tracekit.names import clipped, printable
-from tracekit.report.escaping import escaped
+from tracekit.report.escaping import escaped, unlinked
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
@@ -47,7 +47,7 @@ class Detail:
 
     def __str__(self) -> str:
         # Between the blank lines GitHub reads markdown; the title's line is HTML.
-        title = html.escape(printable(self.title), quote=False)
+        title = unlinked(html.escape(printable(self.title), quote=False))
         return f"<details><summary>{title}</summary>\n\n{self.text.strip()}\n\n</details>\n\n"
 
 
@@ -84,4 +84,6 @@ def bounded(parts: Parts) -> str:
 def _named(titles: list[str]) -> str:
     named = [escaped(clipped(printable(each), LONGEST_TITLE)) for each in titles[:NAMED]]
     more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
-    return f"\nLeft out for length: {'; '.join(named)}{more}. The HTML page has all of it.\n"
+    told = f"\nLeft out for length: {'; '.join(named)}{more}. The HTML page has all of it.\n"
+    # Escaping makes a title several times as long, if it is made for that.
+    return told if len(told) < RESERVE else f"\n{THE_REST}\n"

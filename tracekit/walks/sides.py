@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,7 +116,9 @@ def refuse_sweep(place: Path | str) -> None:
     from tracekit.walks.sweep_folder import ASKED, is_sweep
 
     if is_sweep(path) and (path / ASKED).is_file():
-        raise TracekitError(f"{place} is a sweep's folder, which holds no traces: tracekit sweep --show {place}")
+        raise TracekitError(
+            f"{place} is a sweep's folder, which holds no traces: tracekit sweep --show {shlex.quote(str(place))}"
+        )
 
 
 def interrupted_run(place: Path | str) -> Run | None:
