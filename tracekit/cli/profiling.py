@@ -21,7 +21,7 @@ def profile_workload(plan: Plan, json_path: str | None = None) -> None:
     console = console_of_its_own()
     with shown(console) as progress:
         folder = profile(plan, progress, lambda part: _say_part(part, console))
-    report_run(folder, json_path)
+    report_run(folder, json_path, force=plan.force)
 
 
 def _say_part(part: Path, console: Console) -> None:

@@ -11,8 +11,9 @@ from tracekit.report.escaping import escaped, unlinked
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
-#: Kept for the sentence that says what was left out.
-RESERVE = 2_500
+#: Kept for the sentence that says what was left out, and for the mark of the report.
+RESERVE = 2_600
+MARK = 100
 #: So many details are named in it, with so much of their titles.
 NAMED = 12
 LONGEST_TITLE = 80
@@ -86,4 +87,4 @@ def _named(titles: list[str]) -> str:
     more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
     told = f"\nLeft out for length: {'; '.join(named)}{more}. The HTML page has all of it.\n"
     # Escaping makes a title several times as long, if it is made for that.
-    return told if len(told) < RESERVE else f"\n{THE_REST}\n"
+    return told if len(told) < RESERVE - MARK else f"\n{THE_REST}\n"
