@@ -12,7 +12,7 @@ from tracekit.report.escaping import escaped, unlinked
 #: What GitHub takes in one comment.
 LONGEST = 65_536
 #: Kept for the sentence that says what was left out, and for the mark of the report.
-RESERVE = 2_600
+RESERVE = 2_500
 MARK = 100
 #: So many details are named in it, with so much of their titles.
 NAMED = 12
