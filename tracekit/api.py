@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +33,10 @@ TRACE = "trace.json.gz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledRun(Run):
-    """A run, and the folder in which it lies."""
+    """A run, and the folder in which it lies; and the reports of the run that it replaced."""
 
     folder: Path
+    replaces: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def compare(self) -> Comparison:
         """What torch.compile did: verdict, waterfall, kernel groups, findings. Reads the recordings, which takes
@@ -44,25 +45,31 @@ class ProfiledRun(Run):
 
         return compare_forms(self.folder, self)
 
-    def report(self, folder: Path | str = "reports") -> Path:
+    def report(self, folder: Path | str = "reports", *, force: bool = False) -> Path:
         """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
-        run of one form it is that form's own page."""
+        run of one form it is that form's own page. It replaces reports of this run, and of the one that this run
+        replaced. Raises TracekitError where anything else is there and `force` is not set."""
+        from tracekit.comparison.commands import measuring_command
+        from tracekit.walks.identity import identity_of_report_on
         from tracekit.walks.reading import Reading
+        from tracekit.walks.reports import Destination
         from tracekit.walks.sides import load_side, write_alone, write_report
 
-        place, name = Path(folder), self.folder.name
+        identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
+        there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
+        there.check()
         if len(self.forms) > 1:
-            page, _twin = write_report(self.compare(), self, self.command, place, name)
+            page, _twin = write_report(self.compare(), self, measuring_command(self), there)
         else:
             side = load_side(self.folder, reading=Reading(shapes=True))
-            page, _twin = write_alone(side, self, self.command, place, name)
+            page, _twin = write_alone(side, self, measuring_command(self), there)
         return page
 
 
 def load(folder: Path | str) -> ProfiledRun:
     """The run in a folder that either `profile` wrote. Raises TracekitError if there is none."""
     run = store.load(Path(folder))
-    return ProfiledRun(**{field.name: getattr(run, field.name) for field in fields(Run)}, folder=Path(folder))
+    return ProfiledRun(**{each.name: getattr(run, each.name) for each in fields(Run)}, folder=Path(folder))
 
 
 def profile(
@@ -108,10 +115,22 @@ def profile(
         timing=plan_timing(iterations is not None, target, time_budget, 0, startup=False),
         numerics=numerics,
     )
+    replaced = _reports_there(plan)
     with random_state_kept(), _progress(quiet) as progress:
         workload = hand_over(model, args, kwargs or {}, plan.request)
         folder = profile_built(plan, narrowed(workload, scope) if scope else workload, progress)
-    return load(folder)
+    return replace(load(folder), replaces=replaced)
+
+
+def _reports_there(plan: Plan) -> frozenset[str]:
+    """The reports of the run that this one will replace; of one that cannot be read none are known."""
+    from tracekit.walks.identity import reports_of_run
+
+    assert plan.out is not None
+    try:
+        return reports_of_run(store.load(plan.out)) if plan.force and store.is_run(plan.out) else frozenset()
+    except TracekitError:
+        return frozenset()
 
 
 def _plan(request: Request, out: Path | None, *, compiled: bool, **rest: Any) -> Plan:

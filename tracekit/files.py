@@ -96,10 +96,14 @@ def write_replaced(path: Path, content: bytes) -> None:
 
 
 def write_named(path: Path, content: bytes) -> None:
-    """`written` with this content; the folders that it lies in are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with written(path) as file:
-        file.write(content)
+    """`written` with this content; the folders that it lies in are made. Raises TracekitError where the place cannot be
+    written to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with written(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
 
 
 def _draft(path: Path) -> tuple[Path, int]:

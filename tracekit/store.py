@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from tracekit.errors import TracekitError
-from tracekit.files import read_bounded, unpack_gzip
+from tracekit.files import read_bounded, unpack_gzip, write_replaced
 
 # Whoever reads a trace imports this file too, to see that it is no run.
 if TYPE_CHECKING:
@@ -61,26 +61,6 @@ IN_A_PROGRAM = Ways("force=True", "out= for another place")
 
 #: What a manifest begins with, after its key.
 SCHEMA = b'"tracekit.run/'
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a whole file or nothing: readers never see half of it."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a whole file or nothing: readers never see half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # mkstemp makes private files; a report is for others to read.
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 @contextmanager
@@ -185,8 +165,7 @@ def _tidy(draft: Path) -> None:
 
 def save(run: Run, draft: Path) -> None:
     """Writes the manifest as far as it is known."""
-    text = msgspec.json.format(msgspec.json.encode(run), indent=1).decode()
-    write_text(draft / MANIFEST, text + "\n")
+    write_replaced(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
 
 
 def finish(run: Run, draft: Path) -> Path:
@@ -277,14 +256,14 @@ def save_provenance(found: EagerOps | CompiledSites, draft: Path) -> str:
 
     name = EAGER_OPS if isinstance(found, EagerOps) else COMPILED_SITES
     # No time in it: the same content is the same file.
-    write_bytes(draft / name, gzip.compress(msgspec.json.encode(found), mtime=0))
+    write_replaced(draft / name, gzip.compress(msgspec.json.encode(found), mtime=0))
     return name
 
 
 def save_picture(png: bytes, form: FormName, kind: str, draft: Path) -> str:
     """Writes a picture of what a form made; returns the file's name in the folder."""
     name = f"{form}-{kind}.png"
-    write_bytes(draft / name, png)
+    write_replaced(draft / name, png)
     return name
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from tracekit import store
 from tracekit.cli.main import main as tracekit
-from tracekit.walks.reports import reports_of
+from tracekit.comparison.commands import measuring_command
+from tracekit.walks.identity import identity_of_report_on
+from tracekit.walks.reports import Destination, reports_of
 from tracekit.walks.sides import compare_forms, write_report
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +33,8 @@ def write_sample(folder: Path, reports: Path) -> Path:
     run = store.load(folder)
     page = reports / f"{folder.name}.html"
     had_page = page.is_file()
-    _, twin = write_report(compare_forms(folder, run), run, run.command, reports, folder.name)
+    there = Destination(reports, folder.name, identity_of_report_on(run), force=True)
+    _, twin = write_report(compare_forms(folder, run), run, measuring_command(run), there)
     if not had_page:
         page.unlink()
     return twin
@@ -45,7 +48,7 @@ def main() -> None:
         for words in (SIDE_BY_SIDE, *shows):
             # The page shows the command that made it.
             sys.argv = ["tracekit", *words]
-            tracekit(words, standalone_mode=False)
+            tracekit([*words, "--force"], standalone_mode=False)
 
 
 if __name__ == "__main__":

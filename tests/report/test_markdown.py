@@ -67,7 +67,8 @@ def test_escaped_text_reads_as_it_was_written(name):
 
     opened, token, closed = MarkdownIt("commonmark").parse(escaped(name))
     assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")
-    assert "".join(child.content for child in token.children or ()).strip() == printable(name).strip()
+    shown = (child.content for child in token.children or () if child.content != "<!-- -->")
+    assert "".join(shown).strip() == printable(name).strip()
 
 
 def test_a_comparison_of_very_many_kernels_stays_within_what_a_comment_holds():

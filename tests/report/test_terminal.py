@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from dataclasses import replace
 
 from rich.console import Console, RenderableType
@@ -79,6 +80,15 @@ def test_long_commands_can_be_copied():
     command = "tracekit profile flux " + " ".join(f"--option-{i} value" for i in range(12))
     lines = rendered(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
     assert " ".join(lines.replace("\\\n", " ").split()) == command
+
+
+def test_a_command_whose_words_hold_spaces_can_be_copied():
+    command = shlex.join(
+        ["tracekit", "profile", "vit", *(["--prompt", "a dog's house by the sea"] * 5), "--scope", "a b"]
+    )
+    lines = rendered(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
+    assert len(lines.splitlines()) > 2
+    assert shlex.split(lines.replace("\\\n", " ")) == shlex.split(command)
 
 
 def alone(form: FormResult) -> str:

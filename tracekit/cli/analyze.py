@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from tracekit.model.comparison import Side
     from tracekit.model.run import FormName
+    from tracekit.walks.reports import Destination
 
 
 @click.command(
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     metavar="[PATH]",
     help="Write a page and its markdown twin: PATH.html, or a folder for them; reports if not given. Stands last.",
 )
+@click.option("--force", is_flag=True, help="Replace whatever has the page's name.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="End with exit code 2, not 1, if the recording is damaged.")
 @click.option("--no-cache", is_flag=True, help="Read the file anew, and keep nothing of it.")
@@ -47,6 +49,7 @@ def analyze(
     cpu: bool,
     top: int | None,
     html_path: str | None,
+    force: bool,
     json_path: str | None,
     no_cache: bool,
     strict: bool,
@@ -74,12 +77,13 @@ def analyze(
         console.print(interrupted_summary(interrupted))
         if not any(each.recordings for each in interrupted.forms) and json_path is None:
             return
+    there = _destination(trace, form, page, json_path, force=force) if html_path is not None else None
     side = load_side(trace, form=form, reading=reading)
     console.print(analysis_summary(side, top=top or 10))
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
-    if html_path is not None:
-        for path in _write_page(side, trace, page, json_path):
+    if there is not None:
+        for path in _write_page(side, trace, there):
             say(console, f"written: {path}")
     if json_path is not None:
         write_json(analysis_json(look_at(side), top=top or 20), json_path)
@@ -105,16 +109,33 @@ def _page_place(asked: str | None, trace: str) -> Path | None:
     return path
 
 
-def _write_page(side: Side, trace: str, place: Path | None, json_path: str | None) -> tuple[Path, Path]:
+def _destination(
+    trace: str, form: FormName | None, place: Path | None, json_path: str | None, *, force: bool
+) -> Destination:
+    """Raises TracekitError, before the trace is read, where the page or its twin would replace anything else."""
+    from pathlib import Path
+
+    from tracekit.cli.output import check_apart
+    from tracekit.store import Ways
+    from tracekit.walks.identity import identity_of_report, name_side
+    from tracekit.walks.reports import Destination, place_of_report
+
+    named = name_side(trace, form)
+    name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
+    identity = identity_of_report("analysis", (named.identity,))
+    ways = Ways("--force", "--html PATH for another place")
+    there = Destination(*place_of_report(place, f"{name}-analysis"), identity, force, ways=ways)
+    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
+    there.check()
+    return there
+
+
+def _write_page(side: Side, trace: str, there: Destination) -> tuple[Path, Path]:
     from pathlib import Path
 
     from tracekit import store
-    from tracekit.cli.output import check_apart, commands_of_page
-    from tracekit.walks.reports import place_of_report
+    from tracekit.cli.output import commands_of_page
     from tracekit.walks.sides import write_alone
 
     run = store.load(Path(trace)) if side.form else None
-    name = f"{Path(trace).resolve().name}-{side.label}" if run else side.label
-    folder, file_name = place_of_report(place, f"{name}-analysis")
-    check_apart({"--json": json_path, "the page": folder / f"{file_name}.html", "its twin": folder / f"{file_name}.md"})
-    return write_alone(side, run, commands_of_page(run), folder, file_name)
+    return write_alone(side, run, commands_of_page(run), there)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
     from tracekit.model.gate import Condition, Outcome
     from tracekit.model.run import FormName, Run
+    from tracekit.walks.pairs import Pair
     from tracekit.walks.reading import Reading
+    from tracekit.walks.reports import Destination
 
 #: What a gate ends with.
 GATE_EXITS: dict[Outcome, int] = {"pass": 0, "fail": 3, "inconclusive": 4}
@@ -45,6 +47,7 @@ FORMS = click.Choice(("eager", "compiled"))
 )
 @click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
 @click.option("--out", type=Place(), help="The report: PATH.html, or a folder for it; reports if not given.")
+@click.option("--force", is_flag=True, help="Replace whatever has the report's name.")
 @click.option(
     "--gate",
     multiple=True,
@@ -74,6 +77,7 @@ def compare(
     ops: str | None,
     cpu: bool,
     out: Path | None,
+    force: bool,
     gate: tuple[Condition, ...],
     inconclusive: Outcome | None,
     json_path: str | None,
@@ -88,22 +92,27 @@ def compare(
     """
     if inconclusive and not gate:
         raise click.UsageError("--inconclusive says what to do about a --gate: pass one, or leave it out", ctx=context)
+    from tracekit.walks.reading import Reading, parse_steps
+
     if more:
         from tracekit.cli.comparing_several import compare_several
 
         refuse_options_of_two(context)
         places = (a, b or a, *more)
-        compare_several(places, window, steps, out, json_path, cpu=cpu, cached=not no_cache, strict=strict)
+        reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
+        compare_several(places, reading, out, json_path, force=force, strict=strict)
         return
-    from tracekit.cli.output import check_output_path, write_json
+    from tracekit.cli.output import check_output_path, commands_of_page, write_json
     from tracekit.report.contract import comparison_json
-    from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.sides import raise_if_damaged
+    from tracekit.walks.pairs import name_sides
+    from tracekit.walks.sides import raise_if_damaged, write_report
 
     check_output_path("--json", json_path, a, b, ops)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
-    comparison, run = _compared(a, b, (form_a, form_b), ops, reading, gate, inconclusive)
-    written = _write(comparison, run, a, out, json_path)
+    pair = name_sides(a, b, (form_a, form_b))
+    there = _destination(pair, out, json_path, force=force)
+    comparison = _compared(pair, ops, reading, gate, inconclusive)
+    written = write_report(comparison, pair.run, commands_of_page(pair.run), there)
     _show(comparison, (a, b), written, json_path, as_is=not (form_a or form_b))
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
@@ -111,30 +120,43 @@ def compare(
         context.exit(GATE_EXITS[comparison.gate.ends_as])
 
 
+def _destination(pair: Pair, out: Path | None, json_path: str | None, *, force: bool) -> Destination:
+    """Raises TracekitError, before anything is read, where the JSON would replace the page or its twin, or they
+    anything but a report of the same."""
+    from tracekit.cli.output import check_apart
+    from tracekit.walks.reports import Destination, place_of_report
+
+    of_one = Path(pair.one.place).resolve().name
+    name = of_one if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
+    there = Destination(*place_of_report(out, name), pair.identity, force)
+    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
+    there.check()
+    return there
+
+
 def _compared(
-    a: str,
-    b: str | None,
-    forms: tuple[FormName | None, FormName | None],
+    pair: Pair,
     ops: str | None,
     reading: Reading,
     conditions: tuple[Condition, ...],
     taken_for: Outcome | None,
-) -> tuple[Comparison, Run | None]:
-    """What changed, with the gate's outcome where there are conditions; and the run, when both sides are of one."""
+) -> Comparison:
+    """What changed, with the gate's outcome where there are conditions."""
     from dataclasses import replace
 
     from tracekit.comparison import compare as compare_sides
     from tracekit.comparison.advice import with_verified
     from tracekit.comparison.gate import check
-    from tracekit.walks.pairs import load_sides, with_interrupts, with_operators_of
+    from tracekit.walks.pairs import load_pair, with_interrupts, with_operators_of
 
-    one, other, run = load_sides(a, b, forms, reading)
+    one, other = load_pair(pair, reading)
+    run = pair.run
     if ops is not None:
         one, other = with_operators_of(ops, one, other, reading)
     order = run.order if run and one.label != other.label else ()
-    comparison = with_interrupts(compare_sides(one, other, order), len(_interrupted(a, b)))
+    comparison = with_interrupts(compare_sides(one, other, order), len(_interrupted(pair.one.place, pair.other.place)))
     comparison = with_verified(comparison, run.verified if run else None)
-    return (replace(comparison, gate=check(comparison, conditions, taken_for)) if conditions else comparison), run
+    return replace(comparison, gate=check(comparison, conditions, taken_for)) if conditions else comparison
 
 
 def _interrupted(a: str, b: str | None) -> list[Run]:
@@ -142,23 +164,6 @@ def _interrupted(a: str, b: str | None) -> list[Run]:
     from tracekit.walks.sides import interrupted_run
 
     return [run for run in map(interrupted_run, dict.fromkeys((a, b or a))) if run]
-
-
-def _write(
-    comparison: Comparison, run: Run | None, place: str, out: Path | None, json_path: str | None
-) -> tuple[Path, Path]:
-    """Writes the page and its twin. Raises TracekitError, before anything is written, where the JSON would replace one
-    of them, or they the report of another run."""
-    from tracekit.cli.output import check_apart, commands_of_page
-    from tracekit.walks.reports import place_of_report, refuse_other_report
-    from tracekit.walks.sides import write_report
-
-    name = Path(place).resolve().name if run else f"{comparison.a.label}-vs-{comparison.b.label}"
-    folder, name = place_of_report(out, name)
-    check_apart({"--json": json_path, "the page": folder / f"{name}.html", "its twin": folder / f"{name}.md"})
-    if run and out is None:
-        refuse_other_report(run, folder, name)
-    return write_report(comparison, run, commands_of_page(run), folder, name)
 
 
 def _show(
@@ -201,4 +206,4 @@ def _next_commands(a: str, b: str | None, one: Side, other: Side, *, as_is: bool
     """What shows both sides as one trace; one by one where forms were chosen that `open` would not choose."""
     if as_is and "-" not in (a, b):
         return (shlex.join(("tracekit", "open", a, *((b,) if b else ()))),)
-    return f"tracekit open {one.path}", f"tracekit open {other.path}"
+    return tuple(shlex.join(("tracekit", "open", side.path)) for side in (one, other))

@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracekit.model.comparisons import Comparisons
     from tracekit.walks.reading import Reading
+    from tracekit.walks.reports import Destination
 
 
 def compare_several(
     places: tuple[str, ...],
-    window: str,
-    steps: str | None,
+    reading: Reading,
     out: Path | None,
     json_path: str | None,
     *,
-    cpu: bool,
-    cached: bool,
+    force: bool,
     strict: bool,
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
-    from tracekit.cli.output import check_apart, check_output_path, command_line, console_beside, say, write_json
+    from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
     from tracekit.report.contract import comparisons_json
     from tracekit.report.several.markdown import comparisons_markdown
     from tracekit.report.several.page import comparisons_page
     from tracekit.report.several.terminal import comparisons_summary
-    from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reports import place_of_report, write_pages
+    from tracekit.walks.reports import write_pages
     from tracekit.walks.sides import raise_if_damaged
 
     check_output_path("--json", json_path, *places)
-    reading = Reading(window, parse_steps(steps), cpu, cached=cached, shapes=True)
+    there = _destination(places, out, json_path, force=force)
     told = load_comparisons(places, reading)
-    names = [Path(place).resolve().name for place in places]
-    folder, name = place_of_report(out, f"{names[0]}-and-{len(names) - 1}-more")
-    check_apart({"--json": json_path, "the page": folder / f"{name}.html", "its twin": folder / f"{name}.md"})
     command = command_line()
-    written = write_pages(comparisons_page(told, command), comparisons_markdown(told, command), folder, name)
+    written = write_pages(comparisons_page(told, command), comparisons_markdown(told, command), there)
     console = console_beside(json_path)
-    console.print(comparisons_summary(told, [f"tracekit compare {place}" for place in _best(told)]))
+    console.print(comparisons_summary(told, [shlex.join(("tracekit", "compare", place)) for place in _best(told)]))
     for path in written:
         say(console, f"written: {path}")
     write_json(comparisons_json(told), json_path)
     raise_if_damaged(*told.sides, strict=strict)
+
+
+def _destination(places: tuple[str, ...], out: Path | None, json_path: str | None, *, force: bool) -> Destination:
+    """Raises TracekitError, before any recording is read, for what is no pair, where the JSON would replace the page or
+    its twin, and where they would replace anything but a report of the same runs."""
+    from tracekit import store
+    from tracekit.cli.output import check_apart
+    from tracekit.walks.identity import identity_of_report, identity_of_run
+    from tracekit.walks.reports import Destination, place_of_report
+
+    _refuse_what_is_no_pair(places)
+    first = Path(places[0]).resolve().name
+    identity = identity_of_report("several", [identity_of_run(store.load(Path(place))) for place in places])
+    there = Destination(*place_of_report(out, f"{first}-and-{len(places) - 1}-more"), identity, force)
+    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
+    there.check()
+    return there
 
 
 def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:

@@ -18,11 +18,12 @@ def completion(shell: str) -> None:
     from click.shell_completion import get_completion_class
 
     from tracekit.cli.main import main
+    from tracekit.printing import hand_over
 
     found = get_completion_class(shell)
     if found is None:
         raise AssertionError(f"click completes {shell}")
-    click.echo(found(main, {}, "tracekit", "_TRACEKIT_COMPLETE").source())
+    hand_over(found(main, {}, "tracekit", "_TRACEKIT_COMPLETE").source() + "\n")
 
 
 def complete_workload(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

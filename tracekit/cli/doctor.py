@@ -39,7 +39,7 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     found = _ask_all(console)
     problems = sum(check.status == "problem" for check in found)
     warnings = sum(check.status == "warning" for check in found)
-    console.print(f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}", highlight=False)
+    console.print(f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}")
     write_json(_json(found), json_path)
     ctx.exit(1 if problems else 0)
 

@@ -175,11 +175,11 @@ def _write_table(rows: pl.DataFrame, path: str, console: Console) -> None:
         _write_text(_as_csv(rows), path, console)
         return
     from tracekit.cli.output import say
-    from tracekit.walks.files import write_bytes
+    from tracekit.files import write_named
 
     packed = io.BytesIO()
     rows.write_parquet(packed)
-    write_bytes(Path(path), packed.getvalue())
+    write_named(Path(path), packed.getvalue())
     say(console, f"written: {path}")
 
 
@@ -195,10 +195,11 @@ def _as_csv(rows: pl.DataFrame) -> str:
 
 def _write_text(text: str, path: str, console: Console) -> None:
     from tracekit.cli.output import say
-    from tracekit.walks.files import write_file
+    from tracekit.files import write_named
+    from tracekit.printing import hand_over
 
     if path == "-":
-        click.echo(text, nl=False)
+        hand_over(text)
         return
-    write_file(Path(path), text)
+    write_named(Path(path), text.encode())
     say(console, f"written: {path}")

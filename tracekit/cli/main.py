@@ -7,12 +7,15 @@ import importlib
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from tracekit import __version__
 from tracekit.errors import StrictError, TheirCodeError, TracekitError
+from tracekit.printing import echo, echo_lines, print_traceback, printable_lines
 
 #: What Ctrl-C ends with, as a shell has it.
 INTERRUPTED = 130
@@ -49,13 +52,24 @@ class MendableError(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         for line in (f"error: {self.format_message()}", *self.below):
-            click.echo(line, file=file, err=file is None)
+            echo(line, err=True)
 
 
 class DamageError(MendableError):
     """The same under --strict."""
 
     exit_code = STRICT_EXIT
+
+
+@contextmanager
+def _printable_usage() -> Iterator[None]:
+    """What click says of a wrong command quotes what was typed, and click prints it itself."""
+    try:
+        yield
+    except click.ClickException as error:
+        # click declares it final, for those who subclass.
+        error.message = printable_lines(error.message)  # type: ignore[misc]
+        raise
 
 
 class LazyGroup(click.Group):
@@ -88,12 +102,17 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with _printable_usage():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _printable_usage():
+                return super().invoke(ctx)
         except TracekitError as error:
             if isinstance(error, TheirCodeError) and error.traceback:
-                click.echo(error.traceback, err=True)
+                echo_lines(error.traceback, err=True)
             raise (DamageError if isinstance(error, StrictError) else MendableError)(str(error), error.below) from error
         except OSError as error:
             # A folder that may not be entered, a name that is too long, a full disk. click sees to broken pipes.
@@ -102,7 +121,7 @@ class LazyGroup(click.Group):
             place = f"{str(error.filename)[:200]}: " if error.filename else ""
             raise MendableError(f"{place}{error.strerror}") from error
         except KeyboardInterrupt:
-            click.echo("stopped", err=True)
+            echo("stopped", err=True)
             ctx.exit(INTERRUPTED)
 
 
@@ -118,6 +137,7 @@ def main() -> None:
 
 def run() -> None:
     """The program."""
+    sys.excepthook = print_traceback
     if sys.argv[1:2] not in READERS:
         main(prog_name="tracekit")
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.cli.place import Place
+from tracekit.printing import echo
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName, RecordingKind
@@ -113,7 +114,7 @@ def _merge(
         merged = merge(str(trace), b, form=form, recording=recording, reading=reading, out=out, progress=progress)
     for line in (f"written: {merged.path} ({merged.json_bytes / 1e6:.1f} MB unpacked)", *merged.notes):
         # A pipe that was written into may be standard output.
-        click.echo(line, err=not merged.path.is_file())
+        echo(line, err=not merged.path.is_file())
     raise_if_damaged(*merged.sides)
     return merged.path
 
@@ -135,14 +136,14 @@ def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
     from tracekit.serving import perfetto
 
     with perfetto.offered(path, perfetto.PORT) as server:
-        click.echo(f"serving {path}")
-        click.echo(server.link)
+        echo(f"serving {path}")
+        echo(server.link)
         _send_to_browser(server, wanted=browser)
-        click.echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
-        click.echo("waiting until the page has fetched it; Ctrl-C stops")
+        echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
+        echo("waiting until the page has fetched it; Ctrl-C stops")
         if not _wait(server.fetched, timeout):
             raise TracekitError(f"nobody fetched {path} within {timeout:g} s; open the link on this machine in time")
-    click.echo("fetched; the browser has it now")
+    echo("fetched; the browser has it now")
 
 
 def _wait(fetched: threading.Event, timeout: float | None) -> bool:
@@ -188,7 +189,7 @@ def _send_to_browser(server: TraceServer, *, wanted: bool) -> None:
     if wanted and has_screen and webbrowser.open(server.link):
         return
     if wanted and not has_screen:
-        click.echo("this machine has no screen: open the link elsewhere, after")
-        click.echo(f"  ssh -L {server.port}:127.0.0.1:{server.port} THIS-MACHINE")
+        echo("this machine has no screen: open the link elsewhere, after")
+        echo(f"  ssh -L {server.port}:127.0.0.1:{server.port} THIS-MACHINE")
     elif wanted:
-        click.echo("no browser could be started: open the link yourself")
+        echo("no browser could be started: open the link yourself")

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from tracekit.errors import TracekitError
+from tracekit.files import write_named
+from tracekit.names import printable
+from tracekit.printing import hand_over
 from tracekit.shell import with_variables
 
 if TYPE_CHECKING:
@@ -22,19 +23,22 @@ if TYPE_CHECKING:
 
 def console_beside(json_path: str | None) -> Console:
     """The console for people's text: standard error when `--json -` has standard output to itself."""
-    from rich.console import Console
+    from tracekit.console import PrintableConsole
 
-    return Console(stderr=json_path == "-")
+    return PrintableConsole(stderr=json_path == "-")
 
 
 def check_output_path(option: str, path_text: str | None, *inputs: str | None) -> None:
     """Raises TracekitError, before any work is done, for a place no file can be written to, and for one of the inputs
-    or a file in them: what is read is never overwritten."""
+    or a file in them: what is read is never overwritten. A device or a pipe, `>(...)` of a shell too, is written
+    into."""
     if path_text is None or path_text == "-":
         return
     path = Path(path_text)
     if not path_text or path.is_dir():
         raise TracekitError(f"{option} {path_text!r} is a folder: name a file, or - for standard output")
+    if is_stream(path):
+        return
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
         raise TracekitError(f"{option} {path_text}: nothing can be written in {nearest}; name another place")
@@ -44,11 +48,16 @@ def check_output_path(option: str, path_text: str | None, *inputs: str | None) -
             raise TracekitError(f"{option} {path_text} would overwrite what is read; name another place")
 
 
+def is_stream(path: Path) -> bool:
+    """Whether the place is a device or a pipe, which takes what is written and holds nothing."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def check_apart(outputs: Mapping[str, Path | str | None]) -> None:
     """Raises TracekitError, before any of them is written, where two of the outputs are one file."""
     seen: dict[Path, str] = {}
     for what, place in outputs.items():
-        if place is None or str(place) == "-":
+        if place is None or str(place) == "-" or is_stream(Path(place)):
             continue
         other = seen.setdefault(Path(place).resolve(), what)
         if other != what:
@@ -58,16 +67,14 @@ def check_apart(outputs: Mapping[str, Path | str | None]) -> None:
 def write_json(text: str, json_path: str | None) -> None:
     """Writes what `--json` asked for: `-` is standard output, None is nothing."""
     if json_path == "-":
-        click.echo(text, nl=False)
+        hand_over(text)
     elif json_path is not None:
-        from tracekit.walks.files import write_file
-
-        write_file(Path(json_path), text)
+        write_named(Path(json_path), text.encode())
 
 
 def say(console: Console, line: str) -> None:
     """One line, as it is: paths are neither coloured nor broken."""
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    console.print(printable(line), soft_wrap=True)
 
 
 def command_line() -> str:
@@ -80,13 +87,15 @@ def commands_of_page(run: Run | None) -> str:
     here = command_line()
     if run is None or run.command == here:
         return here
-    in_program = run.settings.own is not None and run.settings.own.in_program
-    measured = f"# measured by {run.command}" if in_program else f"# measures it\n{run.command}"
-    return f"{measured}\n# makes this page\n{here}"
+    from tracekit.comparison.commands import measuring_command
+
+    measured = measuring_command(run)
+    heading = "" if measured.startswith("#") else "# measures it\n"
+    return f"{heading}{measured}\n# makes this page\n{here}"
 
 
 def measuring_command_line() -> str:
     """The command as it can be typed again where what it measures depends on the environment too."""
-    from tracekit.workloads.variables import steering_variables
+    from tracekit.variables import steering_variables
 
     return with_variables(command_line(), steering_variables(os.environ))

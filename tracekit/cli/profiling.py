@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from rich.console import Console
@@ -20,9 +21,9 @@ def profile_workload(plan: Plan, json_path: str | None = None) -> None:
     console = console_of_its_own()
     with shown(console) as progress:
         folder = profile(plan, progress, lambda part: _say_part(part, console))
-    report_run(folder, json_path)
+    report_run(folder, json_path, force=plan.force)
 
 
 def _say_part(part: Path, console: Console) -> None:
     say(console, f"what was measured until now is in {part}")
-    say(console, f"to see it: tracekit analyze {part}")
+    say(console, f"to see it: {shlex.join(('tracekit', 'analyze', str(part)))}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.cli.output import check_apart, console_beside, say, write_json
-from tracekit.walks.reports import reports_of
+from tracekit.walks.reports import Destination, reports_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,13 +20,17 @@ if TYPE_CHECKING:
 DEFAULT = Path("traces")
 
 
-def report_run(folder: Path, json_path: str | None) -> None:
-    """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON."""
+def report_run(folder: Path, json_path: str | None, *, force: bool) -> None:
+    """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
+    is whether the report replaces whatever has its name."""
     run = store.load(folder)
     console = console_beside(json_path)
     say(console, f"{run.settings.workload} at size {run.settings.size}: {run.size_reason}")
-    report = _report_comparison if len(run.forms) == 2 else _report_form
-    write_json(report(folder, run, console), json_path)
+    if len(run.forms) == 2:
+        told = _report_comparison(folder, run, console, force=force)
+    else:
+        told = _report_form(folder, run, console)
+    write_json(told, json_path)
 
 
 def check_json_apart(folder: Path, json_path: str | None) -> None:
@@ -34,15 +39,21 @@ def check_json_apart(folder: Path, json_path: str | None) -> None:
     check_apart({"--json": json_path, "the page": f"{page}.html", "its twin": f"{page}.md"})
 
 
-def _report_comparison(folder: Path, run: Run, console: Console) -> str:
+def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool) -> str:
+    from tracekit.comparison.commands import measuring_command
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
+    from tracekit.walks.identity import identity_of_report_on
     from tracekit.walks.sides import compare_forms, write_report
     from tracekit.walks.verifying import FAILED_ADVICE, NO_ADVICE
 
     comparison = compare_forms(folder, run)
-    written = write_report(comparison, run, run.command, reports_of(folder), folder.name)
-    commands = (f"tracekit open {folder}", f"tracekit analyze {folder} --form compiled")
+    there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
+    written = write_report(comparison, run, measuring_command(run), there)
+    commands = (
+        shlex.join(("tracekit", "open", str(folder))),
+        shlex.join(("tracekit", "analyze", str(folder), "--form", "compiled")),
+    )
     console.print(comparison_summary(comparison, commands))
     for note in run.notes:
         if note.startswith((NO_ADVICE, FAILED_ADVICE)):

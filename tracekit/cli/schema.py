@@ -20,15 +20,16 @@ def schema(name: SchemaName | None, out: Path | None) -> None:
     """Print the JSON Schema of what `analyze --json`, `compare --json`, `sweep --json`, a run folder's run.json or a
     sweep's cell holds."""
     from tracekit.errors import TracekitError
+    from tracekit.files import write_named
+    from tracekit.printing import echo, hand_over
     from tracekit.report.schemas import schema_text
-    from tracekit.walks.files import write_file
 
     if (name is None) == (out is None):
         raise TracekitError(f"name one ({', '.join(NAMES)}) to print it, or --out FOLDER to write them all")
     if name is not None:
-        click.echo(schema_text(name), nl=False)
+        hand_over(schema_text(name))
     for each in NAMES if out else ():
         assert out is not None
         path = out / f"{each}.json"
-        write_file(path, schema_text(each))
-        click.echo(f"written: {path}")
+        write_named(path, schema_text(each).encode())
+        echo(f"written: {path}")

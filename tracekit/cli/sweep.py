@@ -31,7 +31,7 @@ AXES = (
 #: Settings that all cells share.
 FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast", "download")
 #: What `--show` hears of.
-SHOWING = ("show", "suite", "calls", "out", "json_path")
+SHOWING = ("show", "suite", "calls", "out", "force", "json_path")
 #: Where the words after -- are, beside the parameters.
 OWN_OPTIONS = "tracekit.own_options"
 
@@ -87,6 +87,7 @@ class WithOwnOptions(click.Command):
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder (default sweeps/WORKLOAD or SUITE); of --show its report's."
 )
+@click.option("--force", is_flag=True, help="Replace whatever has the report's name.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
 @click.pass_context
 def sweep(
@@ -99,6 +100,7 @@ def sweep(
     show: Path | None,
     calls: int,
     out: Path | None,
+    force: bool,
     json_path: str | None,
     **asked: Any,
 ) -> None:
@@ -116,12 +118,12 @@ def sweep(
     options: tuple[str, ...] = context.meta[OWN_OPTIONS]
     if show is not None:
         _refuse_beside_show(context, options)
-        show_sweep(show, calls, json_path, out, suite)
+        show_sweep(show, calls, json_path, out, suite, force=force)
         return
     axes = {name: value for name in AXES if (value := asked.pop(name)) is not None}
     fixed = {name: value for name in FIXED if (value := asked.pop(name)) is not None}
     ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, options, **asked)
-    sweep_and_show(plan_sweep(ask), calls, json_path)
+    sweep_and_show(plan_sweep(ask), calls, json_path, force=force)
 
 
 def _refuse_beside_show(context: click.Context, options: tuple[str, ...]) -> None:

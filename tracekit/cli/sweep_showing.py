@@ -12,9 +12,10 @@ from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
-from tracekit.shell import split_variables, with_variables
+from tracekit.shell import retyped, split_variables, with_variables
+from tracekit.walks.identity import identity_of_sweep
 from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import place_of_report, write_pages
+from tracekit.walks.reports import Destination, place_of_report, write_pages
 from tracekit.walks.sweep_doubts import find_doubts
 from tracekit.walks.sweep_folder import SweepFolder, is_sweep
 from tracekit.walks.sweeping import is_due
@@ -22,10 +23,16 @@ from tracekit.workloads.suites import find_suite
 
 
 def show_sweep(
-    path: Path, calls: int, json_path: str | None, out: Path | None = None, suite: str | None = None
+    path: Path,
+    calls: int,
+    json_path: str | None,
+    out: Path | None = None,
+    suite: str | None = None,
+    *,
+    force: bool = False,
 ) -> None:
     """Shows and writes what the folder holds; `suite` is the one it is of where it does not say itself. Raises
-    TracekitError for a folder that is no sweep's, or is empty."""
+    TracekitError for a folder that is no sweep's, or is empty, and for what `destination` refuses."""
     from tracekit.report.sweep.contract import sweep_json
     from tracekit.report.sweep.markdown import sweep_markdown
     from tracekit.report.sweep.page import sweep_page
@@ -33,17 +40,29 @@ def show_sweep(
 
     console = console_beside(json_path)
     folder, asked, results = _read(path)
+    identity = identity_of_sweep(asked, results)
+    there = destination(folder, identity, out, json_path, force=force)
     with shown(console_of_its_own()) as progress:
         progress.phase(f"working out what the cells of {path} say")
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results))
-    place, name = place_of_report(out or reports_of_sweep(path), f"sweep-{found.name}")
-    check_apart({"--json": json_path, "the page": place / f"{name}.html", "its twin": place / f"{name}.md"})
-    written = write_pages(sweep_page(found, command), sweep_markdown(found, command), place, name)
+    written = write_pages(sweep_page(found, command), sweep_markdown(found, command), there)
     console.print(sweep_summary(found))
     for page in written:
         say(console, f"written: {page}")
     write_json(sweep_json(found), json_path)
+
+
+def destination(
+    folder: SweepFolder, identity: str | None, out: Path | None, json_path: str | None, *, force: bool
+) -> Destination:
+    """Where the sweep's report goes; `identity` is None for a sweep that is yet to begin. Raises TracekitError where
+    the JSON would replace the page or its twin, or they anything but a report of the same sweep."""
+    place, name = place_of_report(out or reports_of_sweep(folder.path), f"sweep-{folder.name}")
+    there = Destination(place, name, identity, force)
+    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
+    there.check()
+    return there
 
 
 def reports_of_sweep(path: Path) -> Path:
@@ -93,11 +112,15 @@ def resume_command(folder: SweepFolder, *more: str) -> str:
     return with_variables(shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more]), variables)
 
 
+def show_command(path: Path) -> str:
+    return shlex.join(["tracekit", "sweep", "--show", str(path)])
+
+
 def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...]) -> Iterator[str]:
     """What the sweep was asked by, the commands that only went on with it left out, and what goes on, tries failed
     cells again or shows it."""
-    commands = dict.fromkeys(call.command for call in asked.calls) if asked else {}
-    if first := [command for command in commands if "--resume" not in shlex.split(command)]:
+    commands = dict.fromkeys(retyped(call.command) for call in asked.calls) if asked else {}
+    if first := [command for command in commands if command and "--resume" not in shlex.split(command)]:
         yield "# measures it" if len(first) == 1 else "# measure it"
         yield from first
     if asked and _is_left(asked, results):
@@ -107,7 +130,7 @@ def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResul
         yield "# tries cells that failed again"
         yield resume_command(folder, "--retry-failed")
     yield "# shows what is there"
-    yield shlex.join(["tracekit", "sweep", "--show", str(folder.path)])
+    yield show_command(folder.path)
 
 
 def _is_left(asked: Asked, results: tuple[CellResult, ...]) -> bool:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from tracekit.cli.output import measuring_command_line, say
 from tracekit.cli.sweep_asking import Planned
-from tracekit.cli.sweep_showing import resume_command, show_sweep
+from tracekit.cli.sweep_showing import destination, resume_command, show_command, show_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
 from tracekit.shell import variable_words
+from tracekit.variables import steering_variables
 from tracekit.walks.forked import Zygote, forking, shared_modules
+from tracekit.walks.identity import identity_of_sweep
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.sweep_check import check_first
 from tracekit.walks.sweep_doubts import cells_word, of_other_versions, unreadable
@@ -22,19 +24,20 @@ from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing import stopping_rule
 from tracekit.workloads.registry import find
-from tracekit.workloads.variables import steering_variables
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def sweep_and_show(planned: Planned, calls: int, json_path: str | None) -> None:
+def sweep_and_show(planned: Planned, calls: int, json_path: str | None, *, force: bool) -> None:
     """Runs what is left, saying what came of each cell, and shows all that the folder holds.
 
     Raises TracekitError, before anything is run or written, for what keeps cells from being measured at all; and at the
     end, where none of those that were asked for has times.
     """
     folder, plan = planned.folder, planned.plan
+    asked = folder.asked()
+    destination(folder, identity_of_sweep(asked, ()) if asked else None, None, json_path, force=force)
     console = console_of_its_own()
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
     with forking(shared_modules(find(cell.request.workload) for cell in wanted)) as zygote:
@@ -42,7 +45,7 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None) -> None:
             if doubt := check_first(wanted, progress, zygote.start, folder.load_all()):
                 say(console, doubt)
         _run_and_say(planned, console, zygote)
-    show_sweep(folder.path, calls, json_path)
+    show_sweep(folder.path, calls, json_path, force=force)
     _tell_failures(planned, console)
 
 
@@ -61,7 +64,7 @@ def _run_and_say(planned: Planned, console: Console, zygote: Zygote) -> None:
         say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
         raise
     if elsewhere:
-        say(console, f"{cells_word(elsewhere)} are another process's; to see all: tracekit sweep --show {folder.path}")
+        say(console, f"{cells_word(elsewhere)} are another process's; to see all: {show_command(folder.path)}")
 
 
 def _tell_failures(planned: Planned, console: Console) -> None:

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from tracekit.model.comparison import Side
 from tracekit.model.own import Own
-from tracekit.model.run import Settings
+from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT
-from tracekit.shell import with_variables
+from tracekit.names import printable
+from tracekit.shell import retyped, with_variables
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = (
@@ -71,6 +72,13 @@ def profile_command(
         words.append("--no-fullgraph")
     own = settings.own.options if settings.own else ()
     return with_variables(shlex.join([*words, *more, *(["--", *own] if own else [])]), settings.variables)
+
+
+def measuring_command(run: Run) -> str:
+    """What measured the run, as a shell takes it; a comment where that was a program, or is no command."""
+    in_program = run.settings.own is not None and run.settings.own.in_program
+    command = None if in_program else retyped(run.command)
+    return command or f"# measured by {printable(run.command)}"
 
 
 def switched_command(settings: Settings, switches: Mapping[str, str]) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tracekit.names import clipped, printable
-from tracekit.report.escaping import escaped
+from tracekit.report.escaping import escaped, unlinked
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
-#: Kept for the sentence that says what was left out.
+#: Kept for the sentence that says what was left out, and for the mark of the report.
 RESERVE = 2_500
+MARK = 100
 #: So many details are named in it, with so much of their titles.
 NAMED = 12
 LONGEST_TITLE = 80
@@ -47,7 +48,7 @@ class Detail:
 
     def __str__(self) -> str:
         # Between the blank lines GitHub reads markdown; the title's line is HTML.
-        title = html.escape(printable(self.title), quote=False)
+        title = unlinked(html.escape(printable(self.title), quote=False))
         return f"<details><summary>{title}</summary>\n\n{self.text.strip()}\n\n</details>\n\n"
 
 
@@ -84,4 +85,6 @@ def bounded(parts: Parts) -> str:
 def _named(titles: list[str]) -> str:
     named = [escaped(clipped(printable(each), LONGEST_TITLE)) for each in titles[:NAMED]]
     more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
-    return f"\nLeft out for length: {'; '.join(named)}{more}. The HTML page has all of it.\n"
+    told = f"\nLeft out for length: {'; '.join(named)}{more}. The HTML page has all of it.\n"
+    # Escaping makes a title several times as long, if it is made for that.
+    return told if len(told) < RESERVE - MARK else f"\n{THE_REST}\n"

@@ -23,7 +23,6 @@ from tracekit.report.sections.startup import startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
-from tracekit.report.templating import moment
 from tracekit.report.timelines import timelines
 from tracekit.report.words import (
     result_word,
@@ -81,8 +80,3 @@ def _tables(comparison: Comparison, run: Run | None) -> Tables:
         "timing": those((certainty_table(comparison), timing_table(sides), process_table(comparison))),
         "components": component_table(run) if run else None,
     }
-
-
-def is_of_run(page: str, run: Run) -> bool:
-    """Whether a page that was written before tells of this run, by when it was recorded."""
-    return f"Recorded {moment(run.started)} with" in page

@@ -85,7 +85,7 @@ def interrupted_summary(run: Run) -> RenderableType:
         cells = (form.name, count(len(form.warmup_us)), count(len(form.wall_us)), duration(middle), recordings)
         drawn.add_row(*map(Text, cells))
     caption = f"This run was interrupted and is not whole: {run.settings.workload} at size {run.settings.size}"
-    return Group(_captioned(caption, drawn), Text())
+    return Group(_captioned(printable(caption), drawn), Text())
 
 
 def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> RenderableType:
@@ -287,7 +287,8 @@ def _command(text: str) -> Text:
     """Long commands are continued with backslashes, so that they can be copied."""
     if "tracekit " not in text:
         return Text("  " + printable(text), style="cyan")
-    # An option stays on one line with its value.
-    joined = re.sub(r"(--\S+) (?!-)", r"\1\0", printable(text))
+    # What is quoted stays in one piece, and an option on one line with its value.
+    whole = re.sub("'[^']*'|\"[^\"]*\"", lambda quoted: quoted[0].replace(" ", "\0"), printable(text))
+    joined = re.sub(r"(--\S+) (?!-)", r"\1\0", whole)
     lines = textwrap.wrap(joined, COMMAND_WIDTH, break_long_words=False, break_on_hyphens=False)
     return Text("  " + " \\\n    ".join(lines).replace("\0", " "), style="cyan")

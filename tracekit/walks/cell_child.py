@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tracekit import store
 from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
+from tracekit.files import write_replaced
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
@@ -187,7 +187,7 @@ def main(job_path: Path, answer_path: Path, imported_seconds: float = 0.0) -> No
     part = job_path.with_name(PART)
 
     def keep(run: CellRun) -> None:
-        store.write_bytes(part, msgspec.json.encode(run))
+        write_replaced(part, msgspec.json.encode(run))
 
     answer = attempt(job, Words(job_path.with_name(WORD)), keep, imported_seconds)
     answer_path.write_bytes(msgspec.json.encode(answer))

@@ -13,6 +13,7 @@ from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Silent
 from tracekit.model.run import FormName
 from tracekit.model.workload import BuiltWorkload
+from tracekit.printing import echo_lines
 from tracekit.walks.hushing import hush_libraries
 from tracekit.workloads.registry import find, load_builder
 from tracekit.workloads.sizes import way_to_need_less
@@ -25,7 +26,7 @@ def main(job_path: Path, result_path: Path) -> None:
         result_path.write_bytes(msgspec.json.encode(work(job)))
     except TracekitError as error:
         if isinstance(error, TheirCodeError):
-            sys.stderr.write(f"{error.traceback}\n")
+            echo_lines(error.traceback, err=True)
         sys.exit(f"error: {error}")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.tracefile.source import raise_if_absent
+from tracekit.walks.identity import Named, identity_of_report, name_side
 from tracekit.walks.sides import borrow_operators, is_run_folder, load_side, refuse_sweep
 
 if TYPE_CHECKING:
@@ -17,10 +18,22 @@ if TYPE_CHECKING:
     from tracekit.walks.reading import Reading
 
 
-def load_sides(
-    a: str, b: str | None, forms: tuple[FormName | None, FormName | None], reading: Reading
-) -> tuple[Side, Side, Run | None]:
-    """Both sides, told apart by their labels; and the run, when both are of one."""
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a user named as A and B, before it is read, told apart by their labels; and the run, when both are of
+    one."""
+
+    one: Named
+    other: Named
+    run: Run | None
+
+    @property
+    def identity(self) -> str:
+        return identity_of_report("comparison", (self.one.identity, self.other.identity))
+
+
+def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | None]) -> Pair:
+    """Raises TracekitError where there are no two sides."""
     if b is None and not is_run_folder(a):
         raise_if_absent(a)
         refuse_sweep(a)
@@ -31,21 +44,33 @@ def load_sides(
         raise TracekitError(f"{a} is one trace: name a second one to compare it with")
     b = b or a
     if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():
-        one = load_side(a, form=forms[0] or "eager", reading=reading)
-        other = load_side(b, form=forms[1] or "compiled", reading=reading)
-        return one, other, store.load(Path(a))
-    one, other = (load_side(place, form=form, reading=reading) for place, form in zip((a, b), forms, strict=True))
-    labels = [_label(side, place) for side, place in ((one, a), (other, b))]
+        one, other = name_side(a, forms[0] or "eager"), name_side(b, forms[1] or "compiled")
+        return Pair(one, other, one.run)
+    one, other = (name_side(place, form) for place, form in zip((a, b), forms, strict=True))
+    labels = [_label(side) for side in (one, other)]
     if labels[0] == labels[1]:
         labels = [f"{Path(place).resolve().parent.name}-{label}" for place, label in zip((a, b), labels, strict=True)]
-    return replace(one, label=labels[0]), replace(other, label=labels[1]), None
+    return Pair(replace(one, label=labels[0]), replace(other, label=labels[1]), None)
 
 
-def _label(side: Side, place: str) -> str:
-    if side.form is None:
+def _label(side: Named) -> str:
+    if side.run is None:
         return side.label
-    run = Path(place).resolve().name
-    return run if run.endswith(f"-{side.form.name}") else f"{run} {side.form.name}"
+    folder = Path(side.place).resolve().name
+    return folder if folder.endswith(f"-{side.form}") else f"{folder} {side.form}"
+
+
+def load_sides(
+    a: str, b: str | None, forms: tuple[FormName | None, FormName | None], reading: Reading
+) -> tuple[Side, Side, Run | None]:
+    """Both sides, told apart by their labels; and the run, when both are of one."""
+    pair = name_sides(a, b, forms)
+    return (*load_pair(pair, reading), pair.run)
+
+
+def load_pair(pair: Pair, reading: Reading) -> tuple[Side, Side]:
+    one, other = (load_side(each.place, form=each.form, reading=reading) for each in (pair.one, pair.other))
+    return replace(one, label=pair.one.label), replace(other, label=pair.other.label)
 
 
 def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TaskID, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Column
 from rich.text import Text
 
+from tracekit.console import PrintableConsole
 from tracekit.model.progress import Progress
 
 #: Without a terminal, how often a line says that a phase still goes on.
@@ -87,6 +88,13 @@ class CountColumn(ProgressColumn):
         return Text(f"{task.completed:.0f}/{task.total:.0f}" if task.fields["counted"] else "", style="green")
 
 
+class PhaseColumn(ProgressColumn):
+    """What is done, and the detail of it. Both may name files, so neither is read as markup."""
+
+    def render(self, task: Task) -> Text:
+        return Text.assemble(task.description, "  ", (task.fields["detail"], "dim"))
+
+
 class PlainProgress:
     """A line a phase, and a sign of life every so often while it lasts."""
 
@@ -128,7 +136,7 @@ class PlainProgress:
         return time.monotonic() - self._began
 
     def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False)
+        self._console.print(line)
 
 
 def console_of_its_own() -> Console:
@@ -137,8 +145,8 @@ def console_of_its_own() -> Console:
         own = os.dup(sys.stderr.fileno())
     except (OSError, ValueError):
         # Standard error is no file, as in a test: then nothing can be put in its place either.
-        return Console(stderr=True)
-    return Console(file=os.fdopen(own, "w", buffering=1, encoding=sys.stderr.encoding, errors="replace"))
+        return PrintableConsole(stderr=True)
+    return PrintableConsole(file=os.fdopen(own, "w", buffering=1, encoding=sys.stderr.encoding, errors="replace"))
 
 
 @contextmanager
@@ -158,10 +166,7 @@ def shown(console: Console) -> Iterator[Progress]:
         CountColumn(),
         TimeElapsedColumn(),
         # What is left of the line: of a narrow terminal's, the end of the text goes and never the clock.
-        TextColumn(
-            "{task.description}  [dim]{task.fields[detail]}[/]",
-            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
-        ),
+        PhaseColumn(table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
     )
     with Bars(*columns, console=console, auto_refresh=False, expand=True) as bars:
         live = LiveProgress(bars)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from tracekit.analysis import analyze
+from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.trace import Trace
@@ -20,6 +19,7 @@ from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
     from tracekit.model.sequence import Sequence
@@ -83,7 +83,7 @@ def parse_steps(text: str | None) -> tuple[int, int] | None:
 def read_with_bar(place: Path | str, *, cached: bool = True, shapes: bool = False) -> Trace:
     """The trace at this place; a bar on standard error shows how far reading is once it has taken a second."""
     name = Path(str(place)).name
-    with bar_after(PATIENCE_SECONDS, f"reading {name}", Console(stderr=True)) as on_bytes:
+    with bar_after(PATIENCE_SECONDS, f"reading {name}", PrintableConsole(stderr=True)) as on_bytes:
         folder = default_folder() if cached else None
         return read_trace(place, on_bytes=on_bytes, cache_folder=folder, shapes=shapes)
 

@@ -1,12 +1,62 @@
-"""Where the report of a run lies, and that it replaces no other run's."""
+"""Where a report lies, and that it replaces nothing but an older report of the same."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
+from tracekit import store
 from tracekit.errors import TracekitError
-from tracekit.model.run import Run
-from tracekit.walks.files import write_file
+from tracekit.files import write_replaced
+from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a report goes: the page `NAME.html` and its markdown twin `NAME.md` in a folder.
+
+    `identity` is what it is a report of, None where that is not known yet; `replaces` are reports of something else
+    that it takes the place of, `force` is whether it takes that of anything. `ways` is how whoever asked for it does.
+    """
+
+    folder: Path
+    name: str
+    identity: str | None
+    force: bool = False
+    replaces: Collection[str] = ()
+    ways: store.Ways = store.ON_THE_COMMAND_LINE
+
+    @property
+    def page(self) -> Path:
+        return self.folder / f"{self.name}.html"
+
+    @property
+    def twin(self) -> Path:
+        return self.folder / f"{self.name}.md"
+
+    def check(self) -> None:
+        """Raises TracekitError where anything would be replaced but a report of the same."""
+        for path in (self.page, self.twin):
+            # A link that leads nowhere is something too.
+            if self.force or not os.path.lexists(path):
+                continue
+            mark = _mark_of(path)
+            if mark is None or mark not in (self.identity, *self.replaces):
+                what = "not marked as a report of tracekit" if mark is None else "the report of something else"
+                raise TracekitError(
+                    f"{path} is already there and is {what}; pass {self.ways.force} to replace it, or {self.ways.out}"
+                )
+
+
+def _mark_of(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        begin = file.read(REACH)
+        file.seek(max(0, path.stat().st_size - REACH))
+        return find_mark(begin, file.read(REACH))
 
 
 def place_of_report(asked: Path | None, name: str) -> tuple[Path, str]:
@@ -17,12 +67,19 @@ def place_of_report(asked: Path | None, name: str) -> tuple[Path, str]:
     return asked or Path("reports"), name.replace(" ", "-")
 
 
-def write_pages(page: str, twin: str, folder: Path, name: str) -> tuple[Path, Path]:
-    """Writes `NAME.html` and its markdown twin `NAME.md` into `folder`, and says where."""
-    places = folder / f"{name}.html", folder / f"{name}.md"
-    for place, text in zip(places, (page, twin), strict=True):
-        write_file(place, text)
-    return places
+def write_pages(page: str, twin: str, there: Destination) -> tuple[Path, Path]:
+    """Writes the page and its twin, marked as what they are reports of, and says where. Raises TracekitError, before
+    either is written, for what `check` refuses."""
+    if there.identity is None:
+        raise AssertionError("what is written is a report of something")
+    there.check()
+    texts = (there.page, marked_page(page, there.identity)), (there.twin, marked_twin(twin, there.identity))
+    for path, text in texts:
+        try:
+            write_replaced(path, text.encode())
+        except OSError as error:
+            raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
+    return there.page, there.twin
 
 
 def reports_of(folder: Path) -> Path:
@@ -34,17 +91,5 @@ def reports_of(folder: Path) -> Path:
 def refuse_report_there(folder: Path, *, force: bool) -> None:
     """Raises TracekitError where a run that is to be made would replace a report: its own folder is not there yet, so
     that is another run's."""
-    page = reports_of(folder) / f"{folder.name}.html"
-    if page.exists() and not folder.exists() and not force:
-        raise TracekitError(
-            f"{page} is there already, of another run; pass --force to replace it, or --out for another name"
-        )
-
-
-def refuse_other_report(run: Run, folder: Path, name: str) -> None:
-    """Raises TracekitError where the report that would be written replaces that of another run."""
-    from tracekit.report.page import is_of_run
-
-    page = folder / f"{name}.html"
-    if page.is_file() and not is_of_run(page.read_text(encoding="utf-8", errors="replace"), run):
-        raise TracekitError(f"{page} is the report of another run; pass --out for another place")
+    if not folder.exists():
+        Destination(reports_of(folder), folder.name, None, force).check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
 from tracekit.tracefile.source import holds_traces
 from tracekit.walks.reading import Reading
-from tracekit.walks.reports import write_pages
+from tracekit.walks.reports import Destination, write_pages
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
@@ -115,7 +116,9 @@ def refuse_sweep(place: Path | str) -> None:
     from tracekit.walks.sweep_folder import ASKED, is_sweep
 
     if is_sweep(path) and (path / ASKED).is_file():
-        raise TracekitError(f"{place} is a sweep's folder, which holds no traces: tracekit sweep --show {place}")
+        raise TracekitError(
+            f"{place} is a sweep's folder, which holds no traces: tracekit sweep --show {shlex.quote(str(place))}"
+        )
 
 
 def interrupted_run(place: Path | str) -> Run | None:
@@ -189,20 +192,20 @@ def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
             raise kind(f"{place} is damaged: {damage.message}; copy or record it again")
 
 
-def write_alone(side: Side, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:
-    """Writes the page of one side and its markdown twin into `folder`, and says where."""
+def write_alone(side: Side, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
+    """Writes the page of one side and its markdown twin, and says where."""
     from tracekit.comparison.alone import look_at
     from tracekit.report.alone.markdown import alone_markdown
     from tracekit.report.alone.page import alone_page
 
     alone = look_at(side)
-    return write_pages(alone_page(alone, run, command), alone_markdown(alone, run, command), folder, name)
+    return write_pages(alone_page(alone, run, command), alone_markdown(alone, run, command), there)
 
 
-def write_report(comparison: Comparison, run: Run | None, command: str, folder: Path, name: str) -> tuple[Path, Path]:
-    """Writes `NAME.html` and `NAME.md` into `folder`, and says where."""
+def write_report(comparison: Comparison, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
+    """Writes the page of two sides and its markdown twin, and says where."""
     from tracekit.report.markdown import comparison_markdown
     from tracekit.report.page import comparison_page
 
     page, twin = comparison_page(comparison, run, command), comparison_markdown(comparison, run, command)
-    return write_pages(page, twin, folder, name)
+    return write_pages(page, twin, there)

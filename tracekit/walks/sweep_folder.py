@@ -18,7 +18,7 @@ import msgspec
 
 from tracekit import store
 from tracekit.errors import TracekitError
-from tracekit.files import read_bounded
+from tracekit.files import read_bounded, write_replaced
 from tracekit.model.sweep import Asked, AskedCall, Cell, CellResult
 from tracekit.walks.locks import NoLocksError, locked
 
@@ -85,7 +85,7 @@ class SweepFolder:
                 calls=(*before.calls, call),
                 anew_since=self._anew_since(before.anew_since, anew),
             )
-            store.write_bytes(self.path / ASKED, _encoded(now))
+            write_replaced(self.path / ASKED, _encoded(now))
         return now
 
     def _anew_since(self, before: dict[str, str], keys: Keys) -> dict[str, str]:
@@ -122,7 +122,7 @@ class SweepFolder:
         return msgspec.json.decode(content, type=kind)
 
     def save(self, result: CellResult) -> None:
-        store.write_bytes(self._cell_path(result.cell.key), _encoded(result))
+        write_replaced(self._cell_path(result.cell.key), _encoded(result))
 
     def _cell_path(self, key: str) -> Path:
         return self.path / CELLS / f"{_checked(key)}.json"

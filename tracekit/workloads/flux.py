@@ -6,6 +6,7 @@ FLUX.1-schnell stands in flux_schnell.py.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -148,7 +149,8 @@ def _check_variant(variant: Variant, pipeline: FluxPipeline, source: str) -> Non
     """Raises TracekitError for weights of the other published model: it is called otherwise."""
     if pipeline.transformer.config.guidance_embeds != variant.guided:
         other = "flux-schnell" if variant.guided else "flux"
-        raise TracekitError(f"{source} is called as {other} is: tracekit profile {other} --pretrained {source}")
+        typed = shlex.join(("tracekit", "profile", other, "--pretrained", source))
+        raise TracekitError(f"{source} is called as {other} is: {typed}")
 
 
 def _settings(variant: Variant, request: Request, size: str, device: str) -> Settings:

@@ -10,7 +10,7 @@ from tracekit.model.comparison import Finding
 from tracekit.numbers import duration, times
 
 #: Advice is a command, variables before it or not, or a line of a program; all else is prose.
-COMMAND = re.compile(r"(\w+=\S+ )*tracekit[ .]")
+COMMAND = re.compile(r"""(\w+=('[^']*'|"[^"]*"|[^\s'"])* )*tracekit[ .]""")
 
 
 def is_command(advice: str) -> bool:

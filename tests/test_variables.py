@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tracekit.model.workload import Request
+from tracekit.variables import steering_variables
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.variables import steering_variables
 from tracekit.workloads.vit_info import VIT
 
 STEERING = {

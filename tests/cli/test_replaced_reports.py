@@ -1,0 +1,156 @@
+"""No report replaces anything but an older one of the same, unless --force is given; nothing is read before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.cli.runs import ROOT, make_run_folder
+from tests.sweeps import compiled_cell, make_asked, make_result
+
+from tracekit.cli.main import main
+from tracekit.cli.results import report_run
+from tracekit.errors import TracekitError
+from tracekit.walks.sweep_folder import SweepFolder
+
+KINDS = ("analyze", "compare", "traces", "several", "sweep")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def make(kind: str, folder: Path, minute: int = 4) -> list[str]:
+    """What a report is made of, and the command that makes it; `minute` is when it was measured."""
+    folder.mkdir(exist_ok=True)
+    if kind == "sweep":
+        cells = SweepFolder(folder / "swept")
+        cells.check()
+        asked = make_asked([compiled_cell()])
+        told = asked.calls[0]
+        cells.ask(None, asked.cells, type(told)(f"tracekit sweep vit --seed {minute}", told.started, 0, *[None] * 4))
+        cells.save(make_result(compiled_cell()))
+        return ["sweep", "--show", str(folder / "swept"), "--out"]
+    names = ("one", "two", "three") if kind == "several" else ("one",)
+    for name in names:
+        made = make_run_folder(folder, name)
+        manifest = json.loads((made / "run.json").read_text())
+        manifest["started"] = f"2026-01-02T03:{minute:02}:05+00:00"
+        (made / "run.json").write_text(json.dumps(manifest))
+    if kind == "traces":
+        return ["compare", *(str(folder / "one" / f"{form}-light.json") for form in ("eager", "compiled")), "--out"]
+    places = [str(folder / name) for name in names]
+    return ["analyze", *places, "--html"] if kind == "analyze" else ["compare", *places, "--out"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_own_report_is_replaced_and_that_of_something_else_is_not(folder: Path, kind: str) -> None:
+    command = make(kind, folder / "a")
+    assert run(*command, "notes.html").exit_code == 0
+    again = run(*command, "notes.html")
+    assert again.exit_code == 0, again.output
+    # The same name, the same form, the same hour.
+    other = make(kind, folder / "b", minute=5)
+    before = Path("notes.html").read_bytes(), Path("notes.md").read_bytes()
+    refused = run(*other, "notes.html")
+    assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1)
+    assert "notes.html is already there and is the report of something else; pass --force" in refused.stderr
+    assert (Path("notes.html").read_bytes(), Path("notes.md").read_bytes()) == before
+    assert run(*other[:-1], "--force", other[-1], "notes.html").exit_code == 0
+    assert run(*other, "notes.html").exit_code == 0
+    assert run(*command, "notes.html").exit_code == 1
+
+
+@pytest.mark.parametrize("name", ["notes.html", "notes.md"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_report_stays_whether_it_was_named_or_not(folder: Path, kind: str, name: str) -> None:
+    command = make(kind, folder / "a")
+    Path(name).write_text("mine")
+    # It is refused before anything is read: of what cannot be read nothing is said.
+    for path in (folder / "a").rglob("*-light.json"):
+        path.write_text("no trace")
+    for asked in ("notes.html", "notes.md"):
+        refused = run(*command, asked, "--json", "told.json")
+        assert (refused.exit_code, f"{name} is already there and is not marked" in refused.stderr) == (1, True)
+        assert "--force" in refused.stderr and refused.stdout == ""
+    assert Path(name).read_text() == "mine"
+    assert sorted(path.name for path in folder.iterdir()) == ["a", name]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_kind_of_report_of_the_same_is_another_report(folder: Path, kind: str) -> None:
+    command = make(kind, folder / "a")
+    assert run(*command, "notes.html").exit_code == 0
+    for other in (each for each in KINDS if each != kind):
+        told = run(*make(other, folder / other), "notes.html")
+        assert (told.exit_code, "the report of something else" in told.stderr) == (1, True), other
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_files_bear_the_mark_and_no_path(folder: Path, kind: str) -> None:
+    assert run(*make(kind, folder / "a"), "notes.html").exit_code == 0
+    page, twin = Path("notes.html").read_text(), Path("notes.md").read_text()
+    mark = twin.splitlines()[-1].removeprefix("<!-- tracekit-report: ").removesuffix(" -->")
+    assert len(mark) == 32 and f'<meta name="tracekit-report" content="{mark}">' in page[:300]
+
+
+def test_the_report_that_profile_wrote_is_the_one_that_compare_writes(folder: Path) -> None:
+    made = make_run_folder(folder / "traces", "one")
+    report_run(made, None, force=False)
+    report_run(made, None, force=False)
+    assert run("compare", "traces/one").exit_code == 0
+    shutil.rmtree(made)
+    other = make_run_folder(folder / "traces", "one")
+    manifest = other / "run.json"
+    manifest.write_text(manifest.read_text().replace("03:04:05", "03:04:06"))
+    with pytest.raises(TracekitError, match=r"one\.html is already there and is the report of something else"):
+        report_run(other, None, force=False)
+    report_run(other, None, force=True)
+    assert run("compare", "traces/one").exit_code == 0
+
+
+def test_a_run_that_is_to_be_made_is_refused_where_either_file_is_there(folder: Path) -> None:
+    for name in ("mlp-compiled.html", "mlp-compiled.md"):
+        path = folder / "reports" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+        refused = run("profile", "mlp", "--compiled", "--size", "tiny")
+        assert (refused.exit_code, f"reports/{name} is already there" in refused.stderr) == (1, True)
+        assert "--force" in refused.stderr and not (folder / "traces").exists()
+        path.unlink()
+
+
+def test_a_sweep_that_is_to_begin_is_refused_where_either_file_is_there(folder: Path) -> None:
+    for name in ("sweep-mlp.html", "sweep-mlp.md"):
+        path = folder / "reports" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+        refused = run("sweep", "mlp", "--size", "tiny")
+        assert (refused.exit_code, f"reports/{name} is already there" in refused.stderr) == (1, True)
+        assert not (folder / "sweeps").exists()
+        path.unlink()
+
+
+def test_other_files_that_a_user_names_are_replaced(folder: Path) -> None:
+    made = make_run_folder(folder, "one")
+    for words in (("compare", made, "--json"), ("export", made, "--kernels"), ("export", made, "--benchmark")):
+        Path("file").write_text("old")
+        assert run(*words, "file").exit_code == 0
+        assert Path("file").read_text() != "old"
+
+
+@pytest.mark.slow
+def test_committed_reports_are_known_as_those_of_their_runs(folder: Path) -> None:
+    shutil.copytree(ROOT / "reports", folder / "reports")
+    result = run("compare", ROOT / "traces" / "h200-vit")
+    assert result.exit_code == 0, result.stderr
+    assert "written: reports/h200-vit.html" in result.stdout

@@ -1,0 +1,28 @@
+"""rich's console, which prints nothing that steers a terminal but what rich itself colours and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from tracekit.printing import printable_lines
+
+
+class PrintableConsole(Console):
+    """Reads no markup in text, and shows characters that would steer the terminal as harmless ones."""
+
+    def __init__(self, *, stderr: bool = False, file: IO[str] | None = None) -> None:
+        super().__init__(stderr=stderr, file=file, markup=False, emoji=False, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        # Colours are still styles here, and become escape sequences later.
+        return map(_printable, super().render(renderable, options))
+
+
+def _printable(segment: Segment) -> Segment:
+    if segment.control or segment.text.isprintable():
+        return segment
+    return segment._replace(text=printable_lines(segment.text))

@@ -1,0 +1,41 @@
+"""The way to the terminal: whatever tracekit prints goes through here, or through `tracekit/console.py`.
+
+Names of spans, kernels, files and folders, and all of a stranger's run.json, may hold characters that steer a terminal.
+None of them reaches it.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from types import TracebackType
+
+import click
+
+from tracekit.names import printable
+
+
+def echo(line: str, *, err: bool = False) -> None:
+    """One line on standard output, or on standard error."""
+    click.echo(printable(line.expandtabs()), err=err)
+
+
+def echo_lines(text: str, *, err: bool = False) -> None:
+    """A text of several lines, such as a traceback."""
+    click.echo(printable_lines(text), err=err)
+
+
+def printable_lines(text: str) -> str:
+    return "\n".join(printable(line.expandtabs()) for line in text.split("\n"))
+
+
+def hand_over(text: str) -> None:
+    """A document on standard output: a program gets it as it is, a terminal without what would steer it."""
+    # Of what is no terminal click would take out colours, though a name may hold what looks like one.
+    click.echo(printable_lines(text) if sys.stdout.isatty() else text, nl=False, color=True)
+
+
+def print_traceback(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+    """What the interpreter prints of an error that nobody caught, for `sys.excepthook`: its message may quote a
+    trace."""
+    echo_lines("".join(traceback.format_exception(kind, error, frames)).rstrip("\n"), err=True)
