@@ -205,7 +205,7 @@ def test_a_missing_recording_names_its_file(tmp_path: Path) -> None:
 
 OPS = EagerOps(1, "2.13.0", (EagerOp("aten.mm.default", "m", "m.py:1", (TensorShape((2, 2), "float32"),), 48, 16),))
 SITES = CompiledSites(
-    1, "2.13.0", (CompiledGraph("k", False, "m", (), (LaunchSite("triton_0", (0,)), LaunchSite("x", None))),)
+    1, "2.13.0", (CompiledGraph("k", False, "m", (), (LaunchSite("triton_0", ()), LaunchSite("x", None))),)
 )
 
 
