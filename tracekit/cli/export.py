@@ -198,7 +198,8 @@ def _write_text(text: str, path: str, console: Console) -> None:
     from tracekit.walks.files import write_file
 
     if path == "-":
-        click.echo(text, nl=False)
+        # As bytes: tables and JSON are UTF-8 whatever the terminal's encoding is.
+        click.echo(text.encode(), nl=False)
         return
     write_file(Path(path), text)
     say(console, f"written: {path}")

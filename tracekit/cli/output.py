@@ -58,7 +58,8 @@ def check_apart(outputs: Mapping[str, Path | str | None]) -> None:
 def write_json(text: str, json_path: str | None) -> None:
     """Writes what `--json` asked for: `-` is standard output, None is nothing."""
     if json_path == "-":
-        click.echo(text, nl=False)
+        # As bytes: JSON is UTF-8 whatever the terminal's encoding is.
+        click.echo(text.encode(), nl=False)
     elif json_path is not None:
         from tracekit.walks.files import write_file
 
