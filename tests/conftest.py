@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import browser
+from tests import browser, fuzzing
 
 # Inductor would build and load six programs for each new cache, and in each new process, to learn which vectors this
 # machine has. Without vectors it need not ask, its C++ compiles in less time, and is as right. Read where torch is
 # imported, which collecting the tests does.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+
+# Before the tests are collected: their settings are made of the profile then.
+fuzzing.register_profiles()
 
 
 @pytest.fixture(scope="session", autouse=True)
