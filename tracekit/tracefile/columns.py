@@ -126,10 +126,7 @@ class Begun:
         """What ends, and what was begun since then and has lost its end; None where nothing of that name was begun.
         What has no name ends whatever began last, and is ended by any name."""
         named, nameless = self._places.get(name, ()), self._places.get(None, ())
-        if name is None:
-            at = len(self.events) - 1
-        else:
-            at = max(named[-1] if named else -1, nameless[-1] if nameless else -1)
+        at = len(self.events) - 1 if name is None else max(*named[-1:], *nameless[-1:], -1, -1)
         if at < 0:
             return None, []
         begun, *lost = self.events[at:]

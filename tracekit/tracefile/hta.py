@@ -70,7 +70,7 @@ def _whole(pieces: Iterator[bytes], name: str) -> bytes:
         size += len(piece)
         if size > MOST_BYTES:
             raise TracekitError(
-                f"{name} is more than {MOST_BYTES:,} bytes of JSON, which --hta would hold in memory: record fewer steps"
+                f"{name} holds over {MOST_BYTES:,} bytes of JSON, too many for --hta; record fewer steps"
             )
         held.append(piece)
     return b"".join(held)
