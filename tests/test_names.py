@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.names import printable, short_kernel_name
+from tracekit.names import encodable, printable, short_kernel_name
 
 NATIVE = "void at::native::"
 
@@ -53,3 +53,11 @@ def test_what_steers_a_terminal_or_turns_the_writing_is_replaced_and_nothing_els
     assert len(told) == len(text)
     for was, became in zip(text, told, strict=True):
         assert became == ("\N{REPLACEMENT CHARACTER}" if unicodedata.category(was) in ("Cc", "Cf", "Cs") else was)
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_is_made_encodable_is_and_other_text_stays(text: str) -> None:
+    made = encodable(text)
+    assert made.encode().decode() == made
+    assert len(made) == len(text)
+    assert all(one == other or "\ud800" <= other <= "\udfff" for one, other in zip(made, text, strict=True))

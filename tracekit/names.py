@@ -11,6 +11,9 @@ OPERATION = re.compile(r"\b(\w*Functor_\w+|\w+Functor|\w+_kernel_cuda|\w+KernelI
 #: The first template argument that is no number.
 FIRST_TYPE = re.compile(r"(?:\d\w*,\s*)*(?:\w+::)*([A-Za-z_]\w+)")
 
+#: Halves of UTF-16 pairs: no characters of their own.
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+
 #: Wrappers around the operation, which say nothing of it.
 WRAPPERS = {"BinaryFunctor", "UnaryFunctor", "AUnaryFunctor", "BUnaryFunctor"}
 
@@ -22,6 +25,12 @@ def printable(text: str) -> str:
     return "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(each) in ("Cc", "Cf", "Cs") else each for each in text
     )
+
+
+def encodable(text: str) -> str:
+    """The text without lone surrogates, which stand for the bytes of a file's name that are no UTF-8, and which no
+    encoding of text has."""
+    return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def clipped(text: str, limit: int) -> str:

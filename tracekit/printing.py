@@ -31,8 +31,8 @@ def printable_lines(text: str) -> str:
 
 def hand_over(text: str) -> None:
     """A document on standard output: a program gets it as it is, a terminal without what would steer it."""
-    # Of what is no terminal click would take out colours, though a name may hold what looks like one.
-    click.echo(printable_lines(text) if sys.stdout.isatty() else text, nl=False, color=True)
+    # As bytes, for programs: JSON and tables are UTF-8 whatever the locale, and click takes nothing out of bytes.
+    click.echo(printable_lines(text) if sys.stdout.isatty() else text.encode(), nl=False)
 
 
 def print_traceback(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:

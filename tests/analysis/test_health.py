@@ -266,3 +266,31 @@ def test_steps_without_gpu_work_are_counted_and_said_to_be_in_the_figures(tmp_pa
 
 def test_a_recording_without_steps_has_no_empty_ones(tmp_path: Path) -> None:
     assert "empty_steps" not in health_of(tmp_path, [make_kernel(0, 1)])
+
+
+LAUNCHES = ["cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx", "cudaGraphLaunch"]
+LAUNCHES += ["hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel", "hipGraphLaunch"]
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+@pytest.mark.parametrize("missing", [("kernels",), ("calls",), ("kernels", "calls")])
+def test_launches_that_cannot_be_linked_are_counted_where_ids_are_missing(
+    tmp_path: Path, name: str, missing: tuple[str, ...]
+) -> None:
+    calls = [make_call(i, i + 1, name=name, correlation=0 if "calls" in missing else i) for i in range(1, 7)]
+    kernels = [make_kernel(i, i + 1, correlation=None if "kernels" in missing else i) for i in range(3, 9)]
+    events = [*calls, make_call(8, 9, name="cudaDeviceSynchronize", correlation=9), *kernels]
+    trace = make_trace(tmp_path, events)
+    assert codes(trace)["unlinkable_launches"] == ("warning", 6)
+    # They are there, so nothing was lost.
+    assert "launches_without_kernels" not in codes(trace)
+    launches = analyze(trace).launches
+    assert launches is not None
+    assert (launches.count, launches.unlinked_kernels) == (0, 6)
+
+
+def test_launches_that_are_linked_or_not_there_are_not_said_to_be_unlinkable(tmp_path: Path) -> None:
+    sound = [make_call(0, 1, correlation=1), make_kernel(2, 3, correlation=1), make_kernel(4, 5), make_call(4, 5)]
+    waiting = [make_call(0, 1, name="cudaDeviceSynchronize"), make_kernel(2, 3)]
+    for events in (sound, waiting, [make_kernel(2, 3)]):
+        assert "unlinkable_launches" not in codes(make_trace(tmp_path, events))

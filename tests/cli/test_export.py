@@ -260,6 +260,17 @@ def test_what_would_be_ignored_is_refused(arguments: tuple[object, ...], message
     assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
 
 
+@pytest.mark.parametrize("table", ["--kernels", "--gaps"])
+@pytest.mark.parametrize("window", [[], ["--window", "whole"], ["--window", "steps"], ["--steps", "0"]])
+def test_tables_of_a_trace_without_gpu_work_are_refused_in_one_line(
+    tmp_path: Path, table: str, window: list[str]
+) -> None:
+    path = write_trace(tmp_path, [make_span(0, 10), make_op(1, 5), make_call(2, 3)], tracekit={"device": "cpu"})
+    result = run(path, table, "-", *window)
+    assert (result.exit_code, "has no GPU activity" in result.stderr) == (1, True)
+    assert result.stdout == ""
+
+
 def test_standard_output_takes_one_table() -> None:
     result = run(VIT, "--gaps", "-", "--groups", "-")
     assert (result.exit_code, "takes one table" in result.stderr) == (1, True)

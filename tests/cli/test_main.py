@@ -123,6 +123,113 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     assert "BrokenPipe" not in done.stderr
 
 
+TRACE = str(ROOT / "tests/data/vit_eager.json.gz")
+FULL = Path("/dev/full")
+WRITING = [
+    ["--help"],
+    ["--version"],
+    ["analyze", "--help"],
+    ["analyze", TRACE],
+    ["analyze", TRACE, "--json", "-"],
+    ["export", TRACE, "--kernels", "-"],
+    ["schema", "analysis"],
+    ["workloads"],
+    ["completion", "bash"],
+]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a device of Linux")
+@pytest.mark.parametrize("arguments", WRITING)
+def test_output_that_takes_nothing_is_one_line_and_exit_code_1(arguments: list[str], tmp_path: Path) -> None:
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tracekit", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    # With --json what is for people goes to standard error.
+    *summary, line = done.stderr.splitlines()
+    assert bool(summary) is ("--json" in arguments)
+    assert (done.returncode, line.startswith("error: "), "No space left on device" in line) == (1, True, True)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a device of Linux")
+def test_where_not_even_the_error_can_be_written_the_exit_code_is_1(tmp_path: Path) -> None:
+    with FULL.open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tracekit", "--help"], cwd=ROOT, stdout=full, stderr=full, check=False
+        )
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["analyze", TRACE], ["export", TRACE, "--kernels", "k.csv"]])
+def test_closed_output_is_no_error(arguments: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tracekit", *arguments]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+#: A terminal of UTF-8, in which Python is strict, and one that has few signs.
+ENCODINGS = ["utf-8:strict", "ascii:strict"]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["analyze", "A"], 0),
+        (["analyze", "A", "--json", "-"], 0),
+        (["analyze", "A", "--json", "it.json", "--html"], 0),
+        (["compare", "A", "B"], 0),
+        (["compare", "A", "B", "--json", "-"], 0),
+        (["compare", "A", "B", "--json", "it.json", "--gate", "kernels<=+1%"], None),
+        (["export", "A", "--kernels", "-"], 0),
+        (["export", "A", "--gaps", "-"], 0),
+        (["export", "A", "B", "--groups", "-"], 0),
+        (["export", "A", "B", "--benchmark", "-"], 0),
+        (["export", "A", "--hta", "for-hta"], 0),
+        (["open", "A", "B", "--no-serve"], 0),
+        (["analyze", "NOWHERE"], 1),
+        (["analyze", "A", "--html", "BROKEN"], 1),
+        (["export", "BROKEN", "--hta", "for-hta"], 1),
+    ],
+)
+def test_names_of_files_that_are_no_text_are_no_traceback(
+    arguments: list[str], code: int | None, encoding: str, tmp_path: Path
+) -> None:
+    names = {"A": b"a\xff.json.gz", "B": b"\xfeb.json.gz", "NOWHERE": b"\xff.json", "BROKEN": b"broken\xc3.json"}
+    for name, source in (("A", "vit_eager"), ("B", "vit_default")):
+        content = (ROOT / "tests/data" / f"{source}.json.gz").read_bytes()
+        (Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + names[name]))).write_bytes(content)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + names["BROKEN"])).write_bytes(b"{")
+    done = subprocess.run(
+        [sys.executable, "-m", "tracekit", *(names.get(each, each.encode()) for each in arguments)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == code if code is not None else done.returncode in (0, 3, 4)
+    if code == 1:
+        assert done.stderr.startswith(b"error: ")
+        assert len(done.stderr.splitlines()) == 1
+    written = [each.read_bytes() for each in tmp_path.glob("it.json")]
+    for text in [done.stdout] if arguments[-2:] == ["--json", "-"] else written:
+        assert "\N{REPLACEMENT CHARACTER}" in json.dumps(json.loads(text), ensure_ascii=False)
+
+
 def test_it_runs_as_a_module(tmp_path: Path) -> None:
     done = tracekit("--version", folder=tmp_path)
     assert done.stdout == f"tracekit, version {__version__}\n"

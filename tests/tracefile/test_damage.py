@@ -8,6 +8,8 @@ import math
 import random
 import subprocess
 import sys
+import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span
+from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.analysis import analyze
 from tracekit.comparison.alone import look_at
@@ -23,7 +25,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Side
 from tracekit.report.contract import analysis_json
-from tracekit.tracefile import read_trace
+from tracekit.tracefile import cache, read_trace
 
 REAL = DATA / "vit_reduce-overhead.json.gz"
 TEXT = gzip.decompress(REAL.read_bytes())
@@ -180,7 +182,7 @@ def test_a_name_of_a_hundred_megabytes_is_read_and_shown_short(tmp_path: Path) -
 READ = """
 import resource, sys
 from tracekit.errors import TracekitError
-from tracekit.tracefile import read_trace
+from tracekit.tracefile import cache, read_trace
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     read_trace(sys.argv[1])
@@ -202,3 +204,71 @@ def test_a_bomb_of_whitespace_is_given_up_in_little_memory(tmp_path: Path, pack:
     message, grown_mib = ran.stdout.splitlines()
     assert "no event of it can be read" in message
     assert int(grown_mib) < 100
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "9" * 100_000, "1 " * 50_000, "9" * 4000])
+@pytest.mark.parametrize(
+    "field", ["pid", "tid", "ts", "dur", "args.device", "args.stream", "args.correlation", "args.bytes"]
+)
+def test_a_long_text_where_a_number_belongs_costs_its_own_length(tmp_path: Path, field: str, text: str) -> None:
+    spans = [{**make_span(0, 9000), "pid": text if field == "pid" else pid} for pid in (100, 200)]
+    calls = [make_call(i, i + 0.5, correlation=i) for i in range(1, 3000)]
+    kernels = [make_kernel(i, i + 0.5, correlation=i) for i in range(1, 3000)]
+    event = json.loads(json.dumps(kernels[1000]))
+    (event["args"] if field.startswith("args.") else event)[field.removeprefix("args.")] = text
+    path = write_trace(tmp_path, [*spans, *calls, *kernels[:1000], event, *kernels[1001:]])
+    tracemalloc.start()
+    found = analyze(read_trace(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.kernels is not None
+    assert found.kernels.count == len(kernels) - (field in ("ts", "dur"))
+    # Once for each row it would be a gigabyte.
+    assert peak < 64 << 20
+
+
+LONE = ["\\ud800", "\\udfff", "\\udc00\\ud800", "x\\uD9ABy"]
+NAMED = json.dumps(
+    {
+        "tracekit": {"HERE": {"a": ["HERE", {"HERE": 1}]}},
+        "deviceProperties": [{"id": 0, "name": "HERE", "HERE": 0}],
+        "HERE": "HERE",
+        "traceEvents": [*SOUND, {**EVENT, "name": "HERE", "HERE": [{"HERE": "HERE"}], "args": {"HERE": "HERE"}}],
+        "HERE as well": "HERE",
+    }
+)
+BEHIND = json.dumps(
+    {"traceEvents": SOUND, "tracekit": {"HERE": "HERE"}, "deviceProperties": [{"id": 0, "name": "HERE"}]}
+)
+
+
+@pytest.mark.parametrize("lone", LONE)
+@pytest.mark.parametrize(("text", "place"), [(t, i) for t in (NAMED, BEHIND) for i in range(t.count("HERE"))])
+def test_half_a_surrogate_pair_in_any_key_or_value_costs_nothing(
+    tmp_path: Path, text: str, place: int, lone: str
+) -> None:
+    parts = text.split("HERE")
+    spoilt = "HERE".join(parts[: place + 1]) + lone + "HERE".join(parts[place + 1 :])
+    (tmp_path / "trace.json").write_text(spoilt)
+    trace = read_trace(tmp_path / "trace.json")
+    assert (trace.skipped, trace.activities.height) == ({}, 2 if text is NAMED else 1)
+    assert len(trace.metadata) == len(trace.devices) == 1
+    # What was read can be written.
+    cache.save(trace, tmp_path / "entry")
+    assert cache.load(tmp_path / "entry", trace.path) is not None
+    assert analysis_of(tmp_path, spoilt.encode()) is not None
+
+
+def test_whole_surrogate_pairs_and_what_only_looks_like_half_of_one_stay(tmp_path: Path) -> None:
+    lone = json.dumps([make_kernel(0, 1, name="\ud800")])
+    text = lone[:-1] + r', {"ph": "X", "cat": "kernel", "name": "\ud83d\ude00 \\ud800 \u00e9", "ts": 5, "dur": 1}]'
+    (tmp_path / "trace.json").write_text(text)
+    assert read_trace(tmp_path / "trace.json").activities["name"].to_list() == ["\ufffd", "\U0001f600 \\ud800 \u00e9"]
+
+
+def test_a_header_of_nothing_but_lists_of_events_is_read_in_no_time_to_speak_of(tmp_path: Path) -> None:
+    nested = b'{"traceEvents": []},' * 20_000
+    seconds = time.process_time()
+    assert analysis_of(tmp_path, b'{"a": [' + nested + b'{}], "traceEvents": []}') is None
+    # All before each of them would be decoded again for it.
+    assert time.process_time() - seconds < 10

@@ -5,11 +5,13 @@ import io
 import random
 import threading
 import tracemalloc
+from pathlib import Path
 
 import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.traces import DATA
 
 from tracekit.errors import TracekitError
 from tracekit.tracefile import unpack
@@ -63,6 +65,67 @@ def test_spoilt_content_is_damaged() -> None:
     packed = bytearray(gzip.compress(INCOMPRESSIBLE, mtime=0))
     packed[-5] ^= 0xFF
     assert content_of(bytes(packed))[1]
+
+
+TEXT = gzip.decompress((DATA / "vit_eager.json.gz").read_bytes())
+
+
+class Pipe(io.BytesIO):
+    """Gives some of what it is asked for."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(min(size or 0, 5000))
+
+
+def rescued(spoilt: bytes, path: Path | None) -> tuple[bytes, bool] | str:
+    stream = io.BytesIO(spoilt) if path else Pipe(spoilt)
+    try:
+        with unpacked(Source("it", stream, None, path)) as content:
+            return b"".join(content.pieces), content.damaged
+    except TracekitError as error:
+        return str(error)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from([1, 3]))
+def test_of_spoilt_gzip_a_pipe_gives_what_a_file_gives(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, members: int
+) -> None:
+    size = len(TEXT) // members + 1
+    packed = bytearray(b"".join(gzip.compress(TEXT[i : i + size], mtime=0) for i in range(0, len(TEXT), size)))
+    packed[data.draw(st.integers(10, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path = tmp_path_factory.getbasetemp() / "spoilt.gz"
+    path.write_bytes(packed)
+    with pytest.MonkeyPatch.context() as patch:
+        # Far less than the file has.
+        patch.setattr(unpack, "TRAIL_BYTES", data.draw(st.sampled_from([1 << 14, 1 << 26])))
+        assert rescued(bytes(packed), None) == rescued(bytes(packed), path)
+
+
+@pytest.mark.parametrize("where", [0.5, 0.99])
+def test_a_spoilt_pipe_gives_what_came_before_the_fault(where: float) -> None:
+    packed = bytearray(gzip.compress(INCOMPRESSIBLE, mtime=0))
+    # Stored, so that a fault shows in the checksum alone; and the end, which holds that.
+    packed[-6] ^= 0xFF
+    assert rescued(bytes(packed), None) == (INCOMPRESSIBLE, True)
+    members = gzip.compress(INCOMPRESSIBLE, mtime=0) + gzip.compress(TEXT, mtime=0)[: int(where * 1000)] + b"\xff" * 999
+    found = rescued(members, None)
+    assert found[0][: len(INCOMPRESSIBLE)] == INCOMPRESSIBLE  # type: ignore[index]
+    assert found[1] is True
+
+
+def test_what_is_kept_of_a_pipe_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack, "TRAIL_BYTES", 1 << 20)
+    trail = unpack._Trail()
+    packed = gzip.compress(random.Random(1).randbytes(8 << 20), mtime=0)
+    tracemalloc.start()
+    for start in range(0, len(packed), unpack.READ_BYTES):
+        trail.add(bytes(memoryview(packed)[start : start + unpack.READ_BYTES]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert trail.behind.done > 6 << 20
+    assert sum(map(len, trail.kept)) <= (1 << 20) + unpack.READ_BYTES
+    assert peak < 3 << 20
 
 
 def test_padding_behind_the_last_member_is_no_damage() -> None:

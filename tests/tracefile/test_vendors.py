@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.traces import Json, make_event, make_op, make_trace
 
 from tracekit.analysis import analyze
@@ -132,3 +135,53 @@ def test_what_began_in_one_piece_of_the_file_may_end_in_another(tmp_path: Path) 
     found, skipped = lengths(tmp_path, [begun(0, "long"), *filling, ended(9, "long")])
     assert (tmp_path / "trace.json").stat().st_size > 1 << 20
     assert (found["long"], skipped) == (9, {})
+
+
+def as_brackets(pairs: list[tuple[str, str | None]]) -> tuple[list[tuple[str, int, int]], int, int]:
+    """What `test_pairs...` expects, looked for from the top of a stack each time: name, begin and end of each pair, how
+    many beginnings are lost, and how many ends."""
+    stack: list[tuple[str | None, int]] = []
+    found, lost, stray = [], 0, 0
+    for at, (phase, name) in enumerate(pairs):
+        if phase == "B":
+            stack.append((name, at))
+            continue
+        fitting = [i for i, (begun_name, _) in enumerate(stack) if name is None or begun_name in (name, None)]
+        if not fitting:
+            stray += 1
+            continue
+        lost += len(stack) - 1 - fitting[-1]
+        begun_name, begun_at = stack[fitting[-1]]
+        del stack[fitting[-1] :]
+        found.append((begun_name, begun_at, at))
+    return [each for each in found if each[0] is not None], lost + len(stack), stray
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("BE"), st.sampled_from(["a", "b", "c", None])), max_size=30))
+def test_pairs_belong_together_as_brackets_do(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str | None]]
+) -> None:
+    events: list[Json] = [
+        {"ph": phase, "cat": "cpu_op", "pid": 1, "tid": 1, "ts": at} | ({} if name is None else {"name": name})
+        for at, (phase, name) in enumerate(pairs)
+    ]
+    trace = make_trace(tmp_path_factory.getbasetemp(), [*trace_of("NVIDIA"), *events])
+    found, lost, stray = as_brackets(pairs)
+    own = {number for number, thread in enumerate(trace.threads) if (thread.pid, thread.tid) == ("1", "1")}
+    host = trace.host.filter(pl.col("thread").is_in(list(own)))
+    assert sorted(zip(host["name"], host["end_ns"] - host["start_ns"], strict=True)) == sorted(
+        (name, 1000 * (end - begin)) for name, begin, end in found
+    )
+    assert trace.skipped.get("begun and never ended", 0) == lost
+    assert trace.skipped.get("an end without a beginning", 0) == stray
+
+
+def test_ends_of_what_never_began_are_passed_over_in_no_time_to_speak_of(tmp_path: Path) -> None:
+    count = 30_000
+    events = [*(begun(at, "a") for at in range(count)), *(ended(count + at, "b") for at in range(count))]
+    seconds = time.process_time()
+    trace = make_trace(tmp_path, events)
+    assert trace.skipped["begun and never ended"] == count
+    # A second for each thousand beginnings that were looked through for each end.
+    assert time.process_time() - seconds < 10

@@ -46,7 +46,7 @@ def check_health(trace: Trace, scope: Scope | None, gpu: GpuUse | None) -> tuple
     else:
         found += [ask(scope) for ask in ABOUT_SCOPE]
         found += [_unplaced(trace), _overlapping(trace), _duplicated(trace), _no_steps(trace, scope)]
-        found += [_processes(trace, scope), _lost_kernels(scope)]
+        found += [_processes(trace, scope), _unlinkable(scope) or _lost_kernels(scope)]
     if gpu is not None:
         found += [_outside_work(gpu)]
     order = {"error": 0, "warning": 1, "info": 2}
@@ -195,10 +195,28 @@ def _early(scope: Scope) -> HealthFinding | None:
     return HealthFinding("clock_disorder", "warning", message, early.height)
 
 
+def _launch_calls(scope: Scope) -> pl.DataFrame:
+    return scope.calls.filter(pl.col("name").is_in([n for n in scope.calls["name"].unique() if LAUNCH_CALL.search(n)]))
+
+
+def _unlinkable(scope: Scope) -> HealthFinding | None:
+    """Launch calls are there, and nothing says what they launched: older profilers and tools that rewrite traces leave
+    correlation ids out, on either side."""
+    calls = _launch_calls(scope)
+    kernels = scope.linked.filter(pl.col("kind") == "kernel")
+    named = (side["correlation"].count() for side in (calls, kernels))
+    if not calls.height or not kernels.height or all(named):
+        return None
+    message = (
+        "launch calls cannot be linked to kernels, for the trace has no correlation ids: launches are counted as 0, and"
+        " kernels are placed in steps by their own start"
+    )
+    return HealthFinding("unlinkable_launches", "warning", message, calls.height)
+
+
 def _lost_kernels(scope: Scope) -> HealthFinding | None:
     """Launch calls without anything launched: dropped when the session began, or when the buffers were full."""
-    launching = [name for name in scope.calls["name"].unique() if LAUNCH_CALL.search(name)]
-    calls = scope.calls.filter(pl.col("name").is_in(launching) & pl.col("correlation").is_not_null())
+    calls = _launch_calls(scope).filter(pl.col("correlation").is_not_null())
     calls = calls.filter(~pl.Series(_captured(scope, calls), dtype=pl.Boolean))
     lost = calls.join(scope.linked.select("correlation"), on="correlation", how="anti")
     if not lost.height:

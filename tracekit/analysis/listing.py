@@ -29,8 +29,10 @@ def list_activities(trace: Trace, *, window: str = "auto", steps: tuple[int, int
     """In order of their start: kind, name, family, device, stream, step (a step's number; empty without steps),
     start_us since the first event, duration_us, launched_by (the host call) and launched_us (its start), bytes.
 
-    Raises TracekitError when nothing matches `window`.
+    Raises TracekitError when nothing matches `window`, and for a trace without GPU activity.
     """
+    if not trace.activities.height:
+        raise TracekitError(f"{trace.path} has no GPU activity, and so no kernels, copies or sets")
     scope = find_scope(trace, window, steps)
     numbers = pl.Series([span.index for span in scope.spans], dtype=pl.Int64)
     names = scope.activities.select("name", "kind").unique()

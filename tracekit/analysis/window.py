@@ -186,9 +186,11 @@ def _with_steps(
     by_thread = {thread: _containing(spans, thread, moments) for thread in sorted({span.thread for span in spans})}
     marking = {_process(trace, thread) for thread in by_thread}
     if len(marking) > 1:
-        launchers = np.array([*(_process(trace, thread) for thread in range(len(trace.threads))), ""])[threads]
         for thread, own in by_thread.items():
-            own[np.isin(launchers, list(marking - {_process(trace, thread)}))] = -1
+            others = marking - {_process(trace, thread)}
+            # The last stands for launches that were not recorded, whose thread is -1.
+            foreign = np.array([*(each.pid in others for each in trace.threads), False], dtype=bool)
+            own[foreign[threads]] = -1
     every = np.stack(list(by_thread.values()))
     # Spans are in order of their start, so the largest number is the one that began last.
     step = every.max(axis=0)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
+import io
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -19,6 +21,7 @@ from tracekit.printing import echo, echo_lines, print_traceback, printable_lines
 
 #: What Ctrl-C ends with, as a shell has it.
 INTERRUPTED = 130
+STDOUT = 1
 #: What a damaged recording ends with under --strict.
 STRICT_EXIT = 2
 
@@ -138,14 +141,41 @@ def main() -> None:
 def run() -> None:
     """The program."""
     sys.excepthook = print_traceback
-    if sys.argv[1:2] not in READERS:
-        main(prog_name="tracekit")
-        return
-    _spare_what_readers_do_not_use()
+    reads = sys.argv[1:2] in READERS
+    if reads:
+        _spare_what_readers_do_not_use()
+    _show_what_the_terminal_can()
     try:
         main(prog_name="tracekit")
     except SystemExit as end:
+        if not reads:
+            raise
+        _leave_saying_why_not(end)
+    except OSError as error:
+        # The help and the version are written before any command is invoked.
+        _fail_to_write(error)
+
+
+def _show_what_the_terminal_can() -> None:
+    """A name of a file that is no text, or a sign that the terminal's encoding lacks, is replaced and ends nothing."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _fail_to_write(error: OSError) -> NoReturn:
+    """Standard output takes nothing more: a full disk, a device."""
+    with contextlib.suppress(OSError):
+        echo(f"error: cannot write to standard output: {error.strerror}", err=True)
+    # What is left to be written would be tried again at the very end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    sys.exit(1)
+
+
+def _leave_saying_why_not(end: SystemExit) -> None:
+    try:
         _leave(end)
+    except OSError as error:
+        _fail_to_write(error)
 
 
 def _leave(end: SystemExit) -> None:
@@ -154,8 +184,10 @@ def _leave(end: SystemExit) -> None:
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        # None where the program was started with it closed.
+        if stream is not None:
+            stream.flush()
     if end.code is None or isinstance(end.code, int):
         os._exit(end.code or 0)
     raise end

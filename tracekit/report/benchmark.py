@@ -14,6 +14,7 @@ import msgspec
 
 from tracekit.model.comparison import Side
 from tracekit.model.run import Settings
+from tracekit.names import encodable
 from tracekit.report.words import work_words
 from tracekit.shell import variable_words
 
@@ -100,7 +101,7 @@ def _setting(side: Side) -> str:
     """The machine, the software and what was asked for, a line each."""
     settings, environment = side.settings, side.environment
     if settings is None or environment is None:
-        return side.path
+        return encodable(side.path)
     torch = environment.packages.get("torch")
     told = [
         environment.gpu or environment.cpu,

@@ -15,6 +15,7 @@ from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.per_step import per_step
+from tracekit.names import encodable
 
 
 def analysis_json(alone: Alone, *, top: int = 20) -> str:
@@ -91,4 +92,19 @@ def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
 
 def _text(fields: dict[str, Any]) -> str:
     # msgspec writes NaN and infinities as null: what is no number was not measured.
-    return msgspec.json.format(msgspec.json.encode(fields), indent=1).decode() + "\n"
+    try:
+        encoded = msgspec.json.encode(fields)
+    except UnicodeEncodeError:
+        # A path that is no text, or a command line with one.
+        encoded = msgspec.json.encode(_encodable(fields))
+    return msgspec.json.format(encoded, indent=1).decode() + "\n"
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_encodable(each) for each in value]
+    return value

@@ -84,7 +84,7 @@ def load(entry: Path, name: str) -> Trace | None:
         os.utime(entry)
     except FileNotFoundError:
         return None
-    except (OSError, DamagedEntryError, msgspec.MsgspecError, pl.exceptions.PolarsError) as error:
+    except (OSError, DamagedEntryError, msgspec.MsgspecError, RecursionError, pl.exceptions.PolarsError) as error:
         log.info("the cached %s is damaged (%s): it is made anew", entry, error)
         return None
     expected = schemas(shapes=entry.name.endswith(SHAPES))
@@ -131,7 +131,7 @@ def _save(trace: Trace, entry: Path) -> None:
     try:
         save(trace, entry)
         _make_room(entry.parent)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, RecursionError, pl.exceptions.PolarsError) as error:
         log.info("%s could not be cached: %s", trace.path, error)
 
 

@@ -112,6 +112,34 @@ class Block:
 
 
 @dataclass
+class Begun:
+    """What has begun on a thread and not ended, in order, and where in it each name stands."""
+
+    events: list[Event] = field(default_factory=list)
+    _places: dict[str | None, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def begin(self, event: Event) -> None:
+        self._places[event.name].append(len(self.events))
+        self.events.append(event)
+
+    def end(self, name: str | None) -> tuple[Event | None, list[Event]]:
+        """What ends, and what was begun since then and has lost its end; None where nothing of that name was begun.
+        What has no name ends whatever began last, and is ended by any name."""
+        named, nameless = self._places.get(name, ()), self._places.get(None, ())
+        at = len(self.events) - 1 if name is None else max(*named[-1:], *nameless[-1:], -1, -1)
+        if at < 0:
+            return None, []
+        begun, *lost = self.events[at:]
+        del self.events[at:]
+        for event in (begun, *lost):
+            places = self._places[event.name]
+            places.pop()
+            if not places:
+                del self._places[event.name]
+        return begun, lost
+
+
+@dataclass
 class Columns:
     """The tables as they grow; the host's with the inputs of operators if `shapes`."""
 
@@ -127,7 +155,7 @@ class Columns:
     peak_allocated_bytes: int | None = None
     #: What the times are exact to: a double of microseconds since 1970 has no room for nanoseconds.
     resolution_ns: float = 1.0
-    _open: dict[Hashable, list[Event]] = field(default_factory=lambda: defaultdict(list))
+    _open: dict[Hashable, Begun] = field(default_factory=lambda: defaultdict(Begun))
 
     def add(self, events: list[Event]) -> None:
         """Files complete events under their categories; what tracekit has no use for is passed over in silence."""
@@ -154,9 +182,8 @@ class Columns:
 
     def finish(self) -> None:
         """All events are there: what began and never ended is counted."""
-        unfinished = sum(1 for stack in self._open.values() for event in stack if place_of(event.cat))
-        if unfinished:
-            self.skipped["begun and never ended"] += unfinished
+        for begun in self._open.values():
+            self._count_lost(begun.events)
         self._open.clear()
 
     def _add_pairs(self, pairs: list[Event]) -> None:
@@ -164,11 +191,12 @@ class Columns:
         belongs to the last beginning of that name, and what was begun since then has lost its own."""
         ended: dict[tuple[TableName, str], list[Event]] = defaultdict(list)
         for event in pairs:
-            stack = self._open[event.pid, event.tid]
+            begun_here = self._open[event.pid, event.tid]
             if event.ph == "B":
-                stack.append(event)
+                begun_here.begin(event)
                 continue
-            begun = self._close(stack, event.name)
+            begun, lost = begun_here.end(event.name)
+            self._count_lost(lost)
             place = place_of(begun.cat) if begun else place_of(event.cat)
             begin_us, end_us = number(begun.ts if begun else None), number(event.ts)
             if begun is None or begin_us is None or end_us is None:
@@ -181,19 +209,10 @@ class Columns:
         for place, some in ended.items():
             self._add_block(place, some)
 
-    def _close(self, stack: list[Event], name: str | None) -> Event | None:
-        """What ends, taken off the stack; None where nothing of that name was begun."""
-        if name is None:
-            return stack.pop() if stack else None
-        at = next((i for i in reversed(range(len(stack))) if stack[i].name in (name, None)), None)
-        if at is None:
-            return None
-        lost = sum(1 for event in stack[at + 1 :] if place_of(event.cat))
+    def _count_lost(self, events: Iterable[Event]) -> None:
+        lost = sum(1 for event in events if place_of(event.cat))
         if lost:
             self.skipped["begun and never ended"] += lost
-        begun = stack[at]
-        del stack[at:]
-        return begun
 
     def _add_block(self, place: tuple[TableName, str], events: list[Event]) -> None:
         events, starts, durations = self._usable(events)
@@ -319,9 +338,13 @@ def number(value: Identifier | None) -> float | None:
 
 def identifiers(values: Sequence[Identifier | None]) -> Ints:
     """As numbers; NONE for a word, a fraction, for what fits no 64-bit column, and for what is missing."""
-    numbers = np.array(values)
-    if numbers.dtype == np.int64:
-        return numbers
+    # The type is asked for first: numpy would make room in each row for the longest text of any.
+    if set(map(type, values)) <= {int}:
+        try:
+            return np.array(values, dtype=np.int64)
+        except OverflowError:
+            # Some number fits no column; the others do.
+            pass
     found = [whole(value) for value in values]
     return np.array([NONE if number is None else number for number in found], dtype=np.int64)
 

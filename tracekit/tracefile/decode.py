@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
@@ -36,6 +37,11 @@ TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 NO_NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|-?\b(?:NaN|Infinity)\b', re.DOTALL)
 #: The end of a list that is none: another event follows.
 STRAY_END = re.compile(r'\]\s*,\s*\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args)"')
+#: An escape, or two that stand for one character. Any but a surrogate's is passed over, so that `\\\\ud800` is none.
+ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
 NEXT_OR_END = re.compile(r"\s*(?:,\s*\{|\]|$)")
 NEXT = re.compile(r"\s*(?:,\s*\{|\])")
 BLANK = " \t\r\n,"
@@ -96,7 +102,7 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
     wanted = 0
     for piece in pieces:
         # An end that lies across the seam of two pieces is passed over: the next one is as good.
-        end = _last_end(piece)
+        end = last_end(piece)
         size = sum(map(len, held))
         if size > LONGEST_BYTES:
             decoding.skipped["an event of over 256 MiB, and all behind it"] += 1
@@ -125,7 +131,7 @@ def check_beginning(pieces: Iterator[bytes], name: str) -> None:
 
 def _decode_before(text: bytes, decoding: Decoding) -> list[list[Event]]:
     """The events before the one that does not end."""
-    end = _last_end(text)
+    end = last_end(text)
     return _decode_stretch(_joined(b"", text[:end]), decoding).events if end else []
 
 
@@ -162,9 +168,10 @@ def _read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
             return begun[1:]
         if begun and not begun.startswith(b"{"):
             break
-        found = list(EVENTS_KEY.finditer(begun, searched))
+        found = list(islice(EVENTS_KEY.finditer(begun, searched), ROUNDS))
         if found:
-            # Of several the first that is the object's own, not of something in it.
+            # Of several the first that is the object's own, not of something in it. All of the beginning is read for
+            # each, so not of any number.
             own = next((each for each in found if _read_header(begun[: each.start()], decoding)), None)
             decoding.skipped.update({} if own else {"before the events": 1})
             return begun[(own or found[0]).end() :]
@@ -181,7 +188,7 @@ def _why_no_trace(begun: bytes, name: str) -> str:
     return f'{name} is JSON but no trace: it has no "traceEvents"; pass an export of torch.profiler'
 
 
-def _last_end(text: bytes) -> int | None:
+def last_end(text: bytes) -> int | None:
     """The last position at which an event seems to end and another to begin; None where there is none."""
     at = len(text)
     while (at := text.rfind(b"},", 0, at)) >= 0:
@@ -246,10 +253,10 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
             _merge(decoding, header)
             yield events
             return
-        end = _last_end(rest[: second.start()]) or 0
+        end = last_end(rest[: second.start()]) or 0
     except DECODE_ERRORS:
         # Decoded in parts below, the last of them event by event.
-        end = _last_end(rest) or 0
+        end = last_end(rest) or 0
     stretch = _decode_stretch(_joined(b"", rest[:end]), decoding) if end else _Stretch([])
     yield from stretch.events
     if stretch.tail is None:
@@ -263,7 +270,7 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
 
 def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
     """What Python's lenient decoder can read: NaN and control characters pass, broken events are left out."""
-    text = chunk.decode("utf-8", errors="replace")
+    text = _as_text(chunk)
     # Not strict: control characters in names are common in broken exports.
     scan = json.JSONDecoder(strict=False).raw_decode
     events: list[Event] = []
@@ -366,7 +373,7 @@ def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> Non
         size += len(piece)
         if size <= LONGEST_TAIL:
             held.append(piece)
-    text = b"".join(held).decode(errors="replace").strip()
+    text = _as_text(b"".join(held)).strip()
     if decoding.in_object:
         text = _read_rest_of_object("{" + text.removeprefix(",").lstrip(), decoding)
     if text or size > LONGEST_TAIL:
@@ -398,7 +405,7 @@ def _merge(decoding: Decoding, behind: Header) -> None:
 
 def _read_header(begun: bytes, decoding: Decoding) -> bool:
     """Whether it is an object but for its end."""
-    text = (begun.rstrip().rstrip(b",") + b"}").decode(errors="replace")
+    text = _as_text(begun.rstrip().rstrip(b",") + b"}")
     try:
         said = json.JSONDecoder(strict=False).decode(text)
     except (ValueError, RecursionError):
@@ -419,6 +426,17 @@ def _as_header(said: dict[str, Any], decoding: Decoding) -> Header:
     return header
 
 
+def _as_text(json_bytes: bytes) -> str:
+    """JSON as text in which every string can be encoded again: half a surrogate pair, which an escape can stand for in
+    any key or value, is no character."""
+    text = json_bytes.decode("utf-8", errors="replace")
+    return ESCAPES.sub(_whole_escape, text) if "\\u" in text else text
+
+
+def _whole_escape(found: re.Match[str]) -> str:
+    return r"\ufffd" if found["lone"] else found[0]
+
+
 def _keep(raw: Any, events: list[Event], decoding: Decoding) -> None:
     if not isinstance(raw, dict):
         decoding.skipped["not an object"] += 1
@@ -431,7 +449,6 @@ def _keep(raw: Any, events: list[Event], decoding: Decoding) -> None:
 
 def _as_event(raw: dict[str, Any], *, shapes: bool) -> Event:
     """The event; of its arguments only those that can be used. Raises ValidationError for what cannot be placed."""
-    raw = {key: _encodable(value) for key, value in raw.items()}
     arguments = raw.get("args")
     if shapes and isinstance(arguments, dict):
         arguments = {key: _raw(value) if key in SHAPES else value for key, value in arguments.items()}
@@ -450,11 +467,6 @@ def _as_event(raw: dict[str, Any], *, shapes: bool) -> Event:
 
 def _raw(value: object) -> msgspec.Raw:
     return msgspec.Raw(json.dumps(value).encode())
-
-
-def _encodable(value: object) -> object:
-    """Half a surrogate pair, which an escape can stand for, is no text."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _fits(key: str, value: object) -> bool:

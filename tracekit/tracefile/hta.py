@@ -7,6 +7,7 @@ knows steps by the name `ProfilerStep#N` alone.
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import msgspec
 from tracekit.errors import TracekitError
 from tracekit.files import write_replaced
 from tracekit.tracefile.columns import place_of
+from tracekit.tracefile.decode import DECODE_ERRORS, last_end
 from tracekit.tracefile.source import opened
 from tracekit.tracefile.unpack import unpacked
 
@@ -25,24 +27,29 @@ THEIR_CATEGORIES = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_m
 #: Other events of the GPU, which keep their stream.
 ON_THE_GPU = ("cuda_sync", "gpu_user_annotation")
 
+#: A trace of more is refused: it is held as text twice, as it was and as it is written.
+MOST_BYTES = 1 << 30
+#: How much text is decoded at a time, objects taking up to 25 times as much, and how long an event, or what stands
+#: around the events, may be.
+STRETCH_BYTES = 1 << 20
+LONGEST_BYTES = 1 << 26
+
 
 def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
     """Writes the trace into `folder` under the name HTA looks for, and says where.
 
-    Unlike reading, this holds the whole trace in memory. Raises TracekitError for a trace that is damaged: HTA would
-    not read it either.
+    Unlike reading, this holds the whole trace in memory. Raises TracekitError for one of more than `MOST_BYTES` as
+    JSON, and for one that is damaged: HTA would not read it either.
     """
     with opened(place) as source, unpacked(source) as content:
-        text = b"".join(content.pieces)
+        text = _whole(content.pieces, source.name)
         name = source.name
     try:
-        document: Any = msgspec.json.decode(text)
-        events = document if isinstance(document, list) else document["traceEvents"]
-        rename_steps = not _has_their_steps(events)
-        mended = [_mended(event, rename_steps=rename_steps) for event in events]
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError, RecursionError):
+        rest, events = _parted(text)
+        rename_steps = OUR_STEP.encode() in text and not _has_their_steps(events)
+        mended = _mended_all(events, rename_steps=rename_steps)
+    except (*DECODE_ERRORS, KeyError, TypeError, AttributeError):
         raise TracekitError(f"{name} is damaged or no trace: `tracekit analyze` says what can be read of it") from None
-    rest = {} if isinstance(document, list) else document
     told = {"schemaVersion": 1, "distributedInfo": {"rank": rank}, **rest, "traceEvents": mended}
     out = folder / f"rank{rank}.pt.trace.json.gz"
     if out.exists() and Path(name).exists() and out.samefile(name):
@@ -52,6 +59,61 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
     except OSError as error:
         raise TracekitError(f"cannot write {out}: {error.strerror}; name another folder") from None
     return out
+
+
+def _whole(pieces: Iterator[bytes], name: str) -> bytes:
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise TracekitError(
+                f"{name} holds over {MOST_BYTES:,} bytes of JSON, too many for --hta; record fewer steps"
+            )
+        held.append(piece)
+    return b"".join(held)
+
+
+def _parted(text: bytes) -> tuple[dict[str, Any], memoryview]:
+    """What the file says beside its events, and the list of these as it stands there."""
+    if text.lstrip()[:1] == b"[":
+        return {}, memoryview(text.strip())
+    document = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    events = memoryview(document.pop("traceEvents"))
+    if len(text) - len(events) > LONGEST_BYTES:
+        raise msgspec.DecodeError("what stands beside the events is too long")
+    return {key: msgspec.json.decode(value) for key, value in document.items()}, events
+
+
+def _stretches(events: memoryview) -> Iterator[list[Any]]:
+    """The events, some at a time: objects of all of them take many times the memory of their text."""
+    begin, length = 1, STRETCH_BYTES
+    while begin + length < len(events):
+        piece = bytes(events[begin : begin + length])
+        end = last_end(piece)
+        some = _list_of(piece[:end]) if end else None
+        if end is None or some is None:
+            if length >= LONGEST_BYTES:
+                raise msgspec.DecodeError("an event is too long")
+            length *= 2
+            continue
+        yield some
+        # Behind the comma.
+        begin, length = begin + end + 1, STRETCH_BYTES
+    yield msgspec.json.decode(b"[" + bytes(events[begin:]), type=list[Any])
+
+
+def _list_of(text: bytes) -> list[Any] | None:
+    """None where it ends within a string or a nested list."""
+    try:
+        return msgspec.json.decode(b"[" + text + b"]", type=list[Any])
+    except DECODE_ERRORS:
+        return None
+
+
+def _mended_all(events: memoryview, *, rename_steps: bool) -> msgspec.Raw:
+    mended = ([_mended(event, rename_steps=rename_steps) for event in some] for some in _stretches(events))
+    return msgspec.Raw(b"[" + b",".join(msgspec.json.encode(some)[1:-1] for some in mended if some) + b"]")
 
 
 def _mended(event: dict[str, Any], *, rename_steps: bool) -> dict[str, Any]:
@@ -67,5 +129,9 @@ def _mended(event: dict[str, Any], *, rename_steps: bool) -> dict[str, Any]:
     return event
 
 
-def _has_their_steps(events: list[Any]) -> bool:
-    return any(isinstance(each, dict) and str(each.get("name")).startswith(THEIR_STEP) for each in events)
+def _has_their_steps(events: memoryview) -> bool:
+    return any(
+        isinstance(each, dict) and str(each.get("name")).startswith(THEIR_STEP)
+        for some in _stretches(events)
+        for each in some
+    )

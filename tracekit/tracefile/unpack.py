@@ -11,9 +11,11 @@ import queue
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import zstandard
@@ -32,6 +34,8 @@ READ_BYTES = 1 << 18
 PIECE_BYTES = 1 << 20
 ZSTD_BYTES = 1 << 8
 RESCUE_BYTES = 1 << 12
+#: Packed bytes of a pipe that are kept in case they must be unpacked again.
+TRAIL_BYTES = 1 << 26
 QUEUED = 3
 LONGEST_WAIT_SECONDS = 2.0
 SHORT_WAIT_SECONDS = 0.2
@@ -142,11 +146,11 @@ def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> 
     if not first:
         raise TracekitError(f"{source.name} is empty; record it again")
     if first.startswith(GZIP_MAGIC):
-        yield from _unpack(_chained(first, parts), _Gzip(), source, content)
+        yield from _unpack(chain((first,), parts), _Gzip(), source, content)
     elif first.startswith(ZSTD_MAGIC):
-        yield from _unpack(_chained(first, parts), _Zstd(), source, content)
+        yield from _unpack(chain((first,), parts), _Zstd(), source, content)
     else:
-        yield from _chained(first, parts)
+        yield from chain((first,), parts)
 
 
 def _packed(source: Source, on_bytes: OnBytes | None) -> Iterator[bytes]:
@@ -166,11 +170,6 @@ def _read_some(source: Source) -> bytes:
     except Exception as problem:  # noqa: BLE001 (said in one line)
         # Remote file systems have errors of their own.
         raise TracekitError(f"{source.name} cannot be read: {type(problem).__name__}: {problem}") from None
-
-
-def _chained(first: bytes, parts: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from parts
 
 
 class _Gzip:
@@ -225,47 +224,40 @@ class _Zstd:
         return bool(self._frame.eof)
 
 
-def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, content: Unpacked) -> Iterator[bytes]:
-    given = 0
-    try:
-        for part in packed:
-            for piece in unpacker.parts(part):
-                given += len(piece)
-                yield piece
-        content.damaged = not unpacker.whole
-    except unpacker.errors:
-        content.damaged = True
-        if isinstance(unpacker, _Gzip) and source.path:
-            for piece in _rescued(source.path, given):
-                given += len(piece)
-                yield piece
-    if not given:
-        raise TracekitError(
-            f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"
-        )
+class _CarefulGzip:
+    """gzip by zlib, of one member or several: slower than the fast library, which with its error throws away all that
+    it had unpacked in one go, and keeps no copy of its state. `done` is how many bytes came out, `over` says that there
+    is nothing more: a fault, or what follows the last member."""
 
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(GZIP_FRAME)
+        self.done = 0
+        self.over = False
 
-def _rescued(path: Path, given: int) -> Iterator[bytes]:
-    """What a damaged gzip file holds beyond the bytes given already: with its error the fast library throws away all
-    that it had unpacked in one go. Of a file of several members only the first is read."""
-    member = zlib.decompressobj(GZIP_FRAME)
-    done = 0
-    with path.open("rb") as file:
-        while packed := file.read(RESCUE_BYTES):
-            before = member.copy()
-            try:
-                parts = [member.decompress(packed)]
-                failed = False
-            except zlib.error:
-                parts = list(_byte_by_byte(before, packed))
-                failed = True
-            for part in parts:
-                begin = max(given - done, 0)
-                done += len(part)
-                if begin < len(part):
-                    yield part[begin:]
-            if failed or member.eof:
+    def parts(self, packed: bytes) -> Iterator[bytes]:
+        for start in range(0, len(packed), RESCUE_BYTES):
+            for part in self._parts_of(packed[start : start + RESCUE_BYTES]):
+                self.done += len(part)
+                yield part
+            if self.over:
                 return
+
+    def _parts_of(self, packed: bytes) -> Iterator[bytes]:
+        while packed:
+            if self._member.eof:
+                if not packed.startswith(GZIP_MAGIC[: len(packed)]):
+                    self.over = True
+                    return
+                self._member = zlib.decompressobj(GZIP_FRAME)
+            before = self._member.copy()
+            try:
+                part = self._member.decompress(packed)
+            except zlib.error:
+                self.over = True
+                yield from _byte_by_byte(before, packed)
+                return
+            yield part
+            packed = self._member.unused_data if self._member.eof else b""
 
 
 def _byte_by_byte(member: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
@@ -273,3 +265,70 @@ def _byte_by_byte(member: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
     with contextlib.suppress(zlib.error):
         for i in range(len(packed)):
             yield member.decompress(packed[i : i + 1])
+
+
+class _Trail:
+    """What came last from a pipe, which cannot be read again, and zlib's state before it. zlib begins only where more
+    comes than is kept: sound files of less are unpacked once, longer ones a second time, far behind."""
+
+    def __init__(self) -> None:
+        self.behind = _CarefulGzip()
+        self.kept: deque[bytes] = deque()
+        self._size = 0
+
+    def add(self, packed: bytes) -> None:
+        self.kept.append(packed)
+        self._size += len(packed)
+        while self._size - len(self.kept[0]) >= TRAIL_BYTES:
+            oldest = self.kept.popleft()
+            self._size -= len(oldest)
+            # Given already.
+            for _ in self.behind.parts(oldest):
+                pass
+
+
+def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, content: Unpacked) -> Iterator[bytes]:
+    given = 0
+    trail = _Trail() if isinstance(unpacker, _Gzip) and source.path is None else None
+    try:
+        for part in packed:
+            if trail:
+                trail.add(part)
+            for piece in unpacker.parts(part):
+                given += len(piece)
+                yield piece
+        content.damaged = not unpacker.whole
+    except unpacker.errors:
+        content.damaged = True
+        rescued: Iterator[bytes] = iter(())
+        if trail:
+            # zlib goes on where the fast library finds fault with codes that are not used.
+            rescued = _rescued(chain(trail.kept, packed), trail.behind, given)
+        elif isinstance(unpacker, _Gzip) and source.path:
+            rescued = _rescued(_read_again(source.path), _CarefulGzip(), given)
+        for piece in rescued:
+            given += len(piece)
+            yield piece
+    if not given:
+        raise TracekitError(
+            f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"
+        )
+
+
+def _read_again(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while packed := file.read(READ_BYTES):
+            yield packed
+
+
+def _rescued(packed: Iterable[bytes], careful: _CarefulGzip, given: int) -> Iterator[bytes]:
+    """What a damaged gzip file holds beyond the bytes given already; `careful` has unpacked what stands before."""
+    for some in packed:
+        done = careful.done
+        for part in careful.parts(some):
+            begin = max(given - done, 0)
+            done += len(part)
+            if begin < len(part):
+                yield part[begin:]
+        if careful.over:
+            return

@@ -11,6 +11,7 @@ from tracekit import store
 from tracekit.analysis import holds_window
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
+from tracekit.names import encodable
 from tracekit.tracefile.source import holds_traces
 from tracekit.walks.reading import Reading
 from tracekit.walks.reports import Destination, write_pages
@@ -173,11 +174,11 @@ def _analyze_recordings(
 
 
 def file_label(path: Path) -> str:
-    """A trace file's name without its endings."""
-    name = path.name
+    """A trace file's name without its endings, as text."""
+    name = encodable(path.name)
     for ending in (".gz", ".json", ".pt.trace", ".trace"):
         name = name.removesuffix(ending)
-    return name or path.name
+    return name or encodable(path.name)
 
 
 def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
