@@ -177,16 +177,19 @@ def test_a_disk_that_fails_while_reading_is_one_line() -> None:
 
 def test_an_input_that_never_ends_does_not_hold_up_who_has_seen_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack, "LONGEST_WAIT_SECONDS", 0.1)
-    wait = threading.Event()
+    reached, wait = threading.Event(), threading.Event()
 
     class Waiting(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             found = super().read(size)
             if not found:
+                reached.set()
                 wait.wait(60)
             return found
 
     with unpacked(Source("it", Waiting(b"{" + b" " * 2 * PIECE_BYTES), None, None)) as content:
         next(content.pieces)
+        # Before that it would see that nobody wants more.
+        assert reached.wait(60)
     assert threading.active_count() > 1, "the reader is still there, and nobody waited for it"
     wait.set()
