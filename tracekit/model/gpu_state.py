@@ -35,7 +35,7 @@ class GpuState:
     from before to after, in all forms together; None where they cannot be read.
     """
 
-    source: Literal["nvml", "amdsmi"]
+    source: Literal["nvml"]
     samples: tuple[GpuSample, ...]
     slowed_us: dict[str, float] | None = None
     power_limit_w: float | None = None
