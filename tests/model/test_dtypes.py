@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.model.dtypes import ELEMENT_BYTES, CPP_TYPES
+from tracekit.model.dtypes import CPP_TYPES, ELEMENT_BYTES
 
 
 def test_every_type_is_as_wide_as_torch_has_it() -> None:

@@ -11,7 +11,7 @@ import torch
 
 from tracekit.capture.break_text import HINT, NO_HELP, STACK_FRAME, function_name, place
 from tracekit.capture.compilation import compile_errors, recompile_limit_errors
-from tracekit.capture.whereabouts import is_torch
+from tracekit.capture.source_location import is_torch
 from tracekit.errors import CompileError, TracekitError
 from tracekit.model.run import Settings
 

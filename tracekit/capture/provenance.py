@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from tracekit.capture.whereabouts import ModuleNames, is_torch, portable
+from tracekit.capture.source_location import ModuleNames, is_torch, portable
 from tracekit.model.provenance import (
     PROVENANCE_VERSION,
     CompiledGraph,

@@ -26,7 +26,7 @@ from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.provenance import Collection, watched_calls
 from tracekit.capture.recording import STEP
-from tracekit.capture.whereabouts import ModuleNames, user_line
+from tracekit.capture.source_location import ModuleNames, user_line
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import PROVENANCE_VERSION, CompiledSites, EagerOp, EagerOps, TensorShape
 
