@@ -16,7 +16,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run, Settings
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.walks.diagnoses import Diagnoses
+from tracekit.walks.diagnoses import Diagnoses, with_uncalled
 from tracekit.walks.folder_names import folder_name
 from tracekit.walks.hushing import hush_libraries
 from tracekit.walks.provenance import Origins
@@ -24,7 +24,6 @@ from tracekit.walks.reports import refuse_report_there
 from tracekit.walks.size_choice import choose_request_size
 from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing_plan import TimingPlan, stopping_rule
-from tracekit.walks.uncalled_parts import with_uncalled
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import SIZES_OF_A_CALL, check_request, way_to_need_less
