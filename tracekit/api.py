@@ -18,7 +18,7 @@ from tracekit.model.run import FormName, Run
 from tracekit.model.workload import MODES, Request
 
 if TYPE_CHECKING:
-    from tracekit.capture.loop import Recorder
+    from tracekit.capture.recorder import Recorder
     from tracekit.model.comparison import Comparison
     from tracekit.model.progress import Progress
     from tracekit.walks.profiling import Plan
@@ -102,7 +102,7 @@ def profile(
     """
     _check_torch()
     from tracekit.walks.profiling import profile_built
-    from tracekit.walks.timing import plan_timing
+    from tracekit.walks.timing_plan import plan_timing
     from tracekit.workloads.own import hand_over, random_state_kept
     from tracekit.workloads.scopes import narrowed
 
@@ -135,7 +135,7 @@ def _reports_there(plan: Plan) -> frozenset[str]:
 
 def _plan(request: Request, out: Path | None, *, compiled: bool, **rest: Any) -> Plan:
     """What is to be done, as `tracekit profile` says it, and where the run goes."""
-    from tracekit.walks.naming import folder_name
+    from tracekit.walks.folder_names import folder_name
     from tracekit.walks.profiling import Plan
 
     forms: tuple[FormName, ...] = ("eager", "compiled") if compiled else ("eager",)
@@ -199,7 +199,7 @@ def record(
         yield Unrecorded()
         return
     _check_torch()
-    from tracekit.capture.loop import Recorder
+    from tracekit.capture.recorder import Recorder
 
     if (steps is not None and steps < 1) or skip < 0:
         raise TracekitError("tracekit.record takes steps=1 or more, and skip=0 or more")

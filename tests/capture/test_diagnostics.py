@@ -277,7 +277,7 @@ def test_a_log_that_cannot_be_read_is_a_note_and_no_error(block: Block, monkeypa
     def unreadable(*_said: object) -> Diagnostics:
         raise KeyError("fail_type")
 
-    monkeypatch.setattr(diagnostics, "diagnosed", unreadable)
+    monkeypatch.setattr(diagnostics, "read_log", unreadable)
     found = log.diagnose({})
     assert found.notes == ("torch's compile log could not be read (KeyError: 'fail_type')",)
     assert len(found.calls) == 1

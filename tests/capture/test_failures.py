@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from tests.capture.conftest import Block, make_settings, make_workload  # noqa: E402
 
-from tracekit.capture import compilers, failures, forms, warmup  # noqa: E402
+from tracekit.capture import failures, forms, inductor, warmup  # noqa: E402
 from tracekit.capture.compilation import compile_errors  # noqa: E402
 from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained  # noqa: E402
 from tracekit.capture.inductor_cache import check_cache  # noqa: E402
@@ -176,7 +176,7 @@ def test_no_cpp_compiler_is_said_before_anything_is_built(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(cpp_builder, "get_cpp_compiler", none)
     with pytest.raises(TracekitError, match=r"needs a C\+\+ compiler .* apt install g\+\+"):
-        compilers.check_compilers("cpu")
+        inductor.check_compilers("cpu")
 
 
 def pretend_gpu(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], hip: str | None = None) -> None:
@@ -189,30 +189,28 @@ def pretend_gpu(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], hi
 def test_a_gpu_that_triton_knows_no_more_is_said_before_anything_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_gpu(monkeypatch, (6, 0))
     with pytest.raises(TracekitError, match=r"Tesla P100 has compute capability 6\.0, .* 7\.0 \(Volta\) and newer"):
-        compilers.check_compilers("cuda")
+        inductor.check_compilers("cuda")
 
 
 def test_amd_gpus_count_differently(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_gpu(monkeypatch, (6, 0), hip="6.4")
-    assert compilers.too_old() is None
+    assert inductor.too_old() is None
 
 
 def test_a_missing_triton_is_named_as_this_torch_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    from tracekit.capture import inductor
-
     pretend_gpu(monkeypatch, (9, 0))
     monkeypatch.setitem(sys.modules, "triton", None)
     monkeypatch.setattr(inductor.metadata, "requires", lambda _name: ["numpy", "triton==3.6.0; platform_system"])
     with pytest.raises(TracekitError, match=r"needs triton on a GPU .* pip install 'triton==3\.6\.0'"):
-        compilers.check_compilers("cuda")
+        inductor.check_compilers("cuda")
 
 
 @pytest.mark.parametrize(("mode", "idle"), [("reduce-overhead", True), ("max-autotune", True), ("default", False)])
 def test_a_mode_that_asks_a_cpu_for_cuda_graphs_is_said_to_do_nothing_there(mode: str, idle: bool) -> None:
-    assert (compilers.idle_mode(make_settings(mode=mode)) is not None) is idle
-    assert compilers.idle_mode(make_settings(mode=mode, device="cuda")) is None
+    assert (inductor.idle_mode(make_settings(mode=mode)) is not None) is idle
+    assert inductor.idle_mode(make_settings(mode=mode, device="cuda")) is None
 
 
 def test_a_tensor_larger_than_the_machine_is_a_line_with_what_to_do() -> None:

@@ -19,9 +19,7 @@ from tracekit.model.timing import StoppingRule  # noqa: E402
 THREE_ROUNDS = StoppingRule(rounds=3, target=0.01, budget_seconds=60, least=3)
 
 
-class Driver:
-    source = "nvml"
-
+class FakeGpu:
     def __init__(self, counters: list[dict[str, float] | None] | None = None) -> None:
         self.counters = iter(counters or [])
         self.asked = 0
@@ -37,15 +35,16 @@ class Driver:
         return 700.0
 
 
-def watch(monkeypatch: pytest.MonkeyPatch, driver: Driver | None) -> GpuWatch:
-    monkeypatch.setattr(gpu_state, "find_driver", lambda _index: driver)
+def watch(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu | None) -> GpuWatch:
+    monkeypatch.setattr(gpu_state, "find_gpu", lambda _properties: gpu)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: None)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     return GpuWatch("cuda")
 
 
 def test_each_form_has_the_samples_between_its_own_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_state, "SECONDS_BETWEEN", 0.0)
-    watched = watch(monkeypatch, Driver())
+    watched = watch(monkeypatch, FakeGpu())
     forms = (Form("eager", "cpu", lambda: None), Form("compiled", "cpu", lambda: None))
     with watched.timing():
         time_forms(tuple(map(watched.watched, forms)), THREE_ROUNDS, 0, Timings(), Silent())
@@ -60,7 +59,7 @@ def test_each_form_has_the_samples_between_its_own_calls(monkeypatch: pytest.Mon
 
 
 def test_samples_are_taken_outside_of_what_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(Driver):
+    class Slow(FakeGpu):
         def sample(self, moment: Moment, seconds: float) -> GpuSample:
             time.sleep(0.05)
             return super().sample(moment, seconds)
@@ -75,7 +74,7 @@ def test_samples_are_taken_outside_of_what_is_timed(monkeypatch: pytest.MonkeyPa
 def test_the_form_s_own_block_is_kept_and_left_before_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
-    class Noting(Driver):
+    class Noting(FakeGpu):
         def sample(self, moment: Moment, seconds: float) -> GpuSample:
             events.append("sample")
             return super().sample(moment, seconds)
@@ -93,16 +92,16 @@ def test_the_form_s_own_block_is_kept_and_left_before_a_sample(monkeypatch: pyte
 
 
 def test_the_driver_is_not_asked_more_often_than_five_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    driver = Driver()
-    form = watch(monkeypatch, driver).watched(Form("eager", "cpu", lambda: None))
+    gpu = FakeGpu()
+    form = watch(monkeypatch, gpu).watched(Form("eager", "cpu", lambda: None))
     for _ in range(50):
         with form.ready():
             pass
-    assert driver.asked == 1
+    assert gpu.asked == 1
 
 
 def test_counters_are_told_as_what_they_grew_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, Driver([{"power": 5.0, "temperature": 0.0}, {"power": 25.0, "temperature": 0.0}]))
+    watched = watch(monkeypatch, FakeGpu([{"power": 5.0, "temperature": 0.0}, {"power": 25.0, "temperature": 0.0}]))
     with watched.timing():
         pass
     state = watched.state_of("eager")
@@ -111,7 +110,7 @@ def test_counters_are_told_as_what_they_grew_by(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_counters_that_cannot_be_read_at_both_ends_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, Driver([None, {"power": 25.0}]))
+    watched = watch(monkeypatch, FakeGpu([None, {"power": 25.0}]))
     with watched.timing():
         pass
     state = watched.state_of("eager")
@@ -119,7 +118,7 @@ def test_counters_that_cannot_be_read_at_both_ends_are_missing(monkeypatch: pyte
     assert state.slowed_us is None
 
 
-def test_without_a_driver_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nvml_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = watch(monkeypatch, None)
     form = Form("eager", "cpu", lambda: None)
     assert watched.watched(form) is form
@@ -129,12 +128,12 @@ def test_without_a_driver_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_on_a_cpu_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_state, "find_driver", None)
+    monkeypatch.setattr(gpu_state, "find_gpu", None)
     assert GpuWatch("cpu").state_of("eager") is None
 
 
 def test_an_interrupt_while_timing_keeps_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, Driver())
+    watched = watch(monkeypatch, FakeGpu())
     with pytest.raises(KeyboardInterrupt), watched.timing():
         raise KeyboardInterrupt
     state = watched.state_of("eager")

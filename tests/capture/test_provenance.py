@@ -29,9 +29,9 @@ from tracekit.capture import provenance  # noqa: E402
 from tracekit.capture.compilation import read_counters  # noqa: E402
 from tracekit.capture.forms import Form, switched_on  # noqa: E402
 from tracekit.capture.provenance import missing_provenance  # noqa: E402
+from tracekit.capture.source_location import ModuleNames  # noqa: E402
 from tracekit.capture.switch import Switch  # noqa: E402
 from tracekit.capture.tagging import trace_calls  # noqa: E402
-from tracekit.capture.whereabouts import ModuleNames  # noqa: E402
 from tracekit.comparison.provenance.operators import Join, join_operators  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall  # noqa: E402
@@ -553,7 +553,7 @@ def test_every_launch_of_a_tiny_flux_leads_to_its_eager_operators(scope: str) ->
 
 def flux(scope: str) -> tuple[EagerOps, CompiledSites]:
     pytest.importorskip("diffusers")
-    from tracekit.capture.whereabouts import names_of
+    from tracekit.capture.source_location import names_of
     from tracekit.model.progress import Silent
     from tracekit.model.workload import Request
     from tracekit.workloads.flux import build

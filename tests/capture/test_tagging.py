@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 from tests.capture.provenance_models import Block, Mlp, eager_ops, mlp  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
-from tracekit.capture import tagging, whereabouts  # noqa: E402
-from tracekit.capture.whereabouts import ModuleNames, portable  # noqa: E402
+from tracekit.capture import source_location, tagging  # noqa: E402
+from tracekit.capture.source_location import ModuleNames, portable  # noqa: E402
 from tracekit.model.provenance import EagerOp  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402
 
@@ -125,7 +125,7 @@ def test_no_folder_of_the_machine_is_told(file: str, told: str) -> None:
 
 
 def test_torch_s_own_lines_are_never_the_user_s() -> None:
-    assert whereabouts.is_torch(torch.nn.functional.__file__)
-    assert whereabouts.is_torch("/another/site-packages/torch/nn/functional.py")
-    assert whereabouts.is_torch("<eval_with_key>.12")
-    assert not whereabouts.is_torch("/another/site-packages/torchvision/models/resnet.py")
+    assert source_location.is_torch(torch.nn.functional.__file__)
+    assert source_location.is_torch("/another/site-packages/torch/nn/functional.py")
+    assert source_location.is_torch("<eval_with_key>.12")
+    assert not source_location.is_torch("/another/site-packages/torchvision/models/resnet.py")

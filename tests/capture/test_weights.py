@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from tracekit.capture.checking import check_outputs
 from tracekit.capture.forms import eager_form
+from tracekit.capture.output_check import check_outputs
 from tracekit.capture.weights import keep_weights
 from tracekit.model.own import Own
 from tracekit.model.progress import Silent

@@ -22,7 +22,7 @@ from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CheckAnswer, 
 from tracekit.walks import sweep_check, sweeping
 from tracekit.walks.matrix import make_cell
 from tracekit.walks.processes import Ended
-from tracekit.walks.timing import TimingPlan, stopping_rule
+from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 from tracekit.workloads.suites import SUITES
 
 

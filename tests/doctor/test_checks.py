@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.doctor.check import Check
+from tracekit.doctor.check import Check, ok, problem, skipped, warning
 from tracekit.doctor.checks import QUESTIONS, Question, answer
 
 
@@ -40,3 +40,10 @@ def test_ctrl_c_stops_the_checks() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         answer(Question("gpu", interrupted))
+
+
+def test_only_what_can_be_mended_has_a_fix() -> None:
+    assert ok("gpu", "there").fix is None
+    assert skipped("gpu", "no torch").fix is None
+    assert warning("gpu", "busy", "nvidia-smi").fix == "nvidia-smi"
+    assert problem("gpu", "gone", "nvidia-smi").status == "problem"

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from tracekit.doctor import driver as driver_file
-from tracekit.doctor import gpu as gpu_file
-from tracekit.doctor.driver import Driver, check_driver
-from tracekit.doctor.gpu import check_gpu
-from tracekit.doctor.gpu_memory import GIB, judge
+from tracekit.doctor import gpu
+from tracekit.doctor.gpu import GIB, check_driver, check_gpu, check_gpu_memory
+from tracekit.nvml import Driver
 
 H200 = Driver("570.1", (12, 8), ("NVIDIA H200",))
 
@@ -24,17 +22,18 @@ def pretend(
     no_gpu: str | None = "no GPU",
     capability: tuple[int, int] = (9, 0),
     hip: str | None = None,
+    free_gib: int = 139,
 ) -> None:
     major, minor = capability
     cards: Any = SimpleNamespace(
         device_count=lambda: 2,
         get_device_properties=lambda index: SimpleNamespace(name=f"card {index}", major=major, minor=minor),
+        mem_get_info=lambda: (free_gib * GIB, 140 * GIB),
     )
     torch = SimpleNamespace(version=SimpleNamespace(cuda=cuda, hip=hip), cuda=cards)
-    for file in (driver_file, gpu_file):
-        monkeypatch.setattr(file, "find_torch", lambda: torch)
-        monkeypatch.setattr(file, "read_driver", lambda: driver)
-    monkeypatch.setattr(gpu_file, "why_no_gpu", lambda: no_gpu)
+    monkeypatch.setattr(gpu, "find_torch", lambda: torch)
+    monkeypatch.setattr(gpu, "read_driver", lambda: driver)
+    monkeypatch.setattr(gpu, "why_no_gpu", lambda: no_gpu)
 
 
 def test_gpus_that_torch_sees_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +85,10 @@ def test_a_cuda_build_without_a_driver_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert (check_driver().status, check_driver().fix) == ("warning", "pip install nvidia-ml-py")
 
 
-def test_a_gpu_that_others_use_disturbs_timing() -> None:
-    assert judge(139 * GIB, 140 * GIB).status == "ok"
-    busy = judge(20 * GIB, 140 * GIB)
+def test_a_gpu_that_others_use_disturbs_timing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, driver=H200, cuda="12.8", no_gpu=None)
+    assert check_gpu_memory().status == "ok"
+    pretend(monkeypatch, driver=H200, cuda="12.8", no_gpu=None, free_gib=20)
+    busy = check_gpu_memory()
     assert busy.status == "warning"
     assert busy.message == "20.0 of 140.0 GiB free: others use this GPU and disturb timing"

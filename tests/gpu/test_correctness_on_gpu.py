@@ -123,11 +123,11 @@ def test_no_warning_is_made_of_our_own_process(flux: tuple[Path, Run]) -> None:
     pynvml: Any = pytest.importorskip("pynvml")
     import torch
 
-    from tracekit.capture.gpu_drivers import find_driver
+    from tracekit.nvml import find_gpu
 
-    driver = find_driver(0)
-    assert driver is not None
-    sample = driver.sample("before", 0.0)
+    found = find_gpu(torch.cuda.get_device_properties(0))
+    assert found is not None
+    sample = found.sample("before", 0.0)
     pynvml.nvmlInit()
     # NVML counts every GPU of the host, torch those of CUDA_VISIBLE_DEVICES.
     gpu = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(0).uuid}")

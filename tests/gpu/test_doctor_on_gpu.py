@@ -6,11 +6,9 @@ import os
 import subprocess
 import sys
 
-from tracekit.doctor.driver import Driver, read_driver
-from tracekit.doctor.gpu import check_gpu
-from tracekit.doctor.gpu_memory import check_gpu_memory
-from tracekit.doctor.profiler_access import check_profiler_access, count_recorded_kernels
-from tracekit.doctor.triton_kernel import check_triton_kernel
+from tracekit.doctor.gpu import check_gpu, check_gpu_memory, check_profiler_access, count_recorded_kernels
+from tracekit.doctor.toolchain import check_triton_kernel
+from tracekit.nvml import Driver, read_driver
 
 
 def test_the_driver_and_torch_name_the_same_gpu() -> None:
@@ -26,7 +24,7 @@ def test_triton_builds_and_runs_a_kernel() -> None:
 
 def test_triton_without_a_working_compiler_is_a_problem() -> None:
     # In a process of its own: here the kernel of the test above is still loaded.
-    code = "from tracekit.doctor.triton_kernel import check_triton_kernel as check; print(check().message)"
+    code = "from tracekit.doctor.toolchain import check_triton_kernel as check; print(check().message)"
     environment = {**os.environ, "CC": "/bin/false", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", code]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stdout

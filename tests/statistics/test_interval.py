@@ -16,8 +16,8 @@ from tracekit.statistics.interval import (
     median_interval,
     median_time,
     resampled_medians,
+    t_quantile,
 )
-from tracekit.statistics.student import t_quantile
 
 
 def test_the_interval_of_independent_values_holds_the_true_median_as_often_as_it_says():

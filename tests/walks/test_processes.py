@@ -22,7 +22,7 @@ from tracekit.model.timing import FormTiming, ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
 from tracekit.walks import processes
 from tracekit.walks.processes import measure_in_processes, run_child, run_module
-from tracekit.walks.timing import TimingPlan, plan_timing, stopping_rule
+from tracekit.walks.timing_plan import TimingPlan, plan_timing, stopping_rule
 
 JOB = ChildJob(Request("mlp"), "tiny", "cpu", ("eager",), StoppingRule(3, 0.01, 30.0, 3), 1)
 TIMES = ProcessTimes((1.0, 2.0), None, (), "asked number", 0.1)
@@ -193,7 +193,7 @@ def test_a_process_is_tied_to_this_one_and_leaves_what_it_had_found_out(
     monkeypatch.setattr(processes.subprocess, "Popen", started)
     ended = run_module("a.module", b"{}", tmp_path, {})
     assert (ended.code, ended.answer, ended.part) == (-signal.SIGKILL, None, b"so far")
-    assert asked[0][2:6] == ["-m", "tracekit.walks.tied", str(os.getpid()), "a.module"]
+    assert asked[0][2:6] == ["-m", "tracekit.walks.end_with_parent", str(os.getpid()), "a.module"]
 
 
 def gone(pid: int) -> bool:

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from tests.capture.conftest import Block, make_settings  # noqa: E402
 
 from tracekit import store  # noqa: E402
-from tracekit.capture import checking  # noqa: E402
+from tracekit.capture import output_check  # noqa: E402
 from tracekit.cli.profiling import profile_workload  # noqa: E402
 from tracekit.comparison import compare  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
@@ -75,7 +75,7 @@ def test_a_run_says_how_accurate_compiled_code_is_and_shows_what_it_made(tmp_pat
 
 
 def test_a_compiler_that_computes_something_else_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    real = checking._called
+    real = output_check._called
 
     def faulty(form: Any, seed: int) -> Any:
         kept = real(form, seed)
@@ -83,13 +83,13 @@ def test_a_compiler_that_computes_something_else_is_found(monkeypatch: pytest.Mo
             kept.tensors[".image"][0, 1] *= 1.001
         return kept
 
-    monkeypatch.setattr(checking, "_called", faulty)
+    monkeypatch.setattr(output_check, "_called", faulty)
     profile_workload(plan(tmp_path / "run"))
     assert "computes something else than eager" in (tmp_path / "reports" / "run.md").read_text()
 
 
 def test_without_numerics_no_call_more_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(checking, "check_outputs", None)
+    monkeypatch.setattr(output_check, "check_outputs", None)
     profile_workload(plan(tmp_path / "run", numerics=False))
     run = store.load(tmp_path / "run")
     assert [form.numerics for form in run.forms] == [None, None]
@@ -102,7 +102,7 @@ def test_a_comparison_that_fails_is_noted_and_nothing_measured_is_lost(
     def failing(*_arguments: object) -> None:
         raise ValueError("an output of a new kind")
 
-    monkeypatch.setattr(checking, "check_outputs", failing)
+    monkeypatch.setattr(output_check, "check_outputs", failing)
     profile_workload(plan(tmp_path / "run"))
     run = store.load(tmp_path / "run")
     assert run.status == "complete"
@@ -116,7 +116,7 @@ def test_an_interrupt_while_outputs_are_compared_keeps_every_recording(
     def interrupted(*_arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(checking, "check_outputs", interrupted)
+    monkeypatch.setattr(output_check, "check_outputs", interrupted)
     with pytest.raises(KeyboardInterrupt):
         profile_workload(plan(tmp_path / "run"))
     assert [len(form.recordings) for form in store.load(tmp_path / "run.incomplete").forms] == [2, 2]
@@ -128,7 +128,7 @@ def test_outputs_are_compared_after_everything_is_timed_and_recorded(
     from tracekit.capture import recording, timing
 
     events: list[str] = []
-    for module, name in ((timing, "time_forms"), (recording, "record"), (checking, "check_outputs")):
+    for module, name in ((timing, "time_forms"), (recording, "record"), (output_check, "check_outputs")):
         real = getattr(module, name)
 
         def noted(*arguments: Any, real: Any = real, name: str = name) -> Any:

@@ -96,7 +96,7 @@ def test_the_process_tells_the_first_thing_that_is_wrong(tmp_path: Path, monkeyp
 def test_compilers_are_looked_for_where_anything_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.setattr(check_child, "check_buildable", lambda _: None)
-    monkeypatch.setattr("tracekit.capture.compilers.is_switched_off", lambda: True)
+    monkeypatch.setattr("tracekit.capture.inductor.is_switched_off", lambda: True)
     found = check_child.check(CheckJob((), True), tmp_path / WORD)
     assert found.error is not None and "switched off" in found.error
     assert check_child.check(CheckJob((), False), tmp_path / WORD) == CheckAnswer()

@@ -30,7 +30,7 @@ from tracekit.walks.matrix import make_cell
 from tracekit.walks.processes import Ended, run_module, start_fresh
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
-from tracekit.walks.timing import TimingPlan
+from tracekit.walks.timing_plan import TimingPlan
 from tracekit.workloads.registry import find
 
 CELLS = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(batch_size=4))

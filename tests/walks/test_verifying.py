@@ -19,7 +19,7 @@ from tracekit.model.run import CompileFacts, Run
 from tracekit.model.timing import ProcessTimes
 from tracekit.model.workload import Request
 from tracekit.walks import verifying
-from tracekit.walks.timing import TimingPlan
+from tracekit.walks.timing_plan import TimingPlan
 from tracekit.walks.verifying import verify_advice
 
 GRAPHS = Finding("launch_bound", "warning", "", "", 100.0, "try", changes={"mode": "reduce-overhead"})

@@ -4,7 +4,7 @@ import pytest
 
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
-from tracekit.walks.timing import TimingPlan
+from tracekit.walks.timing_plan import TimingPlan
 from tracekit.walks.warming import check_alone, check_differs, parse_warmup, warmup_request
 from tracekit.workloads.flux_info import FLUX
 from tracekit.workloads.mlp_info import MLP

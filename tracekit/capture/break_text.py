@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tracekit.capture.whereabouts import is_torch, portable
+from tracekit.capture.source_location import is_torch, portable
 from tracekit.model.compilation import GraphBreak
 
 #: A resumed function is called after the one that broke.

@@ -18,17 +18,17 @@ from typing import Any
 import torch
 
 from tracekit.capture.compilation import dynamo_counters, watch_compilation
-from tracekit.capture.forms import Form
-from tracekit.capture.heard import (
+from tracekit.capture.compile_log import (
     BREAK,
     CACHE,
     COUNTERS,
     CUDA_GRAPH_SKIP,
     METRICS,
     RECOMPILE,
-    Heard,
-    diagnosed,
+    LogEntry,
+    read_log,
 )
+from tracekit.capture.forms import Form
 from tracekit.model.compilation import CallPhase, CompilingCall, Diagnostics
 
 #: Loggers that say why a CUDA graph is not made, whichever of Inductor's files says it.
@@ -43,7 +43,7 @@ class DiagnosticLog:
     phase: CallPhase = "warm-up"
     warmed_up_at: dict[str, int] | None = None
     _calls: Counter[CallPhase] = field(default_factory=Counter)
-    _heard: list[Heard] = field(default_factory=list)
+    _entries: list[LogEntry] = field(default_factory=list)
     _compiling: dict[tuple[CallPhase, int], list[int]] = field(default_factory=dict)
     _counted: Counter[str] = field(default_factory=Counter)
     _problems: list[str] = field(default_factory=list)
@@ -117,7 +117,9 @@ class DiagnosticLog:
             self._note("skip", {}, CUDA_GRAPH_SKIP.sub("", message).partition("\n")[0])
 
     def _note(self, kind: str, metadata: dict[str, Any], content: Any) -> None:
-        self._heard.append(Heard(kind, _compile_id(metadata), content, self.phase, self._calls[self.phase]))
+        frame = metadata.get("frame_id")
+        id_ = None if frame is None else f"{frame}/{metadata.get('frame_compile_id', 0)}"
+        self._entries.append(LogEntry(kind, id_, content, self.phase, self._calls[self.phase]))
 
     def _problem(self, text: str) -> None:
         if text not in self._problems:
@@ -126,29 +128,25 @@ class DiagnosticLog:
     def diagnose(self, walls_us: dict[CallPhase, tuple[float, ...]]) -> Diagnostics:
         """All that was said until now. `walls_us` are the times of the calls of each phase, in order."""
         try:
-            found = diagnosed(self._heard, self._counted)
+            found = read_log(self._entries, self._counted)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
             self._problem(f"torch's compile log could not be read ({type(error).__name__}: {error})")
             found = Diagnostics()
-        self._check_heard()
+        compiled = sum(frames for frames, _graphs in self._compiling.values())
+        if compiled and not self._problems and not any(each.kind == METRICS for each in self._entries):
+            # That torch compiled and said nothing of it is no sign of health.
+            self._problem(f"torch {torch.__version__} compiled {compiled} times, and its log told of none of them")
+        calls = []
+        for (phase, call), (frames, graphs) in self._compiling.items():
+            walls = walls_us.get(phase, ())
+            wall_us = walls[call - 1] if 0 < call <= len(walls) else None
+            calls.append(CompilingCall(phase, call, frames, graphs, wall_us))
         return replace(
             found,
-            calls=self._compiling_calls(walls_us),
+            calls=tuple(calls),
             cuda_graphs_recorded=sum(graphs for _, graphs in self._compiling.values()),
             warmed_up_at=self.warmed_up_at,
             notes=tuple(self._problems),
-        )
-
-    def _check_heard(self) -> None:
-        """That torch compiled and said nothing of it is no sign of health."""
-        compiled = sum(frames for frames, _graphs in self._compiling.values())
-        if compiled and not self._problems and not any(each.kind == METRICS for each in self._heard):
-            self._problem(f"torch {torch.__version__} compiled {compiled} times, and its log told of none of them")
-
-    def _compiling_calls(self, walls_us: dict[CallPhase, tuple[float, ...]]) -> tuple[CompilingCall, ...]:
-        return tuple(
-            CompilingCall(phase, call, frames, graphs, _at(walls_us.get(phase, ()), call))
-            for (phase, call), (frames, graphs) in self._compiling.items()
         )
 
 
@@ -181,12 +179,3 @@ def watched(form: Form, log: DiagnosticLog) -> Form:
 def _inductor_counters() -> Counter[str]:
     counters = dynamo_counters()
     return Counter({name: int(counters["inductor"].get(name, 0)) for name in COUNTERS})
-
-
-def _compile_id(metadata: dict[str, Any]) -> str | None:
-    frame = metadata.get("frame_id")
-    return None if frame is None else f"{frame}/{metadata.get('frame_compile_id', 0)}"
-
-
-def _at(values: tuple[float, ...], call: int) -> float | None:
-    return values[call - 1] if 0 < call <= len(values) else None

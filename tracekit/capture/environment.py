@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from tracekit.model.run import Environment
+from tracekit.nvml import driver_version
 
 PACKAGES = ("torch", "triton", "diffusers", "transformers", "tokenizers", "numpy")
 
@@ -26,7 +27,7 @@ def read_environment(device: str) -> Environment:
         cpu_threads=torch.get_num_threads(),
         gpu=properties.name if properties else None,
         gpu_memory_bytes=properties.total_memory if properties else None,
-        driver=_driver() if gpu else None,
+        driver=driver_version() if gpu else None,
         cuda=torch.version.cuda or torch.version.hip,
         packages=_versions(),
         git_commit=_git_commit(),
@@ -59,20 +60,6 @@ def _cpu_name() -> str | None:
         return platform.processor() or None
     names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
     return f"{names[0]}, {os.cpu_count()} logical cores" if names else None
-
-
-def _driver() -> str | None:
-    try:
-        import pynvml
-    except ImportError:
-        return None
-    try:
-        pynvml.nvmlInit()
-        version = pynvml.nvmlSystemGetDriverVersion()
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError:
-        return None
-    return version if isinstance(version, str) else version.decode()
 
 
 def _git_commit() -> str | None:

@@ -11,7 +11,7 @@ import torch
 
 from tracekit.capture.break_text import HINT, NO_HELP, STACK_FRAME, function_name, place
 from tracekit.capture.compilation import compile_errors, recompile_limit_errors
-from tracekit.capture.whereabouts import is_torch
+from tracekit.capture.source_location import is_torch
 from tracekit.errors import CompileError, TracekitError
 from tracekit.model.run import Settings
 
@@ -179,9 +179,11 @@ def _too_many(settings: Settings) -> CompileError:
 def _failed(settings: Settings, error: Exception) -> CompileError:
     cause = getattr(error, "inner_exception", None) or error.__cause__ or error
     if isinstance(cause, torch.OutOfMemoryError):
+        tunes = settings.mode.startswith("max-autotune")
+        calmer = ", --mode default (tuning tries many kernels)" if tunes else ""
         return CompileError(
             f"not enough GPU memory to compile {settings.scope} ({_needed(cause)}); pass a smaller --size, --batch-size"
-            f"{_calmer(settings)} or --scope, or close what else uses the GPU"
+            f"{calmer} or --scope, or close what else uses the GPU"
         )
     where = _user_line(f"{error}\n{cause}")
     at = f" at {where[0]}" if where else ""
@@ -190,10 +192,6 @@ def _failed(settings: Settings, error: Exception) -> CompileError:
         f" {_mend(cause)}",
         (f"  {_clipped(where[1])}",) if where and where[1] else (),
     )
-
-
-def _calmer(settings: Settings) -> str:
-    return ", --mode default (tuning tries many kernels)" if settings.mode.startswith("max-autotune") else ""
 
 
 def _user_line(text: str) -> tuple[str, str] | None:

@@ -11,8 +11,7 @@ import torch
 
 from tracekit.capture import failures
 from tracekit.capture.compilation import compilations_wanted, room_for
-from tracekit.capture.compilers import check_compilers
-from tracekit.capture.inductor import recording_options
+from tracekit.capture.inductor import check_compilers, recording_options
 from tracekit.capture.switch import Switch
 from tracekit.model.run import FormName, Settings
 from tracekit.model.workload import CUDA_GRAPH_MODES, BuiltWorkload

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from tracekit.capture.forms import Form
-from tracekit.capture.gpu_drivers import Driver, find_driver
 from tracekit.model.gpu_state import GpuSample, GpuState, Moment
 from tracekit.model.run import FormName
+from tracekit.nvml import Gpu, find_gpu
 
 #: A form's state is asked at most this often.
 SECONDS_BETWEEN = 0.2
@@ -20,17 +20,18 @@ SECONDS_BETWEEN = 0.2
 
 @dataclass
 class GpuWatch:
-    """Collects samples of the GPU that torch uses. Without a GPU, or a library to ask about it, it collects none."""
+    """Collects samples of the GPU that torch uses, through NVML. Without it, or without a GPU, it collects none."""
 
     device: str
-    _driver: Driver | None = None
+    _gpu: Gpu | None = None
     _start: float = 0.0
     _around: list[GpuSample] = field(default_factory=list)
     _during: dict[FormName, list[GpuSample]] = field(default_factory=dict)
     _counters: list[dict[str, float] | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._driver = find_driver(torch.cuda.current_device()) if self.device != "cpu" else None
+        if self.device != "cpu":
+            self._gpu = find_gpu(torch.cuda.get_device_properties(torch.cuda.current_device()))
         self._start = time.monotonic()
 
     @contextmanager
@@ -45,38 +46,33 @@ class GpuWatch:
     def watched(self, form: Form) -> Form:
         """The form, with the GPU's state asked after its calls: when the form is switched off, which no timed call
         contains, and not more often than five times a second."""
-        if self._driver is None:
+        gpu = self._gpu
+        if gpu is None:
             return form
+        taken = self._during.setdefault(form.name, [])
 
         @contextmanager
         def ready() -> Iterator[None]:
             with form.ready():
                 yield
-            self._sample_during(form.name)
+            seconds = time.monotonic() - self._start
+            if not taken or seconds - taken[-1].seconds >= SECONDS_BETWEEN:
+                taken.append(gpu.sample("during", seconds))
 
         return replace(form, ready=ready)
 
     def state_of(self, name: FormName) -> GpuState | None:
         """What was seen while this form was timed; None where nothing could be asked."""
-        if self._driver is None or not self._around:
+        if self._gpu is None or not self._around:
             return None
         during = self._during.get(name, [])
         samples = sorted((*self._around, *during), key=lambda sample: sample.seconds)
-        return GpuState(self._driver.source, tuple(samples), self._slowed_us(), self._driver.power_limit_w())
+        return GpuState("nvml", tuple(samples), self._slowed_us(), self._gpu.power_limit_w())
 
     def _sample_around(self, moment: Moment) -> None:
-        if self._driver is not None:
-            self._around.append(self._sample(self._driver, moment))
-            self._counters.append(self._driver.slowed_us())
-
-    def _sample_during(self, name: FormName) -> None:
-        taken = self._during.setdefault(name, [])
-        now = time.monotonic() - self._start
-        if self._driver is not None and (not taken or now - taken[-1].seconds >= SECONDS_BETWEEN):
-            taken.append(self._sample(self._driver, "during"))
-
-    def _sample(self, driver: Driver, moment: Moment) -> GpuSample:
-        return driver.sample(moment, time.monotonic() - self._start)
+        if self._gpu is not None:
+            self._around.append(self._gpu.sample(moment, time.monotonic() - self._start))
+            self._counters.append(self._gpu.slowed_us())
 
     def _slowed_us(self) -> dict[str, float] | None:
         """How much the driver's counters grew; None where they could not be read at both ends."""

@@ -85,7 +85,8 @@ class _Sums:
 
 def _errors(one: torch.Tensor, other: torch.Tensor, device: str) -> dict[str, object]:
     sums = _Sums()
-    flat, against = (_real(tensor).reshape(-1) for tensor in (one, other))
+    real = (torch.view_as_real(each.resolve_conj()) if each.is_complex() else each for each in (one, other))
+    flat, against = (each.reshape(-1) for each in real)
     for start in range(0, flat.numel(), PIECE):
         pieces = (each[start : start + PIECE].to(device).double() for each in (flat, against))
         sums.add(*pieces)
@@ -99,7 +100,3 @@ def _errors(one: torch.Tensor, other: torch.Tensor, device: str) -> dict[str, ob
         "equal_share": sums.equal / sums.elements if sums.elements else None,
         "nonfinite": sums.nonfinite,
     }
-
-
-def _real(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from tracekit.capture.whereabouts import ModuleNames, is_torch, portable
+from tracekit.capture.source_location import ModuleNames, is_torch, portable
 from tracekit.model.provenance import (
     PROVENANCE_VERSION,
     CompiledGraph,
@@ -367,10 +367,6 @@ def _shapes(value: Any) -> list[tuple[list[int | None], str]]:
     ]
 
 
-def _is_backward(graph: Any) -> bool:
-    return bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
-
-
 def _number(graph: Any) -> Any:
     """Dynamo's number of what was compiled, which a forward graph and its backward graph have in common."""
     return (getattr(graph, "fx_kwargs", None) or {}).get("graph_id")
@@ -378,7 +374,7 @@ def _number(graph: Any) -> Any:
 
 def _compiled_graph(graph: Any, root: str | None) -> CompiledGraph:
     key = str(graph._fx_graph_cache_key)
-    is_backward = _is_backward(graph)
+    is_backward = bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
     kept = getattr(graph, KEPT, None)
     if kept is None:
         return CompiledGraph(key, is_backward, root, (), (), "it came from a cache that was filled without provenance")

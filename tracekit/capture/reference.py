@@ -49,7 +49,8 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     growth = high.itemsize / low.itemsize
     if settings.device != "cpu":
         torch.cuda.empty_cache()
-    need = ROOM * (_weight_bytes(modules, low) * growth + calling_bytes * growth)
+    weight_bytes = sum(tensor.numel() * tensor.element_size() for tensor in _tensors(modules, low))
+    need = ROOM * (weight_bytes * growth + calling_bytes * growth)
     free = free_memory_bytes(settings.device)
     if need > free:
         name = str(high).removeprefix("torch.")
@@ -106,17 +107,18 @@ def _tensors(modules: Iterable[nn.Module], low: torch.dtype) -> Iterator[torch.T
                 yield tensor
 
 
-def _weight_bytes(modules: Iterable[nn.Module], low: torch.dtype) -> int:
-    return sum(tensor.numel() * tensor.element_size() for tensor in _tensors(modules, low))
-
-
 @contextmanager
 def _raised(
     modules: tuple[nn.Module, ...], low: torch.dtype, high: torch.dtype, draws: list[torch.dtype]
 ) -> Iterator[None]:
     kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def put_back() -> None:
+        for tensor, data in kept:
+            tensor.data = data
+
     with ExitStack() as stack:
-        stack.callback(_put_back, kept)
+        stack.callback(put_back)
         for tensor in _tensors(modules, low):
             kept.append((tensor, tensor.data))
             tensor.data = tensor.data.to(high)
@@ -124,11 +126,6 @@ def _raised(
             stack.callback(hook.remove)
         stack.enter_context(_Raising(low, high, draws))
         yield
-
-
-def _put_back(kept: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
-    for tensor, data in kept:
-        tensor.data = data
 
 
 def _casting_hooks(modules: tuple[nn.Module, ...], low: torch.dtype, high: torch.dtype) -> Iterator[RemovableHandle]:

@@ -29,12 +29,8 @@ class Switch:
         self.entered = False
         # `forward` is called through `__call__`, other methods by their name.
         self._attribute = CALL if target.method == "forward" else target.method
-        self._compiled = self._compile(options)
-
-    def _compile(self, options: dict[str, Any]) -> Callable[..., Any]:
-        module = self.target.module
-        call = entered(module) if self._attribute == CALL else getattr(module, self.target.method)
-        return torch.compile(call, **options)
+        call = entered(target.module) if self._attribute == CALL else getattr(target.module, target.method)
+        self._compiled: Callable[..., Any] = torch.compile(call, **options)
 
     def on(self) -> None:
         """From now on the target runs compiled."""

@@ -26,7 +26,7 @@ from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.provenance import Collection, watched_calls
 from tracekit.capture.recording import STEP
-from tracekit.capture.whereabouts import ModuleNames, user_line
+from tracekit.capture.source_location import ModuleNames, user_line
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import PROVENANCE_VERSION, CompiledSites, EagerOp, EagerOps, TensorShape
 
@@ -69,14 +69,17 @@ class OperatorLog(TorchDispatchMode):
         number = len(self.ops)
         # The place is taken first: an operator that dispatches others comes before them.
         self.ops.append(EagerOp(str(func), "", None, (), 0, None))
-        module, line, backward = self._whereabouts(sys._getframe(1))
+        module, line, backward = self._source(sys._getframe(1))
         with self._span(TAG.format(number)):
             out = func(*args, **kwargs)
         op = EagerOp(
             name=str(func),
             module=module,
             line=line,
-            outputs=tuple(_shape(tensor) for tensor in _tensors(out)),
+            outputs=tuple(
+                TensorShape(tuple(map(int, each.shape)), str(each.dtype).removeprefix("torch."))
+                for each in _tensors(out)
+            ),
             bytes=sum(map(_bytes, _tensors((args, kwargs, out)))),
             flops=_flops(func, args, kwargs, out),
             backward=backward,
@@ -86,7 +89,7 @@ class OperatorLog(TorchDispatchMode):
             self._note_forward(op)
         return out
 
-    def _whereabouts(self, frame: Any) -> tuple[str, str | None, bool]:
+    def _source(self, frame: Any) -> tuple[str, str | None, bool]:
         """Module, line, and whether this is a backward operator: one has those of its forward operator."""
         node = _autograd_node()
         if node is None:
@@ -111,10 +114,6 @@ def _bytes(tensor: torch.Tensor) -> int:
         return tensor.numel() * tensor.element_size()
     sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
     return math.prod(sizes) * tensor.element_size() if tensor.numel() else 0
-
-
-def _shape(tensor: torch.Tensor) -> TensorShape:
-    return TensorShape(tuple(int(size) for size in tensor.shape), str(tensor.dtype).removeprefix("torch."))
 
 
 def _flops(func: Any, args: Any, kwargs: Any, out: Any) -> int | None:

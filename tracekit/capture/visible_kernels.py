@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
@@ -38,10 +38,15 @@ def checked_meanwhile(device: str) -> Iterator[None]:
     if device == "cpu":
         yield
         return
-    with subprocess.Popen(_command(), env=_environment(), stdin=subprocess.DEVNULL) as process:
+    here = str(Path(tracekit.__file__).parents[1])
+    paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    code = None
+    with subprocess.Popen(_command(), env=environment, stdin=subprocess.DEVNULL) as process:
         try:
             yield
-            code = _ended(process)
+            with suppress(subprocess.TimeoutExpired):
+                code = process.wait(PATIENCE_SECONDS)
         finally:
             process.kill()
     if code == UNSEEN:
@@ -54,22 +59,8 @@ def check_here(device: str) -> None:
         raise TracekitError(CANNOT)
 
 
-def _ended(process: subprocess.Popen[bytes]) -> int | None:
-    """The exit code; None of a process that does not end."""
-    try:
-        return process.wait(PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired:
-        return None
-
-
 def _command() -> list[str]:
     return [sys.executable, "-P", "-m", __name__]
-
-
-def _environment() -> dict[str, str]:
-    here = str(Path(tracekit.__file__).parents[1])
-    paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def kernels_are_visible() -> bool:

@@ -67,7 +67,7 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     from tracekit.comparison import compare
     from tracekit.comparison.advice import with_verified
     from tracekit.comparison.several import find_differences, labelled, name_ways, refuse_other_work, set_beside
-    from tracekit.walks.naming import short_names
+    from tracekit.walks.folder_names import short_names
     from tracekit.walks.sides import load_side
 
     _refuse_what_is_no_pair(places)

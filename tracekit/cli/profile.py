@@ -120,7 +120,7 @@ def profile(
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
     from tracekit.walks.profiling import Plan
-    from tracekit.walks.timing import plan_timing
+    from tracekit.walks.timing_plan import plan_timing
     from tracekit.walks.warming import parse_warmup
     from tracekit.workloads.own_options import parse_options
 

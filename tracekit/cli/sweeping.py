@@ -22,7 +22,7 @@ from tracekit.walks.sweep_check import check_first
 from tracekit.walks.sweep_doubts import cells_word, of_other_versions, unreadable
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
-from tracekit.walks.timing import stopping_rule
+from tracekit.walks.timing_plan import stopping_rule
 from tracekit.workloads.registry import find
 
 if TYPE_CHECKING:

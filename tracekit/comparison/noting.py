@@ -13,26 +13,10 @@ from tracekit.comparison.flops import is_counted
 from tracekit.comparison.provenance.alignment import align
 from tracekit.comparison.provenance.names import plain_name
 from tracekit.model.comparison import Side
+from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.provenance import EagerOp, EagerOps, TensorShape
 from tracekit.model.rates import NotedCall
 from tracekit.model.sequence import Activity
-
-#: Bytes of one element, by torch's name of the type.
-WIDTHS = {
-    "bool": 1,
-    "uint8": 1,
-    "int8": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "float64": 8,
-    "complex64": 8,
-    "complex128": 16,
-    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"), 1),
-}
 
 #: Operators that touch some rows of a tensor: the bytes of all of it say nothing.
 PICKING = ("embedding", "gather", "index", "scatter", "take", "put")
@@ -121,6 +105,6 @@ def bytes_of_noted(op: EagerOp) -> int | None:
 
 
 def _bytes(tensors: Sequence[TensorShape]) -> int | None:
-    sizes = [(each.numel(), WIDTHS.get(each.dtype)) for each in tensors]
+    sizes = [(each.numel(), ELEMENT_BYTES.get(each.dtype)) for each in tensors]
     known = [count * width for count, width in sizes if count is not None and width is not None]
     return sum(known) if len(known) == len(sizes) else None

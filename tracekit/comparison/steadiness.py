@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tracekit.comparison.timed import Timed
 from tracekit.numbers import percent, times
-from tracekit.statistics.shape import find_drift, find_two_speeds
+from tracekit.statistics.speeds import find_drift, find_two_speeds
 
 Times = NDArray[np.float64]
 

@@ -14,33 +14,11 @@ from math import prod
 
 from tracekit.comparison.convolutions import BACKWARD, find_convolution
 from tracekit.comparison.flops import PRODUCTS, attention_sizes, factors_of, gradients_of, is_counted
+from tracekit.model.dtypes import CPP_ELEMENT_BYTES
 from tracekit.model.sequence import Operator
 
 Shape = tuple[int, ...]
 
-BYTES = {
-    "c10::BFloat16": 2,
-    "c10::Half": 2,
-    "float": 4,
-    "double": 8,
-    "long int": 8,
-    "long": 8,
-    "long long": 8,
-    "int": 4,
-    "short int": 2,
-    "short": 2,
-    "signed char": 1,
-    "unsigned char": 1,
-    "char": 1,
-    "bool": 1,
-    "c10::Float8_e4m3fn": 1,
-    "c10::Float8_e5m2": 1,
-    "c10::Float8_e4m3fnuz": 1,
-    "c10::Float8_e5m2fnuz": 1,
-    "c10::Float8_e8m0fnu": 1,
-    "c10::complex<float>": 8,
-    "c10::complex<double>": 16,
-}
 FLOATING = ("double", "float", "c10::BFloat16", "c10::Half")
 
 #: Element-wise operators by how many of their inputs are tensors that are read; those behind are outputs (`out=`).
@@ -104,7 +82,7 @@ def _size(operator: Operator, position: int) -> int | None:
     """Bytes of one input; 0 for what is no tensor, None for a type that is not known."""
     if position >= len(operator.dims) or not operator.dims[position]:
         return 0
-    width = BYTES.get(operator.dtypes[position])
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[position])
     return None if width is None else prod(operator.dims[position]) * width
 
 
@@ -132,7 +110,7 @@ def _of_product(operator: Operator) -> int | None:
         return None
     (batch, m, _), (_, _, n) = factors
     first = PRODUCTS.get(operator.name, 0)
-    width = BYTES.get(operator.dtypes[first])
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[first])
     # Of `linear` the bias stands behind, of the others the result may.
     read = range(first + 2) if operator.name in PRODUCTS else range(len(operator.dims))
     return None if width is None else _plus(_sum_of(operator, read), batch * m * n * width)
@@ -159,7 +137,7 @@ def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
         written = [position for position, wanted in zip((1, 2), asked or (), strict=False) if wanted]
         return _plus(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
     found = find_convolution(operator, output)
-    width = BYTES.get(operator.dtypes[0]) if operator.dtypes else None
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[0]) if operator.dtypes else None
     if found is None or found.result is None or width is None:
         return None
     return _plus(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
@@ -168,7 +146,7 @@ def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
 def _of_lookup(operator: Operator, output: Shape | None) -> int | None:
     """The places to look at, and the rows that are read and written."""
     table, places = operator.dims[0], 2 if operator.name != "aten::embedding" else 1
-    width = BYTES.get(operator.dtypes[0])
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[0])
     if len(operator.dims) <= places or width is None or not operator.dims[places]:
         return None
     rows = prod(operator.dims[places])
@@ -188,7 +166,7 @@ def _of_element_wise(operator: Operator) -> int | None:
         return None
     read = [position for position in range(min(count, len(operator.dims))) if operator.dims[position]]
     written = operator.dims[0] if in_place else _broadcast([operator.dims[position] for position in read])
-    width = _width_of_result(operator, read) if not in_place else BYTES.get(operator.dtypes[0])
+    width = _width_of_result(operator, read) if not in_place else CPP_ELEMENT_BYTES.get(operator.dtypes[0])
     if written is None or width is None:
         return None
     return _plus(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
@@ -209,8 +187,8 @@ def _width_of_result(operator: Operator, read: Sequence[int]) -> int | None:
     """Bytes of an element of the result: the widest floating type, else the widest."""
     # `where` chooses between its last two.
     types = {operator.dtypes[position] for position in (read[1:] if operator.name == "aten::where" else read)}
-    if not types or any(each not in BYTES for each in types):
+    if not types or any(each not in CPP_ELEMENT_BYTES for each in types):
         return None
     if {"c10::BFloat16", "c10::Half"} <= types:
-        return max(4, *(BYTES[each] for each in types if each in FLOATING))
-    return max(BYTES[each] for each in ([each for each in types if each in FLOATING] or types))
+        return max(4, *(CPP_ELEMENT_BYTES[each] for each in types if each in FLOATING))
+    return max(CPP_ELEMENT_BYTES[each] for each in ([each for each in types if each in FLOATING] or types))

@@ -1,1 +1,1 @@
-"""Whether this machine can profile: one question a file, each answered with a `Check`."""
+"""Whether this machine can profile. Each check answers one question with a `Check`."""

@@ -1,53 +1,124 @@
-"""Does torch see a GPU?"""
+"""Is there a GPU, does torch see it, is its memory free, and may the profiler look at it?"""
 
 from __future__ import annotations
 
 import os
 from types import ModuleType
 
-from tracekit.doctor.accelerator import find_torch, why_no_gpu
 from tracekit.doctor.check import Check, ok, problem, skipped, warning
-from tracekit.doctor.driver import read_driver
+from tracekit.doctor.torch_build import find_torch, why_no_gpu
+from tracekit.nvml import read_driver
 
-NAME = "gpu"
 #: What Triton makes kernels for.
 OLDEST_CAPABILITY = (7, 0)
+GIB = 1 << 30
+#: Less than this free and another program most likely works on the GPU, which also disturbs timing.
+QUIET_FRACTION = 0.9
+PROFILER_FIX = (
+    "run as root or with CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN), or let everyone profile:"
+    " echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/nvidia-profiling.conf,"
+    " then reboot"
+)
+
+
+def check_driver() -> Check:
+    """What the NVIDIA driver says, asked without torch."""
+    name, torch, driver = "driver", find_torch(), read_driver()
+    built_for = str(torch.version.cuda) if torch is not None and torch.version.cuda else None
+    if isinstance(driver, str):
+        if built_for is None:
+            return skipped(name, driver)
+        fix = "pip install nvidia-ml-py" if "nvidia-ml-py" in driver else "install or restart the driver: nvidia-smi"
+        return warning(name, f"{driver}, and torch is built for CUDA {built_for}", fix)
+    message = f"{driver.version}, runs CUDA up to {driver.cuda[0]}.{driver.cuda[1]}"
+    # Within one major version older drivers run newer builds.
+    if built_for and int(built_for.partition(".")[0]) > driver.cuda[0]:
+        return problem(
+            name,
+            f"{message}; torch is built for CUDA {built_for}",
+            "update the driver, or take an older build: pip install torch --index-url"
+            f" https://download.pytorch.org/whl/cu{driver.cuda[0]}{driver.cuda[1]}",
+        )
+    return ok(name, message)
 
 
 def check_gpu() -> Check:
-    torch = find_torch()
+    name, torch = "gpu", find_torch()
     if torch is None:
-        return skipped(NAME, "needs torch")
+        return skipped(name, "needs torch")
     if why_no_gpu() is None:
-        return _seen(torch)
+        return _seen(name, torch)
     driver = read_driver()
     if isinstance(driver, str) or not driver.gpus:
         return warning(
-            NAME,
+            name,
             "none seen: workloads run at size tiny on the CPU",
             "profile on a machine with a GPU for figures of one",
         )
     there = f"the driver has {driver.gpus[0]}, torch sees none"
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if hidden is not None:
-        return problem(NAME, f"{there}: CUDA_VISIBLE_DEVICES is {hidden!r}", "unset CUDA_VISIBLE_DEVICES")
+        return problem(name, f"{there}: CUDA_VISIBLE_DEVICES is {hidden!r}", "unset CUDA_VISIBLE_DEVICES")
     if not torch.version.cuda:
         return problem(
-            NAME, f"{there}: it is a build without CUDA", "pip uninstall -y torch && pip install torch  # from PyPI"
+            name, f"{there}: it is a build without CUDA", "pip uninstall -y torch && pip install torch  # from PyPI"
         )
-    return problem(NAME, there, 'python -c "import torch; torch.cuda.init()"  # says why')
+    return problem(name, there, 'python -c "import torch; torch.cuda.init()"  # says why')
 
 
-def _seen(torch: ModuleType) -> Check:
+def _seen(name: str, torch: ModuleType) -> Check:
     gpus = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
     # AMD's GPUs count their architectures in another way.
     old = [gpu for gpu in gpus if not torch.version.hip and (gpu.major, gpu.minor) < OLDEST_CAPABILITY]
     if old:
         return problem(
-            NAME,
+            name,
             f"{old[0].name} has compute capability {old[0].major}.{old[0].minor}; torch.compile makes kernels for 7.0"
             " and newer",
             "profile it without --compiled, or use a GPU of Volta or newer",
         )
     others = f", and {len(gpus) - 1} more" if len(gpus) > 1 else ""
-    return ok(NAME, f"{gpus[0].name}{others}")
+    return ok(name, f"{gpus[0].name}{others}")
+
+
+def check_gpu_memory() -> Check:
+    name, torch, missing = "gpu memory", find_torch(), why_no_gpu()
+    if missing or torch is None:
+        return skipped(name, missing or "needs torch")
+    free, total = map(int, torch.cuda.mem_get_info())
+    message = f"{free / GIB:.1f} of {total / GIB:.1f} GiB free"
+    if free < QUIET_FRACTION * total:
+        return warning(name, f"{message}: others use this GPU and disturb timing", "nvidia-smi  # names them")
+    return ok(name, message)
+
+
+def check_profiler_access() -> Check:
+    """Whether the profiler sees kernels. Found out by profiling some."""
+    name, missing = "profiler", why_no_gpu()
+    if missing:
+        return skipped(name, missing)
+    try:
+        kernels = count_recorded_kernels()
+    except RuntimeError as error:
+        return problem(name, f"does not start: {str(error).splitlines()[0]}", PROFILER_FIX)
+    if kernels == 0:
+        message = "records no kernels: CUPTI may not look at this GPU, or another profiler holds it"
+        return problem(name, message, PROFILER_FIX)
+    return ok(name, f"recorded {kernels} kernels of a small multiplication")
+
+
+def count_recorded_kernels() -> int:
+    """How many GPU events torch.profiler records of a few small multiplications."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    values = torch.ones(64, 64, device="cuda")
+    torch.cuda.synchronize()
+    # The first session in a process may lose its first kernels: CUPTI is still starting.
+    for _ in range(2):
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], acc_events=True) as recording:
+            for _ in range(3):
+                values = values @ values * 0.5
+            torch.cuda.synchronize()
+    events = recording.events() or []
+    return sum(event.device_type.name == "CUDA" for event in events)

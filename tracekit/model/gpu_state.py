@@ -37,7 +37,7 @@ class GpuState:
     from before to after, in all forms together; None where they cannot be read.
     """
 
-    source: Literal["nvml", "amdsmi"]
+    source: Literal["nvml"]
     samples: tuple[GpuSample, ...]
     slowed_us: dict[Text, Microseconds] | None = None
     power_limit_w: Amount | None = None

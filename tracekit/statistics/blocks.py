@@ -33,7 +33,8 @@ def block_length(values: Values) -> int:
 def _politis_white(signs: Values) -> float:
     """Politis and White (2004) with the correction of Patton, Politis and White (2009), for circular blocks."""
     n = len(signs)
-    covariances = _autocovariances(signs, _farthest(n) + 1)
+    farthest = min(n - 1, 2 * (math.ceil(math.sqrt(n)) + _run(n)))
+    covariances = _autocovariances(signs, farthest + 1)
     reach = _reach(covariances / covariances[0], n)
     lags = np.arange(1, min(2 * reach, len(covariances) - 1) + 1)
     weights = np.minimum(1.0, 2 * (1 - lags / max(2 * reach, 1)))
@@ -50,11 +51,6 @@ def _autoregressive(signs: Values) -> float:
     shown = math.sin(math.pi / 2 * float((signs[1:] * signs[:-1]).sum() / (signs**2).sum()))
     memory = min(shown + (1 + 3 * shown) / len(signs), MOST_MEMORY)
     return math.cbrt(6 * (memory / (1 - memory**2)) ** 2 * len(signs)) if memory > 0 else 1.0
-
-
-def _farthest(n: int) -> int:
-    """The farthest lag that is looked at."""
-    return min(n - 1, 2 * (math.ceil(math.sqrt(n)) + _run(n)))
 
 
 def _run(n: int) -> int:

@@ -22,10 +22,10 @@ from tracekit.files import write_replaced
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
-from tracekit.walks.choosing import choose_request_size
 from tracekit.walks.hushing import hush_libraries
 from tracekit.walks.processes import PART, WORD
-from tracekit.walks.timing import TimingPlan, stopping_rule
+from tracekit.walks.size_choice import choose_request_size
+from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import way_to_need_less
 from tracekit.workloads.sources import read_sources
@@ -79,7 +79,7 @@ class Attempt:
         from tracekit.capture import device as devices
         from tracekit.capture import failures
         from tracekit.capture.environment import read_environment
-        from tracekit.capture.stack_room import call_with_room
+        from tracekit.capture.stack_chunk import call_in_one_chunk
         from tracekit.workloads.own_errors import their_calls
         from tracekit.workloads.scopes import build_scoped
 
@@ -96,7 +96,7 @@ class Attempt:
             sources = read_sources(request.workload)
             self._grow(CellRun(workload.settings, reason, read_environment(device), loaded, rule, (), sources))
             with their_calls(workload.settings, failures.is_out_of_memory):
-                call_with_room(lambda: self._measure(workload))
+                call_in_one_chunk(lambda: self._measure(workload))
 
     def _measure(self, workload: BuiltWorkload) -> None:
         from tracekit.capture import forms, timing, warmup

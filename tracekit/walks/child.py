@@ -37,7 +37,7 @@ def work(job: ChildJob) -> ChildResult:
     info = find(job.request.workload)
     builder = load_builder(info)
     from tracekit.capture import failures
-    from tracekit.capture.stack_room import call_with_room
+    from tracekit.capture.stack_chunk import call_in_one_chunk
     from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 
@@ -45,7 +45,7 @@ def work(job: ChildJob) -> ChildResult:
         workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
         load_seconds = time.monotonic() - began
         with their_calls(workload.settings, failures.is_out_of_memory):
-            return ChildResult(load_seconds, call_with_room(lambda: _measure(workload, job)))
+            return ChildResult(load_seconds, call_in_one_chunk(lambda: _measure(workload, job)))
 
 
 def _measure(workload: BuiltWorkload, job: ChildJob) -> tuple[ChildForm, ...]:

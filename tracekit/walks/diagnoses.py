@@ -1,4 +1,5 @@
-"""The part of `tracekit profile` that hears what torch.compile says of itself, form by form."""
+"""The part of `tracekit profile` that hears what torch.compile says of itself, form by form, and says what it was never
+asked to compile."""
 
 from __future__ import annotations
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from tracekit.capture.forms import Form
     from tracekit.capture.timing import Timings
     from tracekit.model.compilation import CompilingCall, Diagnostics, FrameCompilation
+
+#: So many parts of a scope are named in a note.
+NAMED = 5
 
 
 @dataclass
@@ -86,3 +90,17 @@ def by_rounds(found: Diagnostics, rounds: list[int]) -> Diagnostics:
         calls=tuple(replace(each, call=number(each)) for each in found.calls),
         frames=tuple(replace(each, call=number(each)) for each in found.frames),
     )
+
+
+def with_uncalled(run: Run, workload: BuiltWorkload, form: Form) -> Run:
+    """The run, which tells what of the scope no call of the warm form came to: that was never compiled."""
+    from tracekit.workloads.scopes import with_shares
+
+    uncalled = form.uncalled()
+    if not uncalled:
+        return run
+    more = f" and {len(uncalled) - NAMED} more" if len(uncalled) > NAMED else ""
+    note = f"No call comes to {', '.join(uncalled[:NAMED])}{more}: nothing of it was compiled."
+    entered = tuple(target for target in workload.targets if target.component not in uncalled)
+    components = with_shares(replace(workload, targets=entered)).components
+    return replace(run, notes=(*run.notes, note), components=components)

@@ -23,7 +23,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.startup import StartKind, Startup
 from tracekit.model.workload import Request
-from tracekit.walks.timing import TimingPlan, stopping_rule
+from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 
 #: In this order: the second finds what the first has left.
 COMPILED_STARTS: dict[StartKind, str] = {"compiled_no_cache": "no cache", "compiled_warm_cache": "warm cache"}
@@ -211,7 +211,7 @@ def start_fresh(
 
 def tied_command(module: str, words: Sequence[str]) -> list[str]:
     """What runs `python -m MODULE WORD...` in a process that ends with this one."""
-    return [sys.executable, "-P", "-m", "tracekit.walks.tied", str(os.getpid()), module, *words]
+    return [sys.executable, "-P", "-m", "tracekit.walks.end_with_parent", str(os.getpid()), module, *words]
 
 
 def surroundings(environment: dict[str, str]) -> dict[str, str]:

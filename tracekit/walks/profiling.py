@@ -16,15 +16,14 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run, Settings
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.walks.choosing import choose_request_size
-from tracekit.walks.diagnoses import Diagnoses
+from tracekit.walks.diagnoses import Diagnoses, with_uncalled
+from tracekit.walks.folder_names import folder_name
 from tracekit.walks.hushing import hush_libraries
-from tracekit.walks.naming import folder_name
-from tracekit.walks.origins import Origins
+from tracekit.walks.provenance import Origins
 from tracekit.walks.reports import refuse_report_there
-from tracekit.walks.scoping import with_uncalled
+from tracekit.walks.size_choice import choose_request_size
 from tracekit.walks.surroundings import Surroundings
-from tracekit.walks.timing import TimingPlan, stopping_rule
+from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import SIZES_OF_A_CALL, check_request, way_to_need_less
@@ -158,7 +157,7 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
 @contextmanager
 def _watched(draft: Path) -> Iterator[list[str]]:
     """Output and warnings stay off the terminal; the warnings, as they come."""
-    from tracekit.capture.quiet import output_kept, warnings_collected
+    from tracekit.capture.redirected_output import output_kept, warnings_collected
 
     warned: list[str] = []
     with output_kept(draft / store.OUTPUT), warnings_collected(warned):
@@ -170,11 +169,11 @@ def _warned(run: Run, warned: list[str]) -> Run:
 
 
 def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress) -> Run:
-    from tracekit.capture.stack_room import call_with_room
+    from tracekit.capture.stack_chunk import call_in_one_chunk
 
     run = _first_manifest(plan, workload, reason)
     store.save(run, draft)
-    return call_with_room(lambda: _run_forms(plan, workload, run, draft, progress))
+    return call_in_one_chunk(lambda: _run_forms(plan, workload, run, draft, progress))
 
 
 def _build(
@@ -182,7 +181,7 @@ def _build(
 ) -> tuple[BuiltWorkload, str]:
     from tracekit.capture import device as devices
     from tracekit.capture import failures
-    from tracekit.capture.compilers import check_compilers
+    from tracekit.capture.inductor import check_compilers
     from tracekit.capture.visible_kernels import checked_meanwhile
     from tracekit.workloads.scopes import build_scoped
 
@@ -203,8 +202,8 @@ def _build(
 
 
 def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
-    from tracekit.capture.compilers import idle_mode
     from tracekit.capture.environment import read_environment
+    from tracekit.capture.inductor import idle_mode
     from tracekit.workloads.scopes import repeated_parts
 
     idle = idle_mode(workload.settings) if "compiled" in plan.forms else None

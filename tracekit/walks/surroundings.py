@@ -78,7 +78,7 @@ class Surroundings:
 
     def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress) -> Run:
         """The run with what its forms return; a note, where that could not be found out: nothing measured is lost."""
-        from tracekit.capture.checking import check_outputs, with_files
+        from tracekit.capture.output_check import check_outputs, with_files
 
         if not self.numerics:
             return run

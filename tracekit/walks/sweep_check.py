@@ -13,7 +13,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellResult, CheckAnswer, CheckJob
 from tracekit.model.workload import Request
-from tracekit.walks.cell_place import caches_in
+from tracekit.walks.cell_caches import caches_in
 from tracekit.walks.processes import Start, describe_ending, run_module
 from tracekit.workloads.registry import all_workloads, check_scope, find
 

@@ -18,12 +18,12 @@ from tracekit import __version__
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
-from tracekit.walks.cell_place import caches_in, cell_place, clear_dead_places
+from tracekit.walks.cell_caches import caches_in, cell_place, clear_dead_places
 from tracekit.walks.forked import Zygote
 from tracekit.walks.matrix import with_seed
 from tracekit.walks.processes import Ended, Start, describe_ending, run_module
 from tracekit.walks.sweep_folder import SweepFolder, is_outdated
-from tracekit.walks.timing import TimingPlan
+from tracekit.walks.timing_plan import TimingPlan
 from tracekit.workloads.registry import find
 from tracekit.workloads.sources import find_changed
 

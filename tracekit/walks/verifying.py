@@ -18,7 +18,7 @@ from tracekit.shell import variable_words
 from tracekit.walks.processes import run_child
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
-from tracekit.walks.timing import TimingPlan, stopping_rule
+from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 
 #: What a run notes that was to verify its advice, and had none.
 NO_ADVICE = "There was no advice to verify: no finding names another run to try."

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tracekit.errors import TracekitError
 from tracekit.model.run import Settings
 from tracekit.model.workload import Request, WorkloadInfo
-from tracekit.walks.timing import TimingPlan
+from tracekit.walks.timing_plan import TimingPlan
 from tracekit.workloads.sizes import check_pixels, check_request
 
 #: What may be named, by the field of a Request that it is.

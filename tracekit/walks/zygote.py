@@ -20,8 +20,8 @@ from typing import NoReturn
 
 import msgspec
 
+from tracekit.walks.end_with_parent import end_with
 from tracekit.walks.hushing import hush_libraries
-from tracekit.walks.tied import end_with
 
 #: Makes torch ask NVML, which a fork does not break, whether there are GPUs: libraries ask that when imported.
 ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
+from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.workloads.registry import all_workloads, load_builder
 from tracekit.workloads.rehearsal import rehearse
@@ -66,9 +67,4 @@ def _bytes_of_one(info: WorkloadInfo, request: Request, size: str) -> int | None
         return None
     inputs = (each for each in tree_leaves(caught) if isinstance(each, torch.Tensor))
     found = rehearsal.activations_bytes + sum(each.nbytes for each in inputs)
-    return found * _bytes_of(COUNTED) // _bytes_of(dtype)
-
-
-def _bytes_of(dtype: str) -> int:
-    named: torch.dtype = getattr(torch, dtype)
-    return named.itemsize
+    return found * ELEMENT_BYTES[COUNTED] // ELEMENT_BYTES[dtype]

@@ -22,7 +22,7 @@ time.sleep(float(sys.argv[2]))
 #: Starts that module tied to itself, notes its number, and waits.
 PARENT = """
 import os, pathlib, subprocess, sys, time
-command = [sys.executable, "-m", "tracekit.walks.tied", str(os.getpid()), "running", *sys.argv[2:]]
+command = [sys.executable, "-m", "tracekit.walks.end_with_parent", str(os.getpid()), "running", *sys.argv[2:]]
 pathlib.Path(sys.argv[1]).write_text(str(subprocess.Popen(command, start_new_session=True).pid))
 time.sleep(60)
 """
@@ -48,7 +48,8 @@ def start_parent(tmp_path: Path) -> tuple[subprocess.Popen[bytes], int]:
 
 
 def test_it_runs_the_module_as_python_does_with_its_words(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tracekit.walks.tied", str(os.getpid()), "running", str(tmp_path / "runs"), "0"]
+    words = [str(os.getpid()), "running", str(tmp_path / "runs"), "0"]
+    command = [sys.executable, "-m", "tracekit.walks.end_with_parent", *words]
     assert subprocess.run(command, env=surroundings(tmp_path), check=False).returncode == 0
     assert (tmp_path / "runs").read_text() == "__main__ 0"
 
@@ -70,12 +71,12 @@ def test_it_ends_when_its_parent_was_killed_before_it_could_look(tmp_path: Path)
 
 
 def test_it_does_nothing_where_another_process_is_its_parent(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tracekit.walks.tied", "1", "running", str(tmp_path / "runs"), "0"]
+    command = [sys.executable, "-m", "tracekit.walks.end_with_parent", "1", "running", str(tmp_path / "runs"), "0"]
     assert subprocess.run(command, env=surroundings(tmp_path), check=False).returncode != 0
     assert not (tmp_path / "runs").exists()
 
 
 def test_it_loads_nothing_before_it_is_tied() -> None:
-    script = "import sys, tracekit.walks.tied; print(*sys.modules)"
+    script = "import sys, tracekit.walks.end_with_parent; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert not {"msgspec", "numpy", "torch", "ctypes", "tracekit.model"} & set(found.stdout.split())

@@ -29,7 +29,7 @@ def _call(work: Callable[[], Any]) -> Any:
 _call_in_large_frame = FunctionType(_call.__code__.replace(co_stacksize=SLOTS), globals(), "_call_in_large_frame")
 
 
-def call_with_room(work: Callable[[], T]) -> T:
+def call_in_one_chunk(work: Callable[[], T]) -> T:
     """What `work` returns. No call inside comes to a chunk's end, at whatever depth this is called: in this thread, for
     others have stacks of their own, and as long as all frames inside take less than the 512 KiB that are left."""
     result: T = _call_in_large_frame(work)

@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 
 from tests.capture.conftest import Block, make_workload  # noqa: E402
 
-from tracekit.capture.checking import check_outputs, with_files  # noqa: E402
 from tracekit.capture.forms import Form, eager_form  # noqa: E402
+from tracekit.capture.output_check import check_outputs, with_files  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import BuiltWorkload  # noqa: E402
 

@@ -7,11 +7,11 @@ from types import FunctionType
 import pytest
 from tests.stack_depths import count_crossings
 
-from tracekit.capture.stack_room import call_with_room
+from tracekit.capture.stack_chunk import call_in_one_chunk
 
 
 def at_depth(depth: int) -> int:
-    return at_depth(depth - 1) if depth else call_with_room(count_crossings)
+    return at_depth(depth - 1) if depth else call_in_one_chunk(count_crossings)
 
 
 def test_with_room_no_depth_is_dearer_than_others() -> None:
@@ -31,10 +31,10 @@ _below_large_frame = FunctionType(below_large_frames.__code__.replace(co_stacksi
 def test_there_is_room_for_nearly_a_thousand_frames_of_480_bytes() -> None:
     if not count_crossings():
         pytest.skip("this Python keeps the chunk")
-    assert [call_with_room(lambda: below_large_frames(frames)) for frames in range(0, 800, 33)] == [0] * 25  # noqa: B023
+    assert [call_in_one_chunk(lambda: below_large_frames(frames)) for frames in range(0, 800, 33)] == [0] * 25  # noqa: B023
 
 
 def test_what_comes_back_and_what_is_raised_is_the_works() -> None:
-    assert call_with_room(lambda: "done") == "done"
+    assert call_in_one_chunk(lambda: "done") == "done"
     with pytest.raises(ZeroDivisionError):
-        call_with_room(lambda: 1 // 0)
+        call_in_one_chunk(lambda: 1 // 0)

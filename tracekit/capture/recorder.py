@@ -74,19 +74,17 @@ class Recorder:
             return
         if self._profiler is None or (self._wanted is not None and not self._recorded):
             # A training run is not to end with an error, before it has saved what it trained, for want of a trace.
-            warnings.warn(f"nothing was recorded: {self._missed or self._too_short()}", stacklevel=2)
+            too_short = (
+                f"the loop made {self._made} steps, and recording begins after {self._skip};"
+                " pass a smaller skip to tracekit.record"
+            )
+            warnings.warn(f"nothing was recorded: {self._missed or too_short}", stacklevel=2)
             return
         try:
             self._profiler.export_chrome_trace(str(self._raw))
             self._publish(self._device, self._recorded)
         finally:
             self._raw.unlink(missing_ok=True)
-
-    def _too_short(self) -> str:
-        return (
-            f"the loop made {self._made} steps, and recording begins after {self._skip};"
-            " pass a smaller skip to tracekit.record"
-        )
 
     def _start(self) -> None:
         activities = [ProfilerActivity.CPU]

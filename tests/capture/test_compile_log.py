@@ -9,17 +9,17 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tracekit.capture.heard import BREAK, METRICS, RECOMPILE, SKIPS, Heard, diagnosed
+from tracekit.capture.compile_log import BREAK, METRICS, RECOMPILE, SKIPS, LogEntry, read_log
 from tracekit.model.compilation import CudaGraphSkip, Diagnostics
 
 
-def metrics(id_: str | None = "0/0", **content: Any) -> Heard:
+def metrics(id_: str | None = "0/0", **content: Any) -> LogEntry:
     told = {"co_name": "forward", "co_filename": "model.py", "co_firstlineno": 12, **content}
-    return Heard(METRICS, id_, told, "warm-up", 1)
+    return LogEntry(METRICS, id_, told, "warm-up", 1)
 
 
-def told(*heard: Heard, **counted: int) -> Diagnostics:
-    return diagnosed(list(heard), Counter(counted))
+def told(*heard: LogEntry, **counted: int) -> Diagnostics:
+    return read_log(list(heard), Counter(counted))
 
 
 def test_backward_graphs_and_what_runs_later_are_no_frames_of_their_own():
@@ -28,7 +28,7 @@ def test_backward_graphs_and_what_runs_later_are_no_frames_of_their_own():
 
 
 def test_a_version_that_tells_little_leaves_the_rest_unknown():
-    (frame,) = diagnosed([Heard(METRICS, "3/1", {}, "timed", 2)], Counter()).frames
+    (frame,) = read_log([LogEntry(METRICS, "3/1", {}, "timed", 2)], Counter()).frames
     assert (frame.id, frame.phase, frame.call) == ("3/1", "timed", 2)
     assert (frame.function, frame.where, frame.seconds, frame.guards, frame.inputs) == (None,) * 5
     assert frame.because == ()
@@ -54,7 +54,7 @@ def test_a_frame_without_anything_to_compile_is_no_fallback():
 
 
 def test_a_break_of_a_frame_that_was_given_up_is_no_break():
-    stop = Heard(BREAK, "0/0", "Graph Break Reason: a loop\n", "warm-up", 1)
+    stop = LogEntry(BREAK, "0/0", "Graph Break Reason: a loop\n", "warm-up", 1)
     assert len(told(metrics(), stop).breaks) == 1
     given_up = told(metrics(fail_type="torch._dynamo.exc.Unsupported", fail_reason="a loop"), stop)
     assert given_up.breaks == ()
@@ -66,7 +66,7 @@ def test_a_break_of_a_frame_that_was_given_up_is_no_break():
     ['["0/0: tensor \'x\' rank mismatch", "0/0: ___check_obj_id(y)"]', ["0/0: a", "0/0: b"], "0/0: one\n"],
 )
 def test_checks_that_failed_are_read_from_a_list_or_a_line(payload: Any):
-    found = told(metrics(), metrics("0/1"), Heard(RECOMPILE, "0/1", payload, "warm-up", 2))
+    found = told(metrics(), metrics("0/1"), LogEntry(RECOMPILE, "0/1", payload, "warm-up", 2))
     (again,) = found.recompiles
     assert again.id == "0/1"
     assert {guard.version for guard in again.because} == {"0/0"}
@@ -75,7 +75,7 @@ def test_checks_that_failed_are_read_from_a_list_or_a_line(payload: Any):
 
 
 def test_a_reason_that_the_logger_and_the_metrics_tell_is_counted_once():
-    skip = Heard("skip", None, "mutated inputs", "warm-up", 1)
+    skip = LogEntry("skip", None, "mutated inputs", "warm-up", 1)
     also = metrics(cudagraph_skip_reason="skipping cudagraphs due to mutated inputs")
     assert told(skip, skip, also, **{SKIPS: 2}).cuda_graph_skips == (CudaGraphSkip("mutated inputs", 2),)
     assert told(also, **{SKIPS: 1}).cuda_graph_skips == (CudaGraphSkip("mutated inputs", 1),)
@@ -101,8 +101,8 @@ def test_phases_hold_nothing_twice():
 
 def test_a_failed_check_keeps_paths_within_a_package_whole():
     line = "0/0: len(args) == 2  # output = func()  # transformers/utils/generic.py:939 in wrapper"
-    (frame,) = told(Heard(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
+    (frame,) = told(LogEntry(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
     assert "# transformers/utils/generic.py:939" in frame.because[0].text
     line = "0/0: len(args) == 2  # at /usr/lib/python3/dist-packages/some/model.py:9"
-    (frame,) = told(Heard(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
+    (frame,) = told(LogEntry(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
     assert frame.because[0].text.endswith("# at some/model.py:9")

@@ -11,14 +11,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tracekit.capture import loop, spans  # noqa: E402
-from tracekit.capture.loop import Recorder  # noqa: E402
+from tracekit.capture import recorder as recorder_file  # noqa: E402
+from tracekit.capture import spans  # noqa: E402
+from tracekit.capture.recorder import Recorder  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(loop, "pick_device", lambda: "cpu")
+    monkeypatch.setattr(recorder_file, "pick_device", lambda: "cpu")
     yield
     assert not spans.is_recording(), "regions are nothing again, however the block ended"
     assert not torch.autograd.profiler._is_profiler_enabled
@@ -56,7 +57,7 @@ def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
     def unseen(_device: str) -> None:
         raise TracekitError("the profiler cannot see kernels")
 
-    monkeypatch.setattr(loop, "check_here", unseen)
+    monkeypatch.setattr(recorder_file, "check_here", unseen)
     with (
         pytest.raises(TracekitError, match="cannot see kernels"),
         recorder(tmp_path, published, skip=3),
@@ -70,7 +71,7 @@ def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
     def failing(**_options: object) -> None:
         raise RuntimeError("profiling is switched off here")
 
-    monkeypatch.setattr(loop, "profile", failing)
+    monkeypatch.setattr(recorder_file, "profile", failing)
     each = recorder(tmp_path, published, skip=1).__enter__()
     assert run(each, 4) == 4
     with pytest.warns(UserWarning, match="nothing was recorded: the profiler did not start: RuntimeError: profiling"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tracekit.capture.break_text import function_name, place, read_break
-from tracekit.capture.whereabouts import portable
+from tracekit.capture.source_location import portable
 from tracekit.model.compilation import (
     CacheName,
     CacheUse,
@@ -35,6 +35,7 @@ CACHES: dict[str, CacheName] = {
     "aotautograd": "aot_autograd",
     "autograd": "aot_autograd",
 }
+CACHE_ORDER: tuple[CacheName, ...] = ("aot_autograd", "fx_graph", "templates")
 CUDA_GRAPH_SKIP = re.compile(r"^skipping cudagraphs?(?: due to)?:?\s*", re.IGNORECASE)
 #: Counters of Inductor's by what is told of them.
 SKIPS, AUTOTUNED = "cudagraph_skips", "select_algorithm_autotune"
@@ -49,11 +50,21 @@ VERSION = re.compile(r"^(\d+/\d+):\s*")
 #: Dynamo's name of an argument as a graph's input.
 ARGUMENT = re.compile(r"^l_(?P<name>.+?)_$", re.IGNORECASE)
 PARAMETER = re.compile(r"parameters_|buffers_|_modules_", re.IGNORECASE)
+#: A path within a guard's own comment, `# model.py:12 in forward`.
+STACK_PATH = re.compile(r"(?<![\w.-])/[^\s:'\"]+\.py")
+#: Times of phases that lie in each other; of the last two beside each other.
+NESTED = (
+    "dynamo_cumulative_compile_time",
+    "aot_autograd_cumulative_compile_time",
+    "inductor_cumulative_compile_time",
+    "triton_compile_time",
+    "compile_time_autotune_time",
+)
 
 
 @dataclass
-class Heard:
-    """One thing that torch said, and during which of the form's calls."""
+class LogEntry:
+    """One thing that torch logged, and during which of the form's calls."""
 
     kind: str
     id: str | None
@@ -62,17 +73,17 @@ class Heard:
     call: int
 
 
-def diagnosed(heard: list[Heard], counted: Counter[str]) -> Diagnostics:
-    """What was said, as far as the log alone tells. `counted` is how much Inductor's counters have grown."""
-    metrics = [each for each in heard if each.kind == METRICS]
+def read_log(entries: list[LogEntry], counted: Counter[str]) -> Diagnostics:
+    """What the log alone tells. `counted` is how much Inductor's counters have grown."""
+    metrics = [each for each in entries if each.kind == METRICS]
     failed = {each.id for each in metrics if _failure(each.content)}
     return Diagnostics(
-        frames=_frames(heard, failed),
-        breaks=_breaks(heard, failed),
+        frames=_frames(entries, failed),
+        breaks=_breaks(entries, failed),
         fallbacks=_fallbacks(metrics),
         phases=_phases(metrics),
-        caches=_caches(heard, counted),
-        cuda_graph_skips=_skips(heard, counted[SKIPS]),
+        caches=_caches(entries, counted),
+        cuda_graph_skips=_skips(entries, counted[SKIPS]),
         autotuned=counted[AUTOTUNED],
     )
 
@@ -83,28 +94,30 @@ def _failure(metrics: dict[str, Any]) -> str | None:
     return None if not kind or kind.endswith(NOTHING_TO_COMPILE) else str(metrics.get("fail_reason") or kind)
 
 
-def _frames(heard: list[Heard], failed: set[str | None]) -> tuple[FrameCompilation, ...]:
-    because = {each.id: _guards(each.content) for each in heard if each.kind == RECOMPILE}
-    return tuple(
-        FrameCompilation(
+def _frames(entries: list[LogEntry], failed: set[str | None]) -> tuple[FrameCompilation, ...]:
+    because = {each.id: _guards(each.content) for each in entries if each.kind == RECOMPILE}
+    found = []
+    for each in entries:
+        if each.kind != METRICS or each.id is None or each.id in failed:
+            continue
+        metrics = each.content
+        # Backward graphs, and what ran later, belong to a frame that is told already.
+        if metrics.get("is_forward") is False or metrics.get("is_runtime"):
+            continue
+        us = metrics.get("duration_us")
+        frame = FrameCompilation(
             id=each.id,
-            function=function_name(each.content.get("co_name")),
-            where=place(each.content.get("co_filename"), each.content.get("co_firstlineno")),
+            function=function_name(metrics.get("co_name")),
+            where=place(metrics.get("co_filename"), metrics.get("co_firstlineno")),
             phase=each.phase,
             call=each.call,
-            seconds=_seconds(each.content, "duration_us"),
-            guards=each.content.get("guard_count"),
+            seconds=None if us is None else us / 1e6,
+            guards=metrics.get("guard_count"),
             because=because.get(each.id, ()),
-            inputs=_inputs(each.content),
+            inputs=_inputs(metrics),
         )
-        for each in heard
-        if each.kind == METRICS and each.id is not None and each.id not in failed and _is_frame(each.content)
-    )
-
-
-def _is_frame(metrics: dict[str, Any]) -> bool:
-    """Not a backward graph, nor something that ran later: those belong to a frame that is told already."""
-    return metrics.get("is_forward") is not False and not metrics.get("is_runtime")
+        found.append(frame)
+    return tuple(found)
 
 
 def _guards(payload: Any) -> tuple[FailedGuard, ...]:
@@ -115,18 +128,14 @@ def _guards(payload: Any) -> tuple[FailedGuard, ...]:
             texts = json.loads(payload)
         except ValueError:
             texts = payload
-    lines = texts if isinstance(texts, list) else [texts]
-    return tuple(_guard(str(line).strip()) for line in lines if str(line).strip())
-
-
-def _guard(line: str) -> FailedGuard:
-    version = VERSION.match(line)
-    text = VERSION.sub("", line)
-    return FailedGuard(version[1] if version else "", STACK_PATH.sub(lambda found: portable(found[0]), text))
-
-
-#: A path within a guard's own comment, `# model.py:12 in forward`.
-STACK_PATH = re.compile(r"(?<![\w.-])/[^\s:'\"]+\.py")
+    found = []
+    for each in texts if isinstance(texts, list) else [texts]:
+        line = str(each).strip()
+        if line:
+            version, text = VERSION.match(line), VERSION.sub("", line)
+            text = STACK_PATH.sub(lambda path: portable(path[0]), text)
+            found.append(FailedGuard(version[1] if version else "", text))
+    return tuple(found)
 
 
 def _inputs(metrics: dict[str, Any]) -> dict[str, str] | None:
@@ -140,16 +149,11 @@ def _inputs(metrics: dict[str, Any]) -> dict[str, str] | None:
     } or None
 
 
-def _seconds(metrics: dict[str, Any], name: str) -> float | None:
-    us = metrics.get(name)
-    return None if us is None else us / 1e6
-
-
-def _breaks(heard: list[Heard], failed: set[str | None]) -> tuple[GraphBreak, ...]:
+def _breaks(entries: list[LogEntry], failed: set[str | None]) -> tuple[GraphBreak, ...]:
     """One a place and reason, in the order they were met. A frame that was given up for a break is no break: all of it
     runs eager."""
     found: dict[tuple[str | None, str], GraphBreak] = {}
-    for each in heard:
+    for each in entries:
         if each.kind != BREAK or each.id in failed:
             continue
         one = read_break(str(each.content), each.id)
@@ -161,7 +165,7 @@ def _breaks(heard: list[Heard], failed: set[str | None]) -> tuple[GraphBreak, ..
     return tuple(found.values())
 
 
-def _fallbacks(metrics: list[Heard]) -> tuple[EagerFallback, ...]:
+def _fallbacks(metrics: list[LogEntry]) -> tuple[EagerFallback, ...]:
     """Each once. What was compiled too often is told without its name, which the frame's first compilation has."""
     named = {_frame_number(each.id): each.content for each in metrics if each.content.get("co_name")}
     found: dict[EagerFallback, None] = {}
@@ -197,7 +201,7 @@ def first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), text)
 
 
-def _phases(metrics: list[Heard]) -> tuple[PhaseTime, ...]:
+def _phases(metrics: list[LogEntry]) -> tuple[PhaseTime, ...]:
     """torch tells each phase with those inside of it: Dynamo holds AOTAutograd, that Inductor, and that Triton and
     autotuning."""
     totals: Counter[PhaseName] = Counter()
@@ -214,18 +218,9 @@ def _phases(metrics: list[Heard]) -> tuple[PhaseTime, ...]:
     return tuple(PhaseTime(name, us / 1e6) for name, us in totals.most_common() if us)
 
 
-NESTED = (
-    "dynamo_cumulative_compile_time",
-    "aot_autograd_cumulative_compile_time",
-    "inductor_cumulative_compile_time",
-    "triton_compile_time",
-    "compile_time_autotune_time",
-)
-
-
-def _caches(heard: list[Heard], counted: Counter[str]) -> tuple[CacheUse, ...]:
+def _caches(entries: list[LogEntry], counted: Counter[str]) -> tuple[CacheUse, ...]:
     uses: Counter[tuple[CacheName, str]] = Counter()
-    for each in heard:
+    for each in entries:
         found = CACHE.match(each.content) if each.kind == "cache" else None
         if found:
             uses[CACHES[found[1]], found[2]] += 1
@@ -235,13 +230,10 @@ def _caches(heard: list[Heard], counted: Counter[str]) -> tuple[CacheUse, ...]:
     return tuple(use for use in every if use.hits or use.misses or use.bypasses)
 
 
-CACHE_ORDER: tuple[CacheName, ...] = ("aot_autograd", "fx_graph", "templates")
-
-
-def _skips(heard: list[Heard], counted: int) -> tuple[CudaGraphSkip, ...]:
-    reasons = Counter(each.content for each in heard if each.kind == "skip")
+def _skips(entries: list[LogEntry], counted: int) -> tuple[CudaGraphSkip, ...]:
+    reasons = Counter(each.content for each in entries if each.kind == "skip")
     # Told in the metrics alone where the logger was silenced.
-    told = Counter(each.content.get("cudagraph_skip_reason") for each in heard if each.kind == METRICS)
+    told = Counter(each.content.get("cudagraph_skip_reason") for each in entries if each.kind == METRICS)
     for reason, count in told.items():
         short = CUDA_GRAPH_SKIP.sub("", reason).partition("\n")[0] if reason else None
         if short and short not in reasons:

@@ -36,7 +36,7 @@ class Origins:
     def watching(self, name: FormName) -> Iterator[None]:
         """While the compiled form is compiled inside, Inductor tells where its kernels come from."""
         from tracekit.capture.provenance import collected, missing_provenance
-        from tracekit.capture.whereabouts import names_of
+        from tracekit.capture.source_location import names_of
 
         if not self.wanted or name != "compiled":
             yield
@@ -64,7 +64,7 @@ class Origins:
 
     def _asked(self, form: Form, raw: Path, progress: Progress) -> EagerOps | CompiledSites:
         from tracekit.capture import tagging
-        from tracekit.capture.whereabouts import names_of
+        from tracekit.capture.source_location import names_of
 
         if form.name == "eager":
             ops = tagging.tag_eager(form, names_of(self.workload), raw, progress)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracekit.statistics.shape import find_drift, find_two_speeds
+from tracekit.statistics.speeds import find_drift, find_two_speeds
 
 
 def normal(seed: int, n: int = 60, spread: float = 0.01) -> np.ndarray:

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.doctor import build_tools, model_libraries, torch_build
-from tracekit.doctor.build_tools import check_setuptools
-from tracekit.doctor.model_libraries import check_diffusers, check_transformers
-from tracekit.doctor.torch_build import INSTALL
+from tracekit.doctor.torch_build import INSTALL, OLDEST, check_diffusers, check_transformers, is_older
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -34,7 +31,7 @@ def test_an_old_library_names_the_version_to_get(monkeypatch: pytest.MonkeyPatch
     pretend_version(monkeypatch, "4.40.1")
     found = check_transformers()
     assert found.status == "problem"
-    assert found.fix == f"pip install -U 'transformers>={model_libraries.OLDEST['transformers']}'"
+    assert found.fix == f"pip install -U 'transformers>={OLDEST['transformers']}'"
 
 
 def test_a_new_library_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,13 +42,26 @@ def test_a_new_library_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_oldest_versions_are_those_that_are_installed_with_the_profile_extra() -> None:
     extra = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]["profile"]
     required = dict(found.groups() for each in extra if (found := re.match(r"([\w-]+)>=([\d.]+)", each)))
-    for name, oldest in {**model_libraries.OLDEST, "torch": torch_build.OLDEST}.items():
+    for name, oldest in OLDEST.items():
         assert required[name] == oldest, name
 
 
-def test_setuptools_is_missed_only_where_python_brings_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend_version(monkeypatch, None)
-    monkeypatch.setattr(build_tools, "IS_NEEDED", False)
-    assert check_setuptools().status == "ok"
-    monkeypatch.setattr(build_tools, "IS_NEEDED", True)
-    assert (check_setuptools().status, check_setuptools().fix) == ("problem", "pip install setuptools")
+@pytest.mark.parametrize(
+    ("version", "than", "older"),
+    [
+        ("2.13.0+cpu", "2.9", False),
+        ("2.8.1", "2.9", True),
+        ("2.9", "2.9.0", False),
+        ("2.9.0rc1", "2.9", False),
+        ("0.35.2", "0.35", False),
+        ("0.9.9", "0.35", True),
+        ("10", "9.9", False),
+    ],
+)
+def test_versions_are_compared_as_numbers(version: str, than: str, older: bool) -> None:
+    assert is_older(version, than) is older
+
+
+def test_what_is_no_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not begin with a number"):
+        is_older("unknown", "2.9")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.walks.naming import folder_name, short_names
+from tracekit.walks.folder_names import folder_name, short_names
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""`python -m tracekit.walks.tied PARENT MODULE WORD...`: runs the module in a process that ends when its parent does.
+"""`python -m tracekit.walks.end_with_parent PARENT MODULE WORD...` runs the module in a process that ends when its
+parent does.
 
 Nothing heavy is imported before that is sure: importing takes longer than a parent may live.
 """

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import shutil
 import stat
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from tracekit.doctor.c_compiler import check_c_compiler, check_cpp_compiler
+from tracekit.doctor import toolchain
+from tracekit.doctor.toolchain import check_c_compiler, check_cpp_compiler, check_setuptools
 
 
 def make_compiler(folder: Path, script: str) -> Path:
@@ -52,3 +54,14 @@ def test_a_compiler_with_a_wrapper_in_front_is_understood(monkeypatch: pytest.Mo
     wrapper = make_compiler(tmp_path, '[ "$1" = real ] && echo "cc 1.0"')
     monkeypatch.setenv("CC", f"{wrapper} real")
     assert check_c_compiler().message == "cc 1.0"
+
+
+def test_setuptools_is_missed_only_where_python_brings_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    monkeypatch.setattr(toolchain, "SETUPTOOLS_NEEDED", False)
+    assert check_setuptools().status == "ok"
+    monkeypatch.setattr(toolchain, "SETUPTOOLS_NEEDED", True)
+    assert (check_setuptools().status, check_setuptools().fix) == ("problem", "pip install setuptools")

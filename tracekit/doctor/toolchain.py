@@ -1,0 +1,131 @@
+"""What builds the code that torch.compile writes: C and C++ compilers, Python's headers, setuptools, Triton."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+from tracekit.doctor.check import Check, ok, problem, skipped
+from tracekit.doctor.torch_build import why_no_gpu
+
+COMPILER_SECONDS = 60
+PROGRAM = "int answer() { return 42; }\n"
+#: Python brings setuptools no more since 3.12, and torch.compile still asks for it.
+SETUPTOOLS_NEEDED: bool = sys.version_info >= (3, 12)
+
+
+def check_cpp_compiler() -> Check:
+    """The one Inductor takes: $CXX, else g++ (clang++ on a Mac)."""
+    compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
+    fix = "apt install g++" if shutil.which("clang++") is None else "export CXX=clang++"
+    return _check_compiler("c++ compiler", compiler, "c++", fix)
+
+
+def check_c_compiler() -> Check:
+    """The one Triton takes for its launcher: $CC, else gcc, else clang."""
+    compiler = os.environ.get("CC") or next(filter(shutil.which, ("gcc", "clang")), "gcc")
+    return _check_compiler("c compiler", compiler, "c", "apt install gcc")
+
+
+def _check_compiler(name: str, compiler: str, language: str, fix: str) -> Check:
+    command = shlex.split(compiler)
+    if shutil.which(command[0]) is None:
+        return problem(name, f"{compiler} is not there; torch.compile cannot build its code", fix)
+    failure = _compile_failure([*command, "-x", language, "-shared", "-fPIC"])
+    if failure:
+        return problem(name, f"{compiler} does not work: {failure}", fix)
+    asked = [*command, "--version"]
+    said = subprocess.run(asked, capture_output=True, text=True, timeout=COMPILER_SECONDS, check=False).stdout
+    return ok(name, said.splitlines()[0] if said.strip() else command[0])
+
+
+def _compile_failure(command: list[str]) -> str | None:
+    """What the compiler complains of when it builds three words; None if it builds them."""
+    with tempfile.TemporaryDirectory(prefix="tracekit-doctor-") as folder:
+        arguments = [*command, "-", "-o", str(Path(folder) / "answer.so")]
+        try:
+            built = subprocess.run(
+                arguments, input=PROGRAM, capture_output=True, text=True, timeout=COMPILER_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    if built.returncode == 0:
+        return None
+    return (built.stderr.strip() or f"exit code {built.returncode}").splitlines()[0]
+
+
+def check_python_headers() -> Check:
+    """Triton's launcher and Inductor's C++ code include `Python.h`."""
+    name, header = "python headers", Path(sysconfig.get_paths()["include"]) / "Python.h"
+    if header.is_file():
+        return ok(name, str(header))
+    package = f"python{sys.version_info.major}.{sys.version_info.minor}-dev"
+    return problem(name, f"{header} is missing; torch.compile cannot build its code", f"apt install {package}")
+
+
+def check_setuptools() -> Check:
+    name = "setuptools"
+    try:
+        return ok(name, metadata.version("setuptools"))
+    except metadata.PackageNotFoundError:
+        if not SETUPTOOLS_NEEDED:
+            return ok(name, "not installed, and not needed before Python 3.12")
+        return problem(name, "not installed; torch.compile needs it", "pip install setuptools")
+
+
+def check_triton_kernel() -> Check:
+    """Whether Triton builds and runs a kernel; if not, torch.compile says `Cannot find a working triton
+    installation`."""
+    name, missing = "triton", why_no_gpu()
+    if missing:
+        return skipped(name, f"{missing}: torch.compile uses the C++ compiler" if missing == "no GPU" else missing)
+    try:
+        import triton
+    except ImportError as error:
+        # torch is tied to one version of triton; its requirement names it.
+        required = (each.partition(";")[0].strip() for each in metadata.requires("torch") or ())
+        wanted = next((each for each in required if each.startswith("triton")), "triton")
+        message = f"cannot be imported: {error}; torch.compile fails on the GPU"
+        return problem(name, message, f"pip install '{wanted}'")
+    version = str(triton.__version__)
+    try:
+        _run_kernel()
+    # A build may fail in the compiler, the linker, the assembler or the driver, each with errors of its own.
+    except Exception as error:  # noqa: BLE001
+        if isinstance(error, subprocess.CalledProcessError):
+            # Its own text is the whole command line; what the compiler complained of is on the terminal already.
+            reason = f"{error.cmd[0]} ended with exit code {error.returncode}"
+        else:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
+        fix = f"mend what is said below of compiler and headers, else: pip install --force-reinstall triton=={version}"
+        return problem(name, f"{version} cannot build a kernel: {reason}", fix)
+    return ok(name, f"{version} built and ran a kernel")
+
+
+def _run_kernel() -> None:
+    """Builds the smallest kernel in an empty cache and runs it: one built before would be found again and prove
+    nothing."""
+    import torch
+
+    before = os.environ.get("TRITON_CACHE_DIR")
+    with tempfile.TemporaryDirectory(prefix="tracekit-doctor-") as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        try:
+            # Its kernel is defined at import, which needs triton.
+            from tracekit.doctor import triton_probe
+
+            values = torch.arange(64, device="cuda", dtype=torch.float32)
+            if not torch.equal(triton_probe.doubled(values), values * 2):
+                raise ArithmeticError("the kernel computed wrong numbers")
+        finally:
+            if before is None:
+                del os.environ["TRITON_CACHE_DIR"]
+            else:
+                os.environ["TRITON_CACHE_DIR"] = before
