@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 
 from tracekit.errors import DoesNotFitError, TracekitError
+from tracekit.model.option import OPTIONS
 from tracekit.model.workload import OWN_WEIGHTS, Request, WorkloadInfo
 from tracekit.numbers import parameter_count
 from tracekit.workloads.own_info import is_own
@@ -19,20 +21,8 @@ UNKNOWN_ACTIVATIONS = 0.2
 #: not tried.
 CLEARLY_OVER = 1.5
 
-#: What one workload has and another has not.
-NOT_EVERYWHERE = (
-    "height",
-    "width",
-    "steps",
-    "prompt",
-    "pretrained",
-    "max_new_tokens",
-    "use_fast",
-    "cache",
-    "phase",
-    "seq_length",
-    "download",
-)
+#: What one workload has and another has not; options of a user's own model are told apart.
+NOT_EVERYWHERE = {each.name for each in OPTIONS if not each.everywhere and each.role != "own"}
 
 
 def check_request(info: WorkloadInfo, request: Request) -> None:
@@ -65,15 +55,16 @@ def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
 def _check_options(info: WorkloadInfo, request: Request) -> None:
     if request.options and "options" not in info.takes:
         raise TracekitError(f"{info.name} takes no options of its own: leave out {' '.join(request.options)}")
-    asked = [name for name in NOT_EVERYWHERE if getattr(request, name) is not None]
+    given = (each.name for each in fields(request) if each.name in NOT_EVERYWHERE)
+    asked = [name for name in given if getattr(request, name) is not None]
     refused = [f"--{name.replace('_', '-')}" for name in asked if name not in info.takes]
     if refused:
         them = "it" if len(refused) == 1 else "them"
         raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
 
 
-#: The fields of a Request that make a call larger, beside the batch, where a workload takes them.
-SIZES_OF_A_CALL = ("height", "width", "seq_length")
+#: The options that need more memory the greater they are, beside the batch, where a workload takes them.
+SIZES_OF_A_CALL = tuple(each.name for each in OPTIONS if each.larger and not each.everywhere)
 
 #: What a call needs beyond the memory that the list states for a size, in GiB of bfloat16 by an estimate; None where
 #: nobody knows.
