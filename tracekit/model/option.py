@@ -18,8 +18,8 @@ SIZES: tuple[Role, ...] = ("model", "call")
 class Option:
     """A field of Request, Settings or Generation, and its word. `larger`: a greater one makes the tensors of a call
     larger, which needs memory. `everywhere`: every workload takes it. `cell`: another one makes another cell of a
-    sweep. `axis` is its place in the order of a sweep's rows, of which the last changes from row to row; None where rows do
-    not differ in it."""
+    sweep. `axis` is its place in the order of a sweep's rows, of which the last changes from row to row; None where
+    rows do not differ in it."""
 
     name: str
     word: str

@@ -17,7 +17,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
-from tracekit.workloads.causal_lm_info import CAUSAL_LM
+from tracekit.workloads.listed import CAUSAL_LM
 from tracekit.workloads.pretrained import load_pretrained
 from tracekit.workloads.settings import fill_in
 from tracekit.workloads.weights import random_weights

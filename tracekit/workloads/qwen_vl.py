@@ -21,9 +21,9 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.generating import make_call
+from tracekit.workloads.listed import QWEN_VL
 from tracekit.workloads.pictures import draw_pictures
 from tracekit.workloads.pretrained import load_pretrained
-from tracekit.workloads.qwen_vl_info import QWEN_VL
 from tracekit.workloads.qwen_vl_processor import (
     FIRST_SPECIAL,
     SPECIAL,
