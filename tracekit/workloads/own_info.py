@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from tracekit.errors import TracekitError
@@ -31,6 +33,27 @@ def split_name(name: str) -> tuple[str, str]:
 def is_file(where: str) -> bool:
     """Whether a file is meant, and not a module."""
     return where.endswith(".py")
+
+
+def check_module(name: str) -> None:
+    """Raises TracekitError where the named package or module is not here. What is in it is told once it is loaded."""
+    where, function = split_name(name)
+    top = where.partition(".")[0]
+    if is_file(where) or top in {*sys.builtin_module_names, *sys.modules}:
+        return
+    if PathFinder.find_spec(top, [str(Path.cwd()), *sys.path]) is None:
+        near = difflib.get_close_matches(where, HUBS, n=1)
+        if near:
+            raise TracekitError(f"there is no module {where} here: did you mean {near[0]}:{function}?")
+        raise no_such_module(where)
+
+
+def no_such_module(module: str) -> TracekitError:
+    """The error for a module that is not there."""
+    return TracekitError(
+        f"there is no module {module} here ({Path.cwd()}) nor among what is installed:"
+        " name a file as my_model.py:build, or start from the folder that holds the package"
+    )
 
 
 def own_info(name: str) -> WorkloadInfo:

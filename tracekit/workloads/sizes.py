@@ -9,8 +9,7 @@ from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.option import OPTIONS
 from tracekit.model.workload import OWN_WEIGHTS, Request, WorkloadInfo
 from tracekit.numbers import parameter_count
-from tracekit.workloads.own_info import is_own
-from tracekit.workloads.own_looking import look_at
+from tracekit.workloads.own_info import check_module, is_own
 
 GIB = 2**30
 #: Beside weights and activations: workspaces of libraries, what compiling tries out. A round figure.
@@ -30,7 +29,7 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     and an image size that it cannot make."""
     _check_options(info, request)
     if "options" in info.takes and is_own(info.name):
-        look_at(info.name, request.options)
+        check_module(info.name)
     asked, pretrained = request.size, request.pretrained
     if asked != "auto" and asked not in info.sizes:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
