@@ -19,9 +19,9 @@ from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import Component  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import registry, transformers_forward  # noqa: E402
+from tracekit.workloads.inputs import draw_images  # noqa: E402
 from tracekit.workloads.one_forward import Family, drawn_sizes  # noqa: E402
 from tracekit.workloads.one_forward_table import ROWS  # noqa: E402
-from tracekit.workloads.pictures import draw_images  # noqa: E402
 from tracekit.workloads.sizes import check_request  # noqa: E402
 
 #: Parameters of the published checkpoints: BatchNorm counted where it is trained, buffers left out.

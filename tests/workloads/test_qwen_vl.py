@@ -14,8 +14,8 @@ from tracekit.model.generation import Generation  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
+from tracekit.workloads.inputs import draw_pictures  # noqa: E402
 from tracekit.workloads.listed import QWEN_VL  # noqa: E402
-from tracekit.workloads.pictures import draw_pictures  # noqa: E402
 from tracekit.workloads.registry import find  # noqa: E402
 from tracekit.workloads.sizes import check_request  # noqa: E402
 

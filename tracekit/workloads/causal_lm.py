@@ -18,9 +18,8 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.listed import CAUSAL_LM
-from tracekit.workloads.pretrained import load_pretrained
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import random_weights
+from tracekit.workloads.weights import load_pretrained, random_weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tracekit.workloads.configured import Configured, Drawn, build_configured, l
 from tracekit.workloads.diffusers_inputs import KNOWN, draw_step
 from tracekit.workloads.hub_files import find_file, find_optional
 from tracekit.workloads.hub_info import find_on_hub, may_download, source_of
-from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.weights import load_pretrained
 
 PIPELINE = "model_index.json"
 MODEL = "config.json"

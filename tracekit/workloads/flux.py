@@ -20,11 +20,10 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
-from tracekit.workloads import tokenizers
+from tracekit.workloads import inputs
 from tracekit.workloads.listed import FLUX, FLUX_SCHNELL
-from tracekit.workloads.pretrained import load_pretrained
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import random_weights
+from tracekit.workloads.weights import load_pretrained, random_weights
 
 #: The pipeline's parts that hold weights.
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
@@ -193,9 +192,9 @@ def _random_pipeline(
         ),
         vae=vae,
         text_encoder=clip,
-        tokenizer=tokenizers.clip_tokenizer(),
+        tokenizer=inputs.clip_tokenizer(),
         text_encoder_2=t5,
-        tokenizer_2=tokenizers.t5_tokenizer(),
+        tokenizer_2=inputs.t5_tokenizer(),
         transformer=transformer,
     )
 
@@ -235,8 +234,8 @@ def _clip(architecture: Architecture) -> CLIPTextModel:
             intermediate_size=4 * architecture.clip_width,
             num_hidden_layers=architecture.clip_layers,
             num_attention_heads=architecture.clip_heads,
-            vocab_size=tokenizers.CLIP_VOCABULARY,
-            max_position_embeddings=tokenizers.CLIP_LENGTH,
+            vocab_size=inputs.CLIP_VOCABULARY,
+            max_position_embeddings=inputs.CLIP_LENGTH,
             projection_dim=architecture.clip_width,
             hidden_act="quick_gelu",
         )

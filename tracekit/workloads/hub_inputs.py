@@ -11,7 +11,7 @@ import transformers
 
 from tracekit.errors import TracekitError
 from tracekit.workloads.configured import Drawn, cannot_make
-from tracekit.workloads.pictures import draw_images
+from tracekit.workloads.inputs import draw_images
 
 #: Tokens where nobody says how many: a prompt, a sentence, what a decoder has written of its answer.
 PROMPT_TOKENS = 512

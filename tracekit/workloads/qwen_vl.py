@@ -21,9 +21,8 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.generating import make_call
+from tracekit.workloads.inputs import draw_pictures
 from tracekit.workloads.listed import QWEN_VL
-from tracekit.workloads.pictures import draw_pictures
-from tracekit.workloads.pretrained import load_pretrained
 from tracekit.workloads.qwen_vl_processor import (
     FIRST_SPECIAL,
     SPECIAL,
@@ -34,7 +33,7 @@ from tracekit.workloads.qwen_vl_processor import (
     process,
 )
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import random_weights
+from tracekit.workloads.weights import load_pretrained, random_weights
 
 #: Asked in turn where no prompt is given; of different lengths, so that a batch is padded as users' are.
 PROMPTS = ("Describe this image.", "What is the disc in the picture in front of?", "Which colours are there?")

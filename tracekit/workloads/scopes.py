@@ -30,10 +30,10 @@ from tracekit.workloads.parts import (
     is_called,
     listed,
     parameter_ids,
+    repeated_blocks,
     top_parts,
 )
 from tracekit.workloads.registry import Builder, all_workloads, load_builder
-from tracekit.workloads.repeated import repeated_blocks
 
 ALL = "all"
 REGIONAL = "regional"

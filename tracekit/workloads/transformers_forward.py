@@ -14,11 +14,11 @@ from transformers import AutoConfig, PreTrainedModel, WhisperFeatureExtractor
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request
-from tracekit.workloads import tokenizers
+from tracekit.workloads import inputs
+from tracekit.workloads.inputs import draw_images
 from tracekit.workloads.one_forward import Family, build_one_forward
 from tracekit.workloads.one_forward_table import Nested, OneForward
-from tracekit.workloads.pictures import draw_images
-from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.weights import load_pretrained
 
 #: What is looked for in images.
 PHRASES = ("a photo of a cat", "a photo of a dog")
@@ -76,7 +76,7 @@ def _images(_model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inp
 
 def _images_and_phrases(model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
     """Images, and what to look for in each of them."""
-    found = tokenizers.clip_tokenizer()(
+    found = inputs.clip_tokenizer()(
         list(PHRASES) * count, padding="max_length", max_length=sizes["tokens"], truncation=True, return_tensors="pt"
     )
     words = {"input_ids": found["input_ids"], "attention_mask": found["attention_mask"]}
