@@ -11,7 +11,7 @@ from functools import partial
 
 import torch
 from torch import nn
-from transformers import AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM, PreTrainedModel
+from transformers import AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
@@ -65,7 +65,9 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     def call_at(other: Request) -> Callable[[], object]:
         return _make_call(model, make_prompts(other.batch_size, tokens, vocabulary, settings.seed).to(device))
 
-    layers = _decoder_layers(model)
+    # Those that transformers itself never splits between devices.
+    repeated = model._no_split_modules or ()
+    layers = {name: layer for name, layer in model.named_modules() if type(layer).__name__ in repeated}
     return BuiltWorkload(
         info=CAUSAL_LM,
         settings=settings,
@@ -110,12 +112,6 @@ def _make_call(model: nn.Module, prompts: torch.Tensor) -> Callable[[], object]:
             return model(input_ids=prompts, use_cache=False).logits
 
     return call
-
-
-def _decoder_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
-    """The repeated layers by name: those that transformers itself never splits between devices."""
-    repeated = model._no_split_modules or ()
-    return {name: layer for name, layer in model.named_modules() if type(layer).__name__ in repeated}
 
 
 def _targets(

@@ -129,7 +129,13 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
         pipeline = load_pretrained(FluxPipeline, request.pretrained, dtype).to(device)
-        _check_variant(variant, pipeline, request.pretrained)
+        if pipeline.transformer.config.guidance_embeds != variant.guided:
+            # Weights of the other published model are called otherwise.
+            other = "flux-schnell" if variant.guided else "flux"
+            raise TracekitError(
+                f"{request.pretrained} is called as {other} is: tracekit profile {other} --pretrained"
+                f" {request.pretrained}"
+            )
     else:
         pipeline = _random_pipeline(variant, architecture, dtype, device, request.seed, progress)
     pipeline.set_progress_bar_config(disable=True)
@@ -148,13 +154,6 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         modules=tuple((name, getattr(pipeline, name)) for name in MODULES),
         targets_of=partial(_targets, pipeline),
     )
-
-
-def _check_variant(variant: Variant, pipeline: FluxPipeline, source: str) -> None:
-    """Raises TracekitError for weights of the other published model: it is called otherwise."""
-    if pipeline.transformer.config.guidance_embeds != variant.guided:
-        other = "flux-schnell" if variant.guided else "flux"
-        raise TracekitError(f"{source} is called as {other} is: tracekit profile {other} --pretrained {source}")
 
 
 def _settings(variant: Variant, request: Request, size: str, device: str) -> Settings:
@@ -279,14 +278,6 @@ def _make_call(variant: Variant, pipeline: FluxPipeline, settings: Settings, tex
     return call
 
 
-def _parts(pipeline: FluxPipeline) -> dict[str, tuple[nn.Module, ...]]:
-    return {
-        "transformer": (pipeline.transformer,),
-        "vae": (pipeline.vae,),
-        "text-encoders": (pipeline.text_encoder, pipeline.text_encoder_2),
-    }
-
-
 def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
     whole = {
         "transformer": (CompileTarget("transformer", pipeline.transformer),),
@@ -300,27 +291,27 @@ def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
     if scope == "all":
         return tuple(target for targets in whole.values() for target in targets)
     if scope == "regional":
-        return _repeated_blocks(pipeline.transformer)
+        # The blocks that diffusers' own `compile_repeated_blocks` compiles.
+        return tuple(
+            CompileTarget(f"transformer.{name}", block)
+            for name, block in pipeline.transformer.named_modules()
+            if type(block).__name__ in pipeline.transformer._repeated_blocks
+        )
     return whole[scope]
-
-
-def _repeated_blocks(transformer: FluxTransformer2DModel) -> tuple[CompileTarget, ...]:
-    """The blocks that diffusers' own `compile_repeated_blocks` compiles."""
-    repeated = transformer._repeated_blocks
-    return tuple(
-        CompileTarget(f"transformer.{name}", block)
-        for name, block in transformer.named_modules()
-        if type(block).__name__ in repeated
-    )
 
 
 def _components(pipeline: FluxPipeline, scope: str) -> tuple[Component, ...]:
     def compiled(name: str) -> bool:
         return scope in ("all", name) or (scope == "regional" and name == "transformer")
 
+    parts: dict[str, tuple[nn.Module, ...]] = {
+        "transformer": (pipeline.transformer,),
+        "vae": (pipeline.vae,),
+        "text-encoders": (pipeline.text_encoder, pipeline.text_encoder_2),
+    }
     return tuple(
         Component(name, sum(p.numel() for module in modules for p in module.parameters()), compiled(name))
-        for name, modules in _parts(pipeline).items()
+        for name, modules in parts.items()
     )
 
 

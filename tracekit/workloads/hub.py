@@ -67,7 +67,9 @@ def _read(request: Request, size: str) -> Configured | None:
     source, download = source_of(request), may_download(request)
     config = _config(find_file(source, ("config.json", "model_index.json"), download=download), source)
     kind = choose_class(config, source)
-    remarks = (*_as_it_is_run(config), *_left_out(kind, config))
+    remarks = _as_it_is_run(config)
+    if kind.can_generate() and getattr(config, "vision_config", None) and kind.main_input_name == "input_ids":
+        remarks += ("It can look at images too: here it reads text alone.",)
     if size == "small":
         config = shortened(config)
         if config is None:
@@ -122,12 +124,6 @@ def _as_it_is_run(config: Any) -> tuple[str, ...]:
         return ()
     del config.quantization_config
     return ("Its configuration is of quantised weights; these here are not.",)
-
-
-def _left_out(kind: Any, config: Any) -> tuple[str, ...]:
-    if kind.can_generate() and getattr(config, "vision_config", None) and kind.main_input_name == "input_ids":
-        return ("It can look at images too: here it reads text alone.",)
-    return ()
 
 
 def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:

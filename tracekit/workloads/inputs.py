@@ -1,5 +1,5 @@
-"""What models are shown and told, made here: pictures, and tokenizers for random weights. These have the published classes
-and special tokens, and cut text into single characters, not learnt word pieces."""
+"""What models are shown and told, made here: pictures, and tokenizers for random weights. These have the published
+classes and special tokens, and cut text into single characters, not learnt word pieces."""
 
 from __future__ import annotations
 

@@ -64,15 +64,11 @@ def own_info(name: str) -> WorkloadInfo:
         where = where or name
         raise TracekitError(f"{name}: name the function that builds the model too, as in {where}:build")
     if is_file(where) and not Path(where).is_file():
-        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): {_near_file(where, function)}")
+        # Of a folder that is not there nothing is found.
+        near = difflib.get_close_matches(str(Path(where)), map(str, Path(where).parent.glob("*.py")), n=1)
+        hint = f"did you mean {near[0]}:{function}?" if near else "name one as my_model.py:build"
+        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): {hint}")
     return described(name, f"as {function}() makes it")
-
-
-def _near_file(where: str, function: str) -> str:
-    folder = Path(where).parent
-    there = [str(each) for each in folder.glob("*.py")] if folder.is_dir() else []
-    near = difflib.get_close_matches(str(Path(where)), there, n=1)
-    return f"did you mean {near[0]}:{function}?" if near else "name one as my_model.py:build"
 
 
 def described(name: str, size: str) -> WorkloadInfo:

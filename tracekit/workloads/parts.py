@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from torch import nn
 
@@ -70,12 +71,8 @@ def top_parts(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
         inner = {name: each for name, each in children(modules, largest).items() if parameter_ids((each,))}
         if not inner or not is_called(parts[largest]) or len(parts) + len(inner) > PARTS:
             return parts
-        parts = dict(_replaced(parts, largest, inner))
-
-
-def _replaced(parts: Modules, name: str, inner: Modules) -> Iterator[tuple[str, nn.Module]]:
-    for each, module in parts.items():
-        yield from inner.items() if each == name else ((each, module),)
+        replaced = (inner.items() if name == largest else ((name, module),) for name, module in parts.items())
+        parts = dict(chain.from_iterable(replaced))
 
 
 def listed(roots: Iterable[tuple[str, nn.Module]], depth: int = 2) -> tuple[Part, ...]:

@@ -11,7 +11,6 @@ from itertools import cycle, islice
 from typing import Any
 
 import torch
-from PIL import Image
 from torch import nn
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
@@ -119,7 +118,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         raise TracekitError("decoding looks at no image, so there is nothing visual to compile: pass another --scope")
     model, processor = _model_and_processor(request, settings, generation, ARCHITECTURES[size], progress)
     progress.detail("processing prompts and images")
-    processed = process(processor, *_prompts_and_pictures(settings))
+    assert settings.height and settings.width
+    count = settings.batch_size
+    prompts = [settings.prompt] * count if settings.prompt else list(islice(cycle(PROMPTS), count))
+    pictures = draw_pictures(count, settings.height, settings.width, settings.seed)
+    processed = process(processor, prompts, pictures)
     inputs = processed.inputs.to(device)
     return BuiltWorkload(
         info=QWEN_VL,
@@ -216,13 +219,6 @@ def _vision_config(architecture: Architecture) -> dict[str, Any]:
         "window_size": 112,
         "tokens_per_second": 2,
     }
-
-
-def _prompts_and_pictures(settings: Settings) -> tuple[list[str], list[Image.Image]]:
-    assert settings.height and settings.width
-    count = settings.batch_size
-    prompts = [settings.prompt] * count if settings.prompt else list(islice(cycle(PROMPTS), count))
-    return prompts, draw_pictures(count, settings.height, settings.width, settings.seed)
 
 
 def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTarget, ...]:
