@@ -100,6 +100,16 @@ def _layers(layers: int, width: int, heads: int, feed_forward: int) -> dict[str,
 
 
 BASE, TINY = _layers(12, 768, 12, 3072), _layers(2, 64, 2, 128)
+#: A transformer over patches of 16x16 pixels.
+B_16 = {
+    "full": Size(
+        "the published architecture: 12 layers, 768 wide, 224x224 in patches of 16",
+        1.5,
+        {**BASE, "image_size": 224},
+        _pixels(224),
+    ),
+    "tiny": Size("64 wide, 2 layers, for a CPU: 64x64", 0.5, {**TINY, "image_size": 64}, _pixels(64)),
+}
 #: A ResNet or a Swin that another model takes all four stages of.
 STAGES = {"out_features": ["stage1", "stage2", "stage3", "stage4"]}
 TINY_RESNET = {"depths": [1, 1, 1, 1], "hidden_sizes": [16, 32, 64, 128], "embedding_size": 8}
@@ -155,15 +165,7 @@ ONE_FORWARD = (
         name="vit",
         title="ViT-B/16 image classification: transformers.ViTForImageClassification, from pixels to logits",
         kind="ViTForImageClassification",
-        sizes={
-            "full": Size(
-                "the published architecture: 12 layers, 768 wide, 224x224 in patches of 16",
-                1.5,
-                {**BASE, "image_size": 224},
-                _pixels(224),
-            ),
-            "tiny": Size("64 wide, 2 layers, for a CPU: 64x64", 0.5, {**TINY, "image_size": 64}, _pixels(64)),
-        },
+        sizes=B_16,
         shared={
             "patch_size": 16,
             "hidden_act": "gelu",
@@ -183,15 +185,7 @@ ONE_FORWARD = (
         name="beit",
         title="BEiT-B/16 image classification: transformers.BeitForImageClassification",
         kind="BeitForImageClassification",
-        sizes={
-            "full": Size(
-                "the published architecture: 12 layers, 768 wide, 224x224 in patches of 16",
-                1.5,
-                {**BASE, "image_size": 224},
-                _pixels(224),
-            ),
-            "tiny": Size("64 wide, 2 layers, for a CPU: 64x64", 0.5, {**TINY, "image_size": 64}, _pixels(64)),
-        },
+        sizes=B_16,
         shared={
             "patch_size": 16,
             "use_relative_position_bias": True,
