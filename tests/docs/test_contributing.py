@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -18,7 +19,7 @@ PAGE = DOCS / "contributing.md"
 EXAMPLE = re.compile(r"([^\n]+(?:\n[^\n]+)*)\n\n```python\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`((?:tracekit|tests)/\w+(?:/\w+)*\.py)`")
 #: The row of a workload.
-ROW = re.compile(r"^```python\n(    OneForward\(\n.*?^    \),\n)```$", flags=re.DOTALL | re.MULTILINE)
+ROW = re.compile(r"^```python\n(OneForward\(\n.*?^\))\n```$", flags=re.DOTALL | re.MULTILINE)
 
 #: What the numbered lines of the page name, and where: a module of tracekit, and what is imported from it.
 IMPORTS = {
@@ -70,9 +71,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     analysis.write_text(analysis.read_text(encoding="utf-8").rstrip("\n") + f"\n{FIELD}\n", encoding="utf-8")
     row = ROW.search(PAGE.read_text(encoding="utf-8"))
     assert row is not None
-    put_before(
-        folder / "tracekit/workloads/one_forward_table.py", '    OneForward(\n        name="mlp"', row[1].rstrip("\n")
-    )
+    table = folder / "tracekit/workloads/one_forward_table.py"
+    put_before(table, '    OneForward(\n        name="mlp"', indent(f"{row[1]},", "    "))
     parameters = re.search(r"parameters=([\d_]+)", row[1])
     assert parameters is not None
     put_before(folder / "tests/workloads/test_one_forward.py", '    "bert":', f'    "distilbert": {parameters[1]},')
