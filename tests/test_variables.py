@@ -4,8 +4,8 @@ import pytest
 
 from tracekit.model.workload import Request
 from tracekit.variables import steering_variables
+from tracekit.workloads.registry import find
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.vit_info import VIT
 
 STEERING = {
     *("TORCHINDUCTOR_GRAPH_PARTITION", "TORCHDYNAMO_X", "TORCH_DYNAMO_X", "TORCH_COMPILE_X", "TORCH_CUDNN_X"),
@@ -30,5 +30,5 @@ def test_what_torch_sets_itself_is_no_choice() -> None:
 
 def test_a_run_s_settings_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHDYNAMO_INLINE_INBUILT_NN_MODULES", "0")
-    settings = fill_in(VIT, Request("vit"), "tiny", "cpu")
+    settings = fill_in(find("vit"), Request("vit"), "tiny", "cpu")
     assert settings.variables["TORCHDYNAMO_INLINE_INBUILT_NN_MODULES"] == "0"

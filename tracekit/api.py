@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from tracekit import __version__, store
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
+from tracekit.model.option import MODES
 from tracekit.model.own import Workload
 from tracekit.model.run import FormName, Run
-from tracekit.model.workload import MODES, Request
+from tracekit.model.workload import Request
 
 if TYPE_CHECKING:
     from tracekit.capture.recorder import Recorder

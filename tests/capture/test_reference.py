@@ -13,7 +13,7 @@ from tracekit.capture import reference as reference_file  # noqa: E402
 from tracekit.capture.outputs import Output  # noqa: E402
 from tracekit.capture.reference import call_reference, reference_dtype  # noqa: E402
 from tracekit.model.workload import BuiltWorkload  # noqa: E402
-from tracekit.workloads.flux_info import FLUX  # noqa: E402
+from tracekit.workloads.listed import FLUX  # noqa: E402
 
 F = torch.nn.functional
 

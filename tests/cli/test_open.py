@@ -53,7 +53,18 @@ def make_run(folder: Path, *forms: FormResult) -> Path:
     )
     environment = Environment("3.11.2", "Linux x86_64", None, 2, None, None, None, None, {}, None)
     run = Run(
-        "tracekit.run/1", "complete", "0", "tracekit profile", "2026-01-02T03:04:05+00:00", settings, "", environment, (), forms, (), ()
+        "tracekit.run/1",
+        "complete",
+        "0",
+        "tracekit profile",
+        "2026-01-02T03:04:05+00:00",
+        settings,
+        "",
+        environment,
+        (),
+        forms,
+        (),
+        (),
     )
     folder.mkdir()
     for form in forms:

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from tracekit.comparison.fairness import WORK, find_other_work, find_unfairness
+from tracekit.comparison.fairness import find_other_work, find_unfairness
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Side
 from tracekit.model.generation import Generation
+from tracekit.model.option import WORK, words_of
 from tracekit.model.own import Own
 from tracekit.model.run import Settings
 
@@ -168,7 +169,7 @@ NO_OTHER_WORK = {
 
 def test_every_setting_is_other_work_or_is_not() -> None:
     """A new setting is to be put on either side."""
-    assert {field.name for field in fields(Settings)} == {*WORK, *NO_OTHER_WORK}
+    assert {field.name for field in fields(Settings)} == {*words_of(*WORK), *NO_OTHER_WORK}
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,9 @@ def test_where_sizes_are_not_known_nothing_is_said() -> None:
     assert find_misfit(side(*products(5)), GRAPHED, side(*products(1), operators="lent")) is None
 
 
-@pytest.mark.parametrize(("field", "value"), [("batch_size", 4), ("height", 1024), ("dtype", "float16")])
+@pytest.mark.parametrize(
+    ("field", "value"), [("batch_size", 4), ("height", 1024), ("seq_length", 1024), ("dtype", "float16")]
+)
 def test_runs_with_other_settings_are_of_other_sizes(field: str, value: object) -> None:
     lender, borrower = (
         replace(side(), settings=make_settings(**{field: value})),

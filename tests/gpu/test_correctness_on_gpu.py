@@ -147,7 +147,7 @@ def test_graphs_replay_after_the_reference_as_before(graphed: tuple[Path, Run]) 
     from tracekit.capture.warmup import warm_up
     from tracekit.model.progress import Silent
     from tracekit.model.workload import Request
-    from tracekit.workloads.vit import build
+    from tracekit.workloads.transformers_forward import build
 
     workload = build(Request("vit", mode="reduce-overhead"), "tiny", "cuda", Silent())
     form = compiled_form(workload)

@@ -228,19 +228,19 @@ def test_a_zygote_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh
 
 
 def test_of_several_workloads_only_such_share_what_import_a_library_of_models() -> None:
-    vit, bert, mlp = map(find, ("vit", "bert", "mlp"))
-    assert shared_modules([vit, bert, vit]) == (vit.module, bert.module)
-    assert shared_modules([mlp, vit, bert]) == (vit.module, bert.module)
+    vit, sdxl, mlp = map(find, ("vit", "sdxl", "mlp"))
+    assert shared_modules([vit, find("bert"), sdxl, vit]) == (vit.module, sdxl.module)
+    assert shared_modules([mlp, vit, sdxl]) == (vit.module, sdxl.module)
     assert shared_modules([mlp, mlp]) == (mlp.module,)
     assert shared_modules([find("a.b:c"), mlp]) == ()
     assert shared_modules([]) == ()
 
 
 def test_what_imported_another_module_builds_no_workload() -> None:
-    vit, bert = map(find, ("vit", "bert"))
+    vit, sdxl = map(find, ("vit", "sdxl"))
     zygote = Zygote([vit.module])
     assert zygote.start_of(vit) == zygote.start
-    assert zygote.start_of(bert) is start_fresh
+    assert zygote.start_of(sdxl) is start_fresh
 
 
 def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:

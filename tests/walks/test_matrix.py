@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from tracekit.errors import TracekitError
+from tracekit.model.sweep import Cell
 from tracekit.model.workload import Request
 from tracekit.walks.matrix import expand, make_cell, with_seed
+
+SWEEPS = Path(__file__).parents[2] / "sweeps"
 
 
 def told(*workloads: str, **axes: tuple[object, ...]) -> list[tuple[object, ...]]:
@@ -113,3 +120,10 @@ def test_keys_stay_as_they_are_from_version_to_version() -> None:
 
 EAGER_KEY = "vit-b1-eager-6ed5ffb9"
 OTHER_KEY = "vit-b4-model-reduce-overhead-79b35a9e"
+
+
+@pytest.mark.parametrize("asked", sorted(SWEEPS.glob("*/sweep.json")), ids=lambda path: path.parent.name)
+def test_cells_of_committed_sweeps_are_the_same_cells_today(asked: Path) -> None:
+    cells = [msgspec.convert(each, Cell) for each in json.loads(asked.read_bytes())["cells"]]
+    assert cells
+    assert [make_cell(cell.form, cell.request) for cell in cells] == cells

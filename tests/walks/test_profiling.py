@@ -22,7 +22,7 @@ from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noq
 from tracekit.walks import profiling  # noqa: E402
 from tracekit.walks.profiling import Plan  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
-from tracekit.workloads.flux_info import FLUX  # noqa: E402
+from tracekit.workloads.listed import FLUX  # noqa: E402
 
 
 def build(request: Request, _size: str, _device: str, _progress: Any) -> BuiltWorkload:

@@ -26,7 +26,7 @@ from tracekit.walks.processes import run_child  # noqa: E402
 from tracekit.walks.profiling import Plan  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
-from tracekit.workloads.mlp_info import MLP  # noqa: E402
+from tracekit.workloads.registry import find  # noqa: E402
 
 WIDTH = 8
 
@@ -65,7 +65,7 @@ def build(request: Request, _size: str, _device: str, _progress: Any) -> BuiltWo
     model, x = Model().eval().requires_grad_(False), torch.randn(4, WIDTH)
     settings = make_settings(workload="mlp", scope="model", fullgraph=request.fullgraph is not False)
     target = CompileTarget("model", model)
-    return BuiltWorkload(MLP, settings, lambda: model(x), (target,), (), (), modules=(("model", model),))
+    return BuiltWorkload(find("mlp"), settings, lambda: model(x), (target,), (), (), modules=(("model", model),))
 
 
 @pytest.fixture(autouse=True)

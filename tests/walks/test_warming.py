@@ -6,11 +6,12 @@ from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
 from tracekit.walks.timing_plan import TimingPlan
 from tracekit.walks.warming import check_alone, check_differs, parse_warmup, warmup_request
-from tracekit.workloads.flux_info import FLUX
-from tracekit.workloads.mlp_info import MLP
+from tracekit.workloads.listed import FLUX
 from tracekit.workloads.registry import all_workloads, find
 
 from ..sides import make_settings
+
+MLP = find("mlp")
 
 
 def test_sizes_are_named_as_users_say_them() -> None:

@@ -13,7 +13,7 @@ from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import causal_lm  # noqa: E402
-from tracekit.workloads.causal_lm_info import CAUSAL_LM  # noqa: E402
+from tracekit.workloads.listed import CAUSAL_LM  # noqa: E402
 from tracekit.workloads.sizes import check_request  # noqa: E402
 
 

@@ -248,3 +248,27 @@ def test_a_method_names_the_module_it_belongs_to() -> None:
 def test_a_class_is_no_callable_to_measure() -> None:
     with pytest.raises(TracekitError, match="returned a type"):
         take_apart(Workload, "x()", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def build(layers: int = 2, batch_size=1): ...", r"^mine\.py:build takes no layrs: did you mean layers\? It"),
+        ("def build(depth, seed): ...", r"^mine\.py:build takes no layrs: It takes depth"),
+        ("def one(): ...\ndef two(): ...", r"^mine\.py has no function 'build': it has one, two$"),
+        ("def build():\n\treturn 1\n        return 2", r"^mine\.py, line 5 is no Python: "),
+    ],
+)
+def test_the_loader_says_in_one_line_what_a_file_has_not(code: str, message: str) -> None:
+    with pytest.raises(TracekitError, match=message) as caught:
+        built(code, options=("layrs=3",))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_module_inside_a_package_that_is_not_there_is_told_by_its_whole_name() -> None:
+    Path("shapes_there").mkdir()
+    Path("shapes_there/__init__.py").touch()
+    with pytest.raises(TracekitError, match=r"there is no module shapes_there\.nett here"):
+        built("", "shapes_there.nett:build")
+    with pytest.raises(TracekitError, match=r"shapes_there has no function 'buid': it has none at all"):
+        built("", "shapes_there:buid")

@@ -14,8 +14,9 @@ from tracekit.model.generation import Generation  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
-from tracekit.workloads.pictures import draw_pictures  # noqa: E402
-from tracekit.workloads.qwen_vl_info import QWEN_VL  # noqa: E402
+from tracekit.workloads.inputs import draw_pictures  # noqa: E402
+from tracekit.workloads.listed import QWEN_VL  # noqa: E402
+from tracekit.workloads.registry import find  # noqa: E402
 from tracekit.workloads.sizes import check_request  # noqa: E402
 
 
@@ -166,10 +167,8 @@ def test_the_time_of_the_processor_is_noted() -> None:
 
 
 def test_options_of_generation_are_refused_elsewhere() -> None:
-    from tracekit.workloads.vit_info import VIT
-
     with pytest.raises(TracekitError, match="vit has no --max-new-tokens and no --use-fast: leave them out"):
-        check_request(VIT, Request("vit", max_new_tokens=3, use_fast=False))
+        check_request(find("vit"), Request("vit", max_new_tokens=3, use_fast=False))
 
 
 def test_an_image_of_no_whole_tokens_is_refused() -> None:

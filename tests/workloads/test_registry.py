@@ -10,7 +10,7 @@ import pytest
 
 from tracekit.errors import TracekitError
 from tracekit.workloads import registry
-from tracekit.workloads.flux_info import FLUX
+from tracekit.workloads.listed import FLUX
 
 
 def test_a_misspelt_workload_is_met_with_the_nearest_name() -> None:

@@ -15,7 +15,8 @@ from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import Component  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import registry, scopes  # noqa: E402
-from tracekit.workloads.mlp_info import MLP  # noqa: E402
+
+MLP = registry.find("mlp")
 
 
 @cache

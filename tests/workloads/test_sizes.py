@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 
 from tracekit.errors import TracekitError
-from tracekit.model.workload import OWN_WEIGHTS, Request
-from tracekit.workloads.flux_info import FLUX
-from tracekit.workloads.maskformer_info import MASKFORMER
+from tracekit.model.option import OWN_WEIGHTS
+from tracekit.model.workload import Request
+from tracekit.workloads.listed import FLUX
+from tracekit.workloads.one_forward_table import ROWS
 from tracekit.workloads.own_info import described
 from tracekit.workloads.settings import fill_in
 from tracekit.workloads.sizes import GIB, check_request, choose_size, way_to_need_less, weights_fit
-from tracekit.workloads.vit_info import VIT
+
+MASKFORMER, VIT = ROWS["maskformer"].info, ROWS["vit"].info
 
 
 @pytest.mark.parametrize(("free_gib", "size"), [(139, "full"), (24, "small"), (4, "tiny")])

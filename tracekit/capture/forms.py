@@ -13,8 +13,9 @@ from tracekit.capture import failures
 from tracekit.capture.compilation import compilations_wanted, room_for
 from tracekit.capture.inductor import check_compilers, recording_options
 from tracekit.capture.switch import Switch
+from tracekit.model.option import CUDA_GRAPH_MODES
 from tracekit.model.run import FormName, Settings
-from tracekit.model.workload import CUDA_GRAPH_MODES, BuiltWorkload
+from tracekit.model.workload import BuiltWorkload
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import click
 
 from tracekit.cli.completion import complete_workload
 from tracekit.cli.place import Place
-from tracekit.model.workload import MODES, OWN_WEIGHTS
+from tracekit.model.option import MODES, OWN_WEIGHTS
 
 
 class Finite(click.FloatRange):

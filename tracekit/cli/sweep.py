@@ -10,7 +10,7 @@ import click
 from tracekit.cli.lists import several
 from tracekit.cli.profile import CACHES, DTYPES, PERCENT, PHASES, SECONDS, with_download, with_pretrained
 from tracekit.errors import TracekitError
-from tracekit.model.workload import MODES
+from tracekit.model.option import MODES
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.

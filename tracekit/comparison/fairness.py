@@ -8,28 +8,11 @@ from tracekit.comparison.apart import FEWEST_CALLS
 from tracekit.comparison.quietness import find_disturbance
 from tracekit.model.comparison import Side
 from tracekit.model.generation import Generation
+from tracekit.model.option import WORK, words_of
 from tracekit.model.own import Own
 from tracekit.model.run import Environment, Settings
 from tracekit.numbers import duration
 from tracekit.shell import variable_words
-
-#: What makes two runs different work, and how it is called. The mode, scope and the like are what is being compared.
-WORK = {
-    "workload": "workload",
-    "size": "model size",
-    "pretrained": "weights",
-    "device": "device",
-    "dtype": "dtype",
-    "batch_size": "batch size",
-    "height": "height",
-    "width": "width",
-    "seq_length": "sequence length",
-    "steps": "denoising steps",
-}
-
-GENERATION = {"phase": "phase", "max_new_tokens": "new tokens", "cache": "cache"}
-
-OWN = {"options": "options of build()"}
 
 Compared = Settings | Environment | Generation | Own
 
@@ -121,16 +104,16 @@ def find_other_work(a: Side, b: Side) -> Iterator[str]:
 def _other_work(a: Side, b: Side) -> Iterator[str]:
     if a.settings is None or b.settings is None:
         return
-    yield from _differences(a.settings, b.settings, WORK)
+    yield from _differences(a.settings, b.settings, words_of(*WORK))
     one, other = a.settings.generation, b.settings.generation
     if one and other:
-        yield from _differences(one, other, GENERATION)
+        yield from _differences(one, other, words_of("generation"))
         # Its length is that of the work: what draws pads it to one length.
-        yield from _differences(a.settings, b.settings, {"prompt": "prompt"})
+        yield from _differences(a.settings, b.settings, words_of("prompt"))
     elif one or other:
         yield f"Only {'A' if one else 'B'} generates text."
     if a.settings.own and b.settings.own:
-        yield from _differences(a.settings.own, b.settings.own, OWN)
+        yield from _differences(a.settings.own, b.settings.own, words_of("own"))
     elif a.settings.own or b.settings.own:
         yield f"Only {'A' if a.settings.own else 'B'} is a model of the user's own."
 

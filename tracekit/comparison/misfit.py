@@ -8,18 +8,8 @@ from tracekit.comparison.calls import find_calls
 from tracekit.comparison.convolutions import find_convolution
 from tracekit.comparison.flops import attention_sizes, factors_of, flops_of
 from tracekit.model.comparison import Side
+from tracekit.model.option import SIZES, words_of
 from tracekit.model.sequence import Operator, Sequence
-
-#: What makes two runs of one workload work of other sizes.
-SIZES = {
-    "workload": "workload",
-    "size": "model size",
-    "dtype": "dtype",
-    "batch_size": "batch size",
-    "height": "height",
-    "width": "width",
-    "steps": "denoising steps",
-}
 
 #: A sequence whose operators are of the very work that it holds.
 OF_ITS_OWN = ("own", "rich")
@@ -36,7 +26,7 @@ def find_misfit(lender: Side, borrower: Side, other: Side) -> str | None:
     Known are the settings of runs, and the products of `other`, which does the same work as the borrower.
     """
     if lender.settings and borrower.settings:
-        for field, word in SIZES.items():
+        for field, word in words_of(*SIZES).items():
             theirs, own = getattr(lender.settings, field), getattr(borrower.settings, field)
             if theirs != own:
                 return f"its {word} is {theirs}, that of {borrower.label} is {own}"

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-#: Those of torch.compile.
-MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-#: Of these, those with CUDA graphs: a call's memory is used again once the next call is said to begin.
-CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
-
-
 @dataclass(frozen=True, slots=True)
 class WorkloadInfo:
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what
@@ -63,9 +57,6 @@ DEFAULT_PROMPT = "A cat holding a sign that says hello world"
 
 #: The size of real weights that are none of the list's.
 THEIR_SIZE = "its own"
-
-#: A Request's `pretrained` for the weights that lie where the workload's configuration does.
-OWN_WEIGHTS = "its own"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
 from tracekit.model.sweep import Cell
 from tracekit.model.workload import Request, WorkloadInfo
@@ -17,25 +18,12 @@ from tracekit.workloads.registry import check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
 
 #: The order of a table's rows: what is named last changes from row to row.
-ORDER = (
-    "size",
-    "pretrained",
-    "dtype",
-    "phase",
-    "cache",
-    "max_new_tokens",
-    "steps",
-    "seq_length",
-    "height",
-    "width",
-    "batch_size",
-    "scope",
-    "mode",
-)
+AXES = {each.name: each.axis for each in OPTIONS if each.axis is not None}
 #: What an eager call does not hear of.
-COMPILING = ("mode", "scope", "fullgraph", "dynamic")
-#: Of a request, what makes no other cell: how the timing was ordered and how long it went on, what may be fetched.
-NOT_SETTINGS = ("workload", "seed", "iterations", "download")
+COMPILING = words_of("compiling")
+#: Of a request, what makes no other cell: how the timing was ordered and how long it went on, what may be fetched. The
+#: workload is in every digest by itself.
+NOT_SETTINGS = {each.name for each in OPTIONS if not each.cell}
 EAGER = "eager"
 #: Characters of a digest: enough that no two cells of a folder share it.
 DIGEST = 8
@@ -51,7 +39,7 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
     """
     cells: dict[str, Cell] = {}
     checked: set[Request] = set()
-    names = sorted(axes, key=ORDER.index)
+    names = sorted(axes, key=AXES.__getitem__)
     for workload in workloads:
         info = find(workload)
         for values in itertools.product(*(axes[name] for name in names)):

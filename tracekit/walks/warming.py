@@ -7,15 +7,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tracekit.errors import TracekitError
+from tracekit.model.option import OPTIONS
 from tracekit.model.run import Settings
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.walks.timing_plan import TimingPlan
+from tracekit.workloads.registry import all_workloads
 from tracekit.workloads.sizes import check_pixels, check_request
 
-#: What may be named, by the field of a Request that it is.
-SIZES = {"batch": "batch_size", "batch_size": "batch_size", "height": "height", "width": "width", "steps": "steps"}
 #: The sizes every workload has.
-EVERYWHERE = ("batch_size",)
+EVERYWHERE = tuple(each.name for each in OPTIONS if each.role == "call" and each.everywhere)
+#: Those of the workloads that can be called at other ones.
+RESIZED = {*EVERYWHERE, *(name for info in all_workloads() if info.resizes for name in info.takes)}
+#: What may be named, by the field of a Request that it is.
+SIZES = {"batch": "batch_size"} | {
+    each.name: each.name for each in OPTIONS if each.role == "call" and each.name in RESIZED
+}
 
 
 def parse_warmup(text: str) -> dict[str, int]:

@@ -11,16 +11,15 @@ from functools import partial
 
 import torch
 from torch import nn
-from transformers import AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM, PreTrainedModel
+from transformers import AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
-from tracekit.workloads.causal_lm_info import CAUSAL_LM
-from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.listed import CAUSAL_LM
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import random_weights
+from tracekit.workloads.weights import load_pretrained, random_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,9 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     def call_at(other: Request) -> Callable[[], object]:
         return _make_call(model, make_prompts(other.batch_size, tokens, vocabulary, settings.seed).to(device))
 
-    layers = _decoder_layers(model)
+    # Those that transformers itself never splits between devices.
+    repeated = model._no_split_modules or ()
+    layers = {name: layer for name, layer in model.named_modules() if type(layer).__name__ in repeated}
     return BuiltWorkload(
         info=CAUSAL_LM,
         settings=settings,
@@ -111,12 +112,6 @@ def _make_call(model: nn.Module, prompts: torch.Tensor) -> Callable[[], object]:
             return model(input_ids=prompts, use_cache=False).logits
 
     return call
-
-
-def _decoder_layers(model: PreTrainedModel) -> dict[str, nn.Module]:
-    """The repeated layers by name: those that transformers itself never splits between devices."""
-    repeated = model._no_split_modules or ()
-    return {name: layer for name, layer in model.named_modules() if type(layer).__name__ in repeated}
 
 
 def _targets(

@@ -70,11 +70,16 @@ def look_into_configuration(info: WorkloadInfo, request: Request, read: Reader) 
     rehearsed = {largest: rehearsal, **_rehearsed_others(others, request, read, rehearsal)}
     if request.size not in ("auto", *rehearsed):
         raise TracekitError(f"{info.name} has no size {request.size}: pass --size auto, {', '.join(rehearsed)}")
+    memory_gib = {}
+    for size, each in rehearsed.items():
+        weights, activations = each.weights_bytes, each.activations_bytes
+        call = UNKNOWN_ACTIVATIONS * weights if activations is None else activations
+        memory_gib[size] = (weights + call + ALLOWANCE_BYTES) / GIB
     return replace(
         info,
         title=f"{whole.kind.__name__} of {info.name.partition(':')[2]}",
         sizes={size: info.sizes[size] for size in rehearsed},
-        memory_gib={size: _need_bytes(each) / GIB for size, each in rehearsed.items()},
+        memory_gib=memory_gib,
         inputs=shapes(drawn.arguments),
         parameters=_count(model),
     )
@@ -90,11 +95,6 @@ def _rehearsed_others(sizes: list[str], request: Request, read: Reader, whole: R
             with suppress(TracekitError):
                 found[size] = _rehearsed(smaller, request)[2]
     return {size: each for size, each in found.items() if each.weights_bytes < whole.weights_bytes}
-
-
-def _need_bytes(rehearsal: Rehearsal) -> float:
-    weights, activations = rehearsal.weights_bytes, rehearsal.activations_bytes
-    return weights + (UNKNOWN_ACTIVATIONS * weights if activations is None else activations) + ALLOWANCE_BYTES
 
 
 def _rehearsed(configured: Configured, request: Request) -> tuple[Any, Drawn, Rehearsal]:
@@ -133,7 +133,13 @@ def build_configured(
     if configured is None:
         raise TracekitError(f"{info.name} has no size {size}: pass --size full")
     drawn = configured.draw(request)
-    settings = _settings(fill_in(info, request, size, device, gpu_iterations=GPU_ITERATIONS), request, drawn)
+    settings = replace(
+        fill_in(info, request, size, device, gpu_iterations=GPU_ITERATIONS),
+        height=drawn.height,
+        width=drawn.width,
+        seq_length=drawn.seq_length,
+        pretrained=weights_of(request),
+    )
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if settings.pretrained:
         progress.detail(f"loading {settings.pretrained}")
@@ -158,16 +164,6 @@ def build_configured(
         components=(Component("model", _count(model), compiled=True),),
         notes=_notes(configured, settings, drawn),
         modules=(("model", model),),
-    )
-
-
-def _settings(filled: Settings, request: Request, drawn: Drawn) -> Settings:
-    return replace(
-        filled,
-        height=drawn.height,
-        width=drawn.width,
-        seq_length=drawn.seq_length,
-        pretrained=weights_of(request),
     )
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import diffusers
-import torch
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
@@ -18,7 +16,7 @@ from tracekit.workloads.configured import Configured, Drawn, build_configured, l
 from tracekit.workloads.diffusers_inputs import KNOWN, draw_step
 from tracekit.workloads.hub_files import find_file, find_optional
 from tracekit.workloads.hub_info import find_on_hub, may_download, source_of
-from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.weights import load_pretrained
 
 PIPELINE = "model_index.json"
 MODEL = "config.json"
@@ -48,7 +46,9 @@ def _read(request: Request, size: str) -> Configured | None:
         said = _json(find_file(source, (f"{part}/{MODEL}",), download=download), source)
         shrink = _shrink(find_optional(source, f"vae/{MODEL}", download=download))
     kind = _kind(said, source)
-    known, config = KNOWN[kind.__name__], _with_defaults(kind, said)
+    parameters = inspect.signature(kind.__init__).parameters.values()
+    defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
+    known, config = KNOWN[kind.__name__], {**defaults, **said}
 
     def draw(asked: Request) -> Drawn:
         return draw_step(known, config, asked, shrink)
@@ -57,18 +57,13 @@ def _read(request: Request, size: str) -> Configured | None:
     return Configured(
         kind=kind,
         make=lambda: kind.from_config(said),
-        load=partial(_load, kind, part),
+        load=lambda weights, dtype: load_pretrained(kind, weights, dtype, **({"subfolder": part} if part else {})),
         draw=draw,
         remarks=(
             "The denoiser alone runs: prompts are random embeddings, and no image is decoded.",
             *((guided,) if known.guided else ()),
         ),
     )
-
-
-def _load(kind: Any, part: str | None, weights: str, dtype: torch.dtype) -> Any:
-    folder = {"subfolder": part} if part else {}
-    return load_pretrained(kind, weights, dtype, **folder)
 
 
 def _json(path: Path, source: str) -> dict[str, Any]:
@@ -105,11 +100,6 @@ def _kind(said: dict[str, Any], source: str) -> Any:
 
 def _way_out() -> str:
     return "profile it as your own model: tracekit profile my_model.py:build"
-
-
-def _with_defaults(kind: Any, said: dict[str, Any]) -> dict[str, Any]:
-    parameters = inspect.signature(kind.__init__).parameters.values()
-    return {**{each.name: each.default for each in parameters if each.default is not each.empty}, **said}
 
 
 def _shrink(vae: Path | None) -> int | None:

@@ -1,7 +1,8 @@
 """FLUX.1, the whole pipeline: tokenise, encode, denoise, decode.
 
 Architecture figures are those of the published configuration files of black-forest-labs/FLUX.1-dev; what differs in
-FLUX.1-schnell stands in flux_schnell.py.
+black-forest-labs/FLUX.1-schnell is as in its own, and it is called as its model card and diffusers' documentation say:
+guidance 0, 4 steps, 256 tokens of T5 at most.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
-from tracekit.workloads import tokenizers
-from tracekit.workloads.flux_info import FLUX
-from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads import inputs
+from tracekit.workloads.listed import FLUX, FLUX_SCHNELL
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import random_weights
+from tracekit.workloads.weights import load_pretrained, random_weights
 
 #: The pipeline's parts that hold weights.
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
@@ -105,26 +105,36 @@ class Variant:
     shifts_with_size: bool
 
 
-DEV = Variant(FLUX, ARCHITECTURES, guided=True, guidance_scale=3.5, shift=3.0, shifts_with_size=True)
+VARIANTS = {
+    "flux": Variant(FLUX, ARCHITECTURES, guided=True, guidance_scale=3.5, shift=3.0, shifts_with_size=True),
+    "flux-schnell": Variant(
+        FLUX_SCHNELL,
+        {size: replace(each, text_tokens=min(each.text_tokens, 256)) for size, each in ARCHITECTURES.items()},
+        guided=False,
+        guidance_scale=0.0,
+        shift=1.0,
+        shifts_with_size=False,
+    ),
+}
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The pipeline of FLUX.1-dev; see `build_variant`."""
-    return build_variant(DEV, request, size, device, progress)
-
-
-def build_variant(variant: Variant, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The pipeline on `device`, ready to be called. `size` is already chosen; `request.scope` already checked.
 
     Raises TracekitError for image sizes the model cannot make and for pretrained weights that cannot be had.
     """
+    variant = VARIANTS[request.workload]
     architecture = variant.architectures[size]
     settings = _settings(variant, request, size, device)
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
         pipeline = load_pretrained(FluxPipeline, request.pretrained, dtype).to(device)
-        _check_variant(variant, pipeline, request.pretrained)
+        if pipeline.transformer.config.guidance_embeds != variant.guided:
+            # Weights of the other published model are called otherwise.
+            other = "flux-schnell" if variant.guided else "flux"
+            typed = shlex.join(("tracekit", "profile", other, "--pretrained", request.pretrained))
+            raise TracekitError(f"{request.pretrained} is called as {other} is: {typed}")
     else:
         pipeline = _random_pipeline(variant, architecture, dtype, device, request.seed, progress)
     pipeline.set_progress_bar_config(disable=True)
@@ -143,14 +153,6 @@ def build_variant(variant: Variant, request: Request, size: str, device: str, pr
         modules=tuple((name, getattr(pipeline, name)) for name in MODULES),
         targets_of=partial(_targets, pipeline),
     )
-
-
-def _check_variant(variant: Variant, pipeline: FluxPipeline, source: str) -> None:
-    """Raises TracekitError for weights of the other published model: it is called otherwise."""
-    if pipeline.transformer.config.guidance_embeds != variant.guided:
-        other = "flux-schnell" if variant.guided else "flux"
-        typed = shlex.join(("tracekit", "profile", other, "--pretrained", source))
-        raise TracekitError(f"{source} is called as {other} is: {typed}")
 
 
 def _settings(variant: Variant, request: Request, size: str, device: str) -> Settings:
@@ -188,9 +190,9 @@ def _random_pipeline(
         ),
         vae=vae,
         text_encoder=clip,
-        tokenizer=tokenizers.clip_tokenizer(),
+        tokenizer=inputs.clip_tokenizer(),
         text_encoder_2=t5,
-        tokenizer_2=tokenizers.t5_tokenizer(),
+        tokenizer_2=inputs.t5_tokenizer(),
         transformer=transformer,
     )
 
@@ -230,8 +232,8 @@ def _clip(architecture: Architecture) -> CLIPTextModel:
             intermediate_size=4 * architecture.clip_width,
             num_hidden_layers=architecture.clip_layers,
             num_attention_heads=architecture.clip_heads,
-            vocab_size=tokenizers.CLIP_VOCABULARY,
-            max_position_embeddings=tokenizers.CLIP_LENGTH,
+            vocab_size=inputs.CLIP_VOCABULARY,
+            max_position_embeddings=inputs.CLIP_LENGTH,
             projection_dim=architecture.clip_width,
             hidden_act="quick_gelu",
         )
@@ -275,14 +277,6 @@ def _make_call(variant: Variant, pipeline: FluxPipeline, settings: Settings, tex
     return call
 
 
-def _parts(pipeline: FluxPipeline) -> dict[str, tuple[nn.Module, ...]]:
-    return {
-        "transformer": (pipeline.transformer,),
-        "vae": (pipeline.vae,),
-        "text-encoders": (pipeline.text_encoder, pipeline.text_encoder_2),
-    }
-
-
 def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
     whole = {
         "transformer": (CompileTarget("transformer", pipeline.transformer),),
@@ -296,27 +290,27 @@ def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
     if scope == "all":
         return tuple(target for targets in whole.values() for target in targets)
     if scope == "regional":
-        return _repeated_blocks(pipeline.transformer)
+        # The blocks that diffusers' own `compile_repeated_blocks` compiles.
+        return tuple(
+            CompileTarget(f"transformer.{name}", block)
+            for name, block in pipeline.transformer.named_modules()
+            if type(block).__name__ in pipeline.transformer._repeated_blocks
+        )
     return whole[scope]
-
-
-def _repeated_blocks(transformer: FluxTransformer2DModel) -> tuple[CompileTarget, ...]:
-    """The blocks that diffusers' own `compile_repeated_blocks` compiles."""
-    repeated = transformer._repeated_blocks
-    return tuple(
-        CompileTarget(f"transformer.{name}", block)
-        for name, block in transformer.named_modules()
-        if type(block).__name__ in repeated
-    )
 
 
 def _components(pipeline: FluxPipeline, scope: str) -> tuple[Component, ...]:
     def compiled(name: str) -> bool:
         return scope in ("all", name) or (scope == "regional" and name == "transformer")
 
+    parts: dict[str, tuple[nn.Module, ...]] = {
+        "transformer": (pipeline.transformer,),
+        "vae": (pipeline.vae,),
+        "text-encoders": (pipeline.text_encoder, pipeline.text_encoder_2),
+    }
     return tuple(
         Component(name, sum(p.numel() for module in modules for p in module.parameters()), compiled(name))
-        for name, modules in _parts(pipeline).items()
+        for name, modules in parts.items()
     )
 
 

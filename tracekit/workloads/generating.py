@@ -14,7 +14,7 @@ from torch import nn
 from transformers import Cache, DynamicCache, LogitsProcessor, LogitsProcessorList, StaticCache
 
 from tracekit.model.generation import Generation
-from tracekit.model.workload import CUDA_GRAPH_MODES
+from tracekit.model.option import CUDA_GRAPH_MODES
 
 #: Of `generate`: the prompts, and one token more.
 STEPS_CAUGHT = 2

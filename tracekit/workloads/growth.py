@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -50,9 +49,9 @@ def _bytes_of_one(info: WorkloadInfo, request: Request, size: str) -> int | None
     (_name, model), *others = workload.modules
     caught: dict[str, Any] = {}
 
-    def catch(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        names = inspect.signature(module.forward).parameters
-        caught.update({**dict(zip(names, args, strict=False)), **kwargs})
+    def catch(_module: Any, _args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        # Calls of the list name all that they pass.
+        caught.update(kwargs)
         raise _CaughtError
 
     hook = model.register_forward_pre_hook(catch, with_kwargs=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from huggingface_hub import errors as hub
 from transformers import AutoConfig
 
@@ -15,15 +17,38 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
-from tracekit.workloads.hub_classes import choose_class
 from tracekit.workloads.hub_files import find_file, find_optional
 from tracekit.workloads.hub_info import find_on_hub, may_download, source_of
 from tracekit.workloads.hub_inputs import Asked, draw_inputs
-from tracekit.workloads.pretrained import load_pretrained
-from tracekit.workloads.shortened import LAYERS, shortened
+from tracekit.workloads.weights import load_pretrained
 
 #: What transformers raises for a configuration it cannot make sense of.
 MISREAD = (OSError, ValueError, TypeError, KeyError, getattr(hub, "StrictDataclassError", ValueError))
+#: Where the configuration names no class: the first of these that knows one for it.
+MAPPINGS = (
+    "MODEL_FOR_CAUSAL_LM_MAPPING",
+    "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
+    "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
+    "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_OBJECT_DETECTION_MAPPING",
+    "MODEL_FOR_UNIVERSAL_SEGMENTATION_MAPPING",
+    "MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING",
+    "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_MASKED_LM_MAPPING",
+    "MODEL_MAPPING",
+)
+#: How many layers of each stack the small size keeps.
+LAYERS = 2
+#: How transformers' configurations count the layers of a stack.
+COUNTS = (
+    "num_hidden_layers",
+    "num_layers",
+    "num_decoder_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "n_layer",
+    "n_layers",
+)
 
 
 def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
@@ -42,7 +67,9 @@ def _read(request: Request, size: str) -> Configured | None:
     source, download = source_of(request), may_download(request)
     config = _config(find_file(source, ("config.json", "model_index.json"), download=download), source)
     kind = choose_class(config, source)
-    remarks = (*_as_it_is_run(config), *_left_out(kind, config))
+    remarks = _as_it_is_run(config)
+    if kind.can_generate() and getattr(config, "vision_config", None) and kind.main_input_name == "input_ids":
+        remarks += ("It can look at images too: here it reads text alone.",)
     if size == "small":
         config = shortened(config)
         if config is None:
@@ -99,12 +126,6 @@ def _as_it_is_run(config: Any) -> tuple[str, ...]:
     return ("Its configuration is of quantised weights; these here are not.",)
 
 
-def _left_out(kind: Any, config: Any) -> tuple[str, ...]:
-    if kind.can_generate() and getattr(config, "vision_config", None) and kind.main_input_name == "input_ids":
-        return ("It can look at images too: here it reads text alone.",)
-    return ()
-
-
 def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:
     """Height and width of the images that a repository's own preprocessor hands over."""
     said = json.loads(preprocessor.read_text())
@@ -121,3 +142,52 @@ def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:
         return None
     # Of a picture of 4:3; of a square one where no longer edge is allowed for.
     return (short, min(short * 4 // 3, long)) if isinstance(long, int) else (short, short)
+
+
+def choose_class(config: Any, source: str) -> Any:
+    """The class the configuration names, or else the one transformers has for a task of such a model.
+
+    Raises TracekitError where it has none.
+    """
+    named = getattr(config, "architectures", None) or ()
+    for name in named:
+        kind = getattr(transformers, name, None)
+        if kind is not None:
+            return kind
+    if named:
+        raise TracekitError(
+            f"{source} is a {' or '.join(named)}, which transformers {transformers.__version__} has not: a newer one"
+            " may, or its code comes with the repository, and tracekit runs none of that; profile it as your own model"
+            " instead: tracekit profile my_model.py:build"
+        )
+    for mapping in MAPPINGS:
+        known = getattr(transformers, mapping, {})
+        if type(config) in known:
+            found = known[type(config)]
+            return found[0] if isinstance(found, tuple) else found
+    raise TracekitError(
+        f"transformers {transformers.__version__} has no model for a configuration of type {config.model_type}: add its"
+        " class's name to the configuration's architectures, or profile it as your own: my_model.py:build"
+    )
+
+
+def shortened(config: Any) -> Any | None:
+    """A copy with two layers in every stack that counts them in one number; None where nothing would be left out."""
+    short = copy.deepcopy(config)
+    parts = [each for each in (short, *vars(short).values()) if hasattr(each, "model_type")]
+    # A list: all of them are shortened, not all up to the first.
+    changed = [_shorten(part) for part in parts]
+    return short if any(changed) else None
+
+
+def _shorten(part: Any) -> bool:
+    changed = False
+    for name in COUNTS:
+        count = vars(part).get(name)
+        if isinstance(count, int) and count > LAYERS:
+            setattr(part, name, LAYERS)
+            changed = True
+    kinds = vars(part).get("layer_types")
+    if changed and isinstance(kinds, list):
+        part.layer_types = kinds[:LAYERS]
+    return changed

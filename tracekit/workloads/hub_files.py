@@ -1,4 +1,4 @@
-"""Where does a file of a model's repository lie on this machine?"""
+"""Where does a file of a model's repository lie on this machine, and what do Hugging Face's many errors mean?"""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from huggingface_hub import hf_hub_download, try_to_load_from_cache
-from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+)
 
 from tracekit.errors import TracekitError
-from tracekit.workloads.hub_errors import explain
 
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WITHOUT = "pass a folder that holds its configuration"
@@ -80,3 +85,29 @@ def _fetched(source: str, names: Sequence[str]) -> Path:
         except (OSError, ValueError) as error:
             raise TracekitError(explain(source, error, WITHOUT)) from None
     raise TracekitError(f"{source} holds no {' and no '.join(names)}: is it a model's repository?")
+
+
+def explain(source: str, error: BaseException, instead: str) -> str:
+    """What is wrong with `source` and what to do. `instead` is what to do without it, if nothing else helps."""
+    if _was_caused_by(error, GatedRepoError):
+        return (
+            f"{source} is gated: accept its licence on its Hugging Face page (https://huggingface.co/{source}), then"
+            f" `hf auth login` (or {instead})"
+        )
+    if _was_caused_by(error, RepositoryNotFoundError):
+        return f"{source} is no repository that you can read: check the name, or `hf auth login`"
+    if _was_caused_by(error, OfflineModeIsEnabled):
+        return f"{source} is not in the cache and HF_HUB_OFFLINE is set: unset it, or pass a folder"
+    if _was_caused_by(error, LocalEntryNotFoundError):
+        return f"{source} is not in the cache, and huggingface.co cannot be reached: check the network or pass a folder"
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    reason = lines[0].partition(" (")[0].rstrip(".")
+    return f"cannot load {source}: {reason}; check the network or pass a folder, or {instead}"
+
+
+def _was_caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:
+    while error is not None:
+        if isinstance(error, kind):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.errors import TracekitError
-from tracekit.model.workload import OWN_WEIGHTS, Request, WorkloadInfo
+from tracekit.model.option import OWN_WEIGHTS
+from tracekit.model.workload import Request, WorkloadInfo
 
 HF = "hf:"
 DIFFUSERS = "diffusers:"

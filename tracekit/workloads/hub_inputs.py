@@ -11,7 +11,7 @@ import transformers
 
 from tracekit.errors import TracekitError
 from tracekit.workloads.configured import Drawn, cannot_make
-from tracekit.workloads.pictures import draw_images
+from tracekit.workloads.inputs import draw_images
 
 #: Tokens where nobody says how many: a prompt, a sentence, what a decoder has written of its answer.
 PROMPT_TOKENS = 512
@@ -53,7 +53,10 @@ def draw_inputs(kind: Any, config: Any, asked: Asked) -> Drawn:
     wanted = _wanted(kind, config, takes)
     pixels = _pixels(kind, config, asked) if "pixel_values" in wanted else None
     tokens = _tokens(kind, config, asked.seq_length) if "input_ids" in wanted else None
-    _check_asked(kind, asked, has_pixels=pixels is not None, has_tokens=tokens is not None)
+    if (asked.height or asked.width) and pixels is None:
+        raise TracekitError(f"{kind.__name__} looks at no images: leave --height and --width out")
+    if asked.seq_length and tokens is None:
+        raise TracekitError(f"{kind.__name__} reads no text: leave --seq-length out")
     made: dict[str, torch.Tensor] = {}
     if tokens is not None:
         made["input_ids"] = _draw_text(config, asked, tokens)
@@ -76,27 +79,14 @@ def _wanted(kind: Any, config: Any, takes: Any) -> set[str]:
     wanted = {main} if isinstance(main, str) else set(main)
     needed = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     wanted |= {name for name, each in takes.items() if each.default is each.empty and each.kind in needed} - {"self"}
-    if _pairs(kind, config) and "pixel_values" in takes:
+    mappings = (getattr(transformers, mapping, {}) for mapping in PAIRING)
+    if any(type(config) in known and known[type(config)] is kind for known in mappings) and "pixel_values" in takes:
         wanted |= {"input_ids", "pixel_values"}
     wanted -= {"attention_mask", "decoder_input_ids"}
     unknown = wanted - {"input_ids", "pixel_values", "input_features", "input_values"}
     if unknown:
         raise cannot_make(kind, f"it takes {', '.join(sorted(unknown))}")
     return wanted
-
-
-def _pairs(kind: Any, config: Any) -> bool:
-    return any(
-        type(config) in known and known[type(config)] is kind
-        for known in (getattr(transformers, mapping, {}) for mapping in PAIRING)
-    )
-
-
-def _check_asked(kind: Any, asked: Asked, *, has_pixels: bool, has_tokens: bool) -> None:
-    if (asked.height or asked.width) and not has_pixels:
-        raise TracekitError(f"{kind.__name__} looks at no images: leave --height and --width out")
-    if asked.seq_length and not has_tokens:
-        raise TracekitError(f"{kind.__name__} reads no text: leave --seq-length out")
 
 
 def _part(config: Any, name: str) -> Any:
@@ -115,20 +105,16 @@ def _figure(config: Any, name: str, default: Any = None) -> Any:
 
 
 def _tokens(kind: Any, config: Any, asked: int | None) -> int:
-    most = _longest(config)
+    text = config.get_text_config()
+    names = ("max_position_embeddings", "n_positions")
+    most = next((found for name in names if (found := getattr(text, name, 0))), None)
+    # Some say -1 where there is no end.
+    most = most if isinstance(most, int) and most > 0 else None
     if asked and most and asked > most:
         raise TracekitError(f"{kind.__name__} has {most} positions: --seq-length {asked} is too long")
     causal = kind.can_generate() and not getattr(config, "is_encoder_decoder", False)
     default = PROMPT_TOKENS if causal else SENTENCE_TOKENS
     return asked or min(default, most or default)
-
-
-def _longest(config: Any) -> int | None:
-    text = config.get_text_config()
-    positions = next(
-        (found for name in ("max_position_embeddings", "n_positions") if (found := getattr(text, name, 0))), 0
-    )
-    return positions if isinstance(positions, int) and positions > 0 else None
 
 
 def _draw_text(config: Any, asked: Asked, tokens: int) -> torch.Tensor:

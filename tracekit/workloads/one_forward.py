@@ -1,4 +1,4 @@
-"""A model whose call is one forward over fixed inputs: what all of these workloads do alike."""
+"""A model whose call is one forward over fixed inputs: what the families of such models do alike. Torch alone."""
 
 from __future__ import annotations
 
@@ -7,68 +7,74 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers import AutoConfig
 
-from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Settings
-from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, WorkloadInfo
-from tracekit.workloads.pretrained import load_pretrained
+from tracekit.model.run import Component
+from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
+from tracekit.workloads.one_forward_table import ROWS, OneForward
 from tracekit.workloads.settings import fill_in
 from tracekit.workloads.weights import random_weights
 
 
 @dataclass(frozen=True, slots=True)
-class OneForward:
-    """What differs between these workloads. `make` builds the model of a size. `inputs` draws the arguments of a
-    forward for a size, so many at once and a seed, on the CPU, the same for every device; floats among them are cast
-    to the run's dtype. `does` says for each size, in the report's notes, what a call does; `outputs` names what it
-    gives."""
+class Family:
+    """How a row's model of a size is made, where torch makes models now, and its real weights are loaded. `draw` makes
+    the arguments of a forward of this model, in these sizes, so many at once, by a seed: on the CPU, the same for every
+    device; floats among them are cast to the run's dtype."""
 
-    info: WorkloadInfo
-    kind: Any
-    make: Callable[[str], Any]
-    inputs: Callable[[str, int, int], dict[str, Any]]
-    does: Mapping[str, str]
-    outputs: tuple[str, ...] = ("logits",)
-    gpu_iterations: int = 100
+    make: Callable[[OneForward, str], Any]
+    draw: Callable[[OneForward, Any, Mapping[str, int], int, int], dict[str, Any]]
+    load: Callable[[OneForward, str, torch.dtype], Any] | None = None
 
 
-def build_one_forward(spec: OneForward, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The model and its inputs on `device`, ready to be called. `size` is already chosen.
+def build_one_forward(family: Family, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen.
 
     Raises TracekitError for pretrained weights that cannot be had or are another model's.
     """
-    settings = fill_in(spec.info, request, size, device, gpu_iterations=spec.gpu_iterations)
+    row = ROWS[request.workload]
+    info = row.info
+    settings = fill_in(info, request, size, device, gpu_iterations=row.gpu_iterations)
     dtype: torch.dtype = getattr(torch, settings.dtype)
-    if request.pretrained:
+    if request.pretrained and family.load:
         progress.detail(f"loading {request.pretrained}")
-        model = _load(spec.kind, request.pretrained, dtype).to(device)
+        model = family.load(row, request.pretrained, dtype)
     else:
         with random_weights(dtype, device, request.seed):
-            model = spec.make(size)
-        # What a model makes of numbers of its own is on the CPU still.
-        model = model.to(device)
-    model.requires_grad_(False).eval()
-    inputs = placed_on(spec.inputs(size, settings.batch_size, settings.seed), device, dtype)
+            model = family.make(row, size)
+    # What a model makes of numbers of its own is on the CPU still.
+    model = model.to(device).requires_grad_(False).eval()
+    sizes = drawn_sizes(row, size, model)
+
+    def call_at(other: Request) -> Callable[[], object]:
+        inputs = family.draw(row, model, sizes, other.batch_size, settings.seed)
+        return _make_call(row, model, placed_on(inputs, device, dtype))
+
+    does, given = row.does.format(**sizes), " and ".join(row.outputs)
+    call = (
+        f"One call {does}, {settings.batch_size} of them, made here and already on the device, and ends with {given}"
+        " there."
+    )
+    random = "Weights are random: the output means nothing, the work is the model's own."
     return BuiltWorkload(
-        info=spec.info,
+        info=info,
         settings=settings,
-        call=_make_call(model, inputs, spec.outputs),
+        call=call_at(request),
+        call_at=call_at if row.resizes else None,
         targets=(CompileTarget("model", model),),
         components=(Component("model", sum(p.numel() for p in model.parameters()), compiled=True),),
-        notes=_notes(spec, settings, size),
+        notes=(call,) if settings.pretrained else (call, random),
         modules=(("model", model),),
     )
 
 
-def _load(kind: Any, source: str, dtype: torch.dtype) -> Any:
-    # Asked for a model by name, transformers would fill one with random weights from another model's folder.
-    found = load_pretrained(AutoConfig, source, None).model_type
-    wanted = kind.config_class.model_type
-    if found != wanted:
-        raise TracekitError(f"{source} holds a model of type {found}, which is no {wanted}: pass one's to --pretrained")
-    return load_pretrained(kind, source, dtype)
+def drawn_sizes(row: OneForward, size: str, model: Any) -> dict[str, int]:
+    """In which sizes a model's inputs are drawn. One that is made for images of one size is shown such, also where real
+    weights bring a size of their own."""
+    sizes = dict(row.sizes[size].drawn)
+    if "image_size" in row.figures(size):
+        sizes |= {"height": model.config.image_size, "width": model.config.image_size}
+    return sizes
 
 
 def placed_on(inputs: dict[str, Any], device: str, dtype: torch.dtype) -> dict[str, Any]:
@@ -82,20 +88,13 @@ def placed_on(inputs: dict[str, Any], device: str, dtype: torch.dtype) -> dict[s
     return {name: placed(value) for name, value in inputs.items()}
 
 
-def _make_call(model: Any, inputs: dict[str, Any], outputs: tuple[str, ...]) -> Callable[[], object]:
+def _make_call(row: OneForward, model: Any, inputs: dict[str, Any]) -> Callable[[], object]:
     def call() -> object:
         with torch.no_grad():
             found = model(**inputs)
-        return tuple(getattr(found, name) for name in outputs)
+        if isinstance(found, torch.Tensor):
+            return found
+        outputs = tuple(getattr(found, name) for name in row.outputs)
+        return outputs[0] if row.bare else outputs
 
     return call
-
-
-def _notes(spec: OneForward, settings: Settings, size: str) -> tuple[str, ...]:
-    call = (
-        f"One call {spec.does[size]}, {settings.batch_size} of them, made here and already on the device, and ends with"
-        f" {' and '.join(spec.outputs)} there."
-    )
-    if settings.pretrained:
-        return (call,)
-    return (call, "Weights are random: the output means nothing, the work is the model's own.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import nn
 
 from tracekit.errors import TracekitError
 from tracekit.model.own import Own, Workload
@@ -108,36 +107,26 @@ def hand_over(
 
 def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: Own) -> BuiltWorkload:
     """The workload, on the device where its tensors are; on `device` if it shows none."""
-    tensors = [*_tensors(parts.modules), *parts.inputs]
+    held = (each for _, module in parts.modules for each in (*module.parameters(), *module.buffers()))
+    tensors = [*held, *parts.inputs]
     dtype = next((each.dtype for each in tensors if each.is_floating_point()), torch.get_default_dtype())
     where = {each.device.type for each in tensors}
     device = "cuda" if "cuda" in where else "cpu" if where else device
     filled = fill_in(info, request, SIZE, device, gpu_iterations=GPU_ITERATIONS)
     settings = replace(filled, dtype=str(dtype).removeprefix("torch."), own=own)
-    call_at = parts.call_at
+    call_at, compiled = parts.call_at, {id(target.module) for target in parts.targets}
     return BuiltWorkload(
         info=info,
         settings=settings,
         call=parts.call,
         call_at=(lambda other: call_at(other.batch_size)) if call_at else None,
         targets=parts.targets,
-        components=_components(parts),
+        components=tuple(
+            Component(name, sum(each.numel() for each in module.parameters()), id(module) in compiled)
+            for name, module in parts.modules
+        ),
         notes=parts.notes,
         modules=parts.modules,
-    )
-
-
-def _tensors(modules: Iterable[tuple[str, nn.Module]]) -> Iterator[torch.Tensor]:
-    for _name, module in modules:
-        yield from module.parameters()
-        yield from module.buffers()
-
-
-def _components(parts: Parts) -> tuple[Component, ...]:
-    compiled = {id(target.module) for target in parts.targets}
-    return tuple(
-        Component(name, sum(each.numel() for each in module.parameters()), id(module) in compiled)
-        for name, module in parts.modules
     )
 
 

@@ -85,16 +85,14 @@ def _leave_ours_out(told: traceback.TracebackException, seen: list[traceback.Tra
         return
     seen.append(told)
     frames = [frame for frame in told.stack if not frame.filename.startswith((OURS, "<frozen importlib"))]
-    first = next((number for number, frame in enumerate(frames) if not _is_torch(frame.filename)), len(frames))
+    # torch's own are between tracekit's call of a module and the user's forward.
+    torchs = ("/site-packages/torch/", "/dist-packages/torch/")
+    theirs = (at for at, frame in enumerate(frames) if not any(each in frame.filename for each in torchs))
+    first = next(theirs, len(frames))
     told.stack = traceback.StackSummary.from_list(frames[first:])
     for other in (told.__cause__, told.__context__):
         if other is not None:
             _leave_ours_out(other, seen)
-
-
-def _is_torch(file: str) -> bool:
-    """torch's own frames between tracekit's call of a module and the user's forward."""
-    return "/site-packages/torch/" in file or "/dist-packages/torch/" in file
 
 
 def line_in(file: str, error: BaseException) -> int | None:

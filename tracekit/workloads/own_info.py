@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from tracekit.errors import TracekitError
@@ -33,6 +35,27 @@ def is_file(where: str) -> bool:
     return where.endswith(".py")
 
 
+def check_module(name: str) -> None:
+    """Raises TracekitError where the named package or module is not here. What is in it is told once it is loaded."""
+    where, function = split_name(name)
+    top = where.partition(".")[0]
+    if is_file(where) or top in {*sys.builtin_module_names, *sys.modules}:
+        return
+    if PathFinder.find_spec(top, [str(Path.cwd()), *sys.path]) is None:
+        near = difflib.get_close_matches(where, HUBS, n=1)
+        if near:
+            raise TracekitError(f"there is no module {where} here: did you mean {near[0]}:{function}?")
+        raise no_such_module(where)
+
+
+def no_such_module(module: str) -> TracekitError:
+    """The error for a module that is not there."""
+    return TracekitError(
+        f"there is no module {module} here ({Path.cwd()}) nor among what is installed:"
+        " name a file as my_model.py:build, or start from the folder that holds the package"
+    )
+
+
 def own_info(name: str) -> WorkloadInfo:
     """What is known of the model before its code is run. Raises TracekitError for a file that is not there, and where
     no function is named."""
@@ -41,15 +64,11 @@ def own_info(name: str) -> WorkloadInfo:
         where = where or name
         raise TracekitError(f"{name}: name the function that builds the model too, as in {where}:build")
     if is_file(where) and not Path(where).is_file():
-        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): {_near_file(where, function)}")
+        # Of a folder that is not there nothing is found.
+        near = difflib.get_close_matches(str(Path(where)), map(str, Path(where).parent.glob("*.py")), n=1)
+        hint = f"did you mean {near[0]}:{function}?" if near else "name one as my_model.py:build"
+        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): {hint}")
     return described(name, f"as {function}() makes it")
-
-
-def _near_file(where: str, function: str) -> str:
-    folder = Path(where).parent
-    there = [str(each) for each in folder.glob("*.py")] if folder.is_dir() else []
-    near = difflib.get_close_matches(str(Path(where)), there, n=1)
-    return f"did you mean {near[0]}:{function}?" if near else "name one as my_model.py:build"
 
 
 def described(name: str, size: str) -> WorkloadInfo:

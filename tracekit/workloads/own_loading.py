@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import inspect
@@ -12,8 +13,7 @@ from types import ModuleType
 
 from tracekit.errors import TracekitError
 from tracekit.workloads.own_errors import kind_of, line_in, their_error
-from tracekit.workloads.own_info import is_file, split_name
-from tracekit.workloads.own_looking import no_such_function
+from tracekit.workloads.own_info import is_file, no_such_module, split_name
 
 
 def load_function(name: str) -> Callable[..., object]:
@@ -25,9 +25,11 @@ def load_function(name: str) -> Callable[..., object]:
     where, function = split_name(name)
     module = _load_file(Path(where)) if is_file(where) else _import(where)
     if not hasattr(module, function):
-        raise no_such_function(where, function, _functions(module))
+        raise _no_such_function(where, function, module)
     found = getattr(module, function)
-    if not callable(found) or _is_module(found):
+    from torch import nn
+
+    if not callable(found) or isinstance(found, nn.Module):
         raise TracekitError(
             f"{name} is {kind_of(found)}: name a function that builds and returns the model with its inputs"
         )
@@ -35,18 +37,21 @@ def load_function(name: str) -> Callable[..., object]:
     return checked
 
 
-def _is_module(found: object) -> bool:
-    from torch import nn
-
-    return isinstance(found, nn.Module)
-
-
-def _functions(module: ModuleType) -> list[str]:
-    return [
+def _no_such_function(where: str, name: str, module: ModuleType) -> TracekitError:
+    """The error for a function that is not there, with the nearest of those that are."""
+    own = [
         each
         for each, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not each.startswith("_")
     ]
+    near = difflib.get_close_matches(name, own, n=1, cutoff=0.5)
+    if near:
+        hint = f"did you mean {near[0]}?"
+    elif own:
+        hint = f"it has {', '.join(own)}"
+    else:
+        hint = "it has none at all; write one that returns the model with its inputs"
+    return TracekitError(f"{where} has no function {name!r}: {hint}")
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -77,10 +82,7 @@ def _import(where: str) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if error.name and (where == error.name or where.startswith(f"{error.name}.")):
-            raise TracekitError(
-                f"there is no module {error.name} here ({Path.cwd()}) nor among what is installed:"
-                " name a file as my_model.py:build, or start from the folder that holds the package"
-            ) from None
+            raise no_such_module(error.name) from None
         raise _explained(where, where, error) from None
     except BaseException as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
         raise _explained(where, where, error) from None
@@ -94,7 +96,8 @@ def _look_in(folder: Path) -> None:
 def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
     """The error of a user's file that could not be run to its end."""
     if isinstance(error, SyntaxError) and error.filename:
-        place = f"{shown if error.filename == file else error.filename}, line {error.lineno}"
+        place = shown if error.filename == file else error.filename
+        place += f", line {error.lineno}" if error.lineno else ""
         return TracekitError(f"{place} is no Python: {error.msg}: {(error.text or '').strip()!r}")
     if isinstance(error, ModuleNotFoundError) and error.name:
         line = line_in(file, error)

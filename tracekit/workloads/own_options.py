@@ -52,14 +52,6 @@ def arguments_of(
     Raises TracekitError for an option that it does not take, a value of another type and an argument that is missing.
     """
     parameters = _parameters(build)
-    return {
-        **{name: value for name, value in common.items() if name in parameters},
-        **check_options(parameters, place, options),
-    }
-
-
-def check_options(parameters: Mapping[str, inspect.Parameter], place: str, options: Iterable[str]) -> dict[str, Any]:
-    """The options as the types that these parameters name. Raises TracekitError as `arguments_of` does."""
     given = dict(option.split("=", 1) for option in options)
     for name in given:
         _check_name(name, parameters, place)
@@ -67,7 +59,8 @@ def check_options(parameters: Mapping[str, inspect.Parameter], place: str, optio
         needed = parameter.default is parameter.empty and parameter.kind not in _MANY
         if needed and parameter.name not in given and parameter.name not in COMMON:
             raise TracekitError(f"{place} needs {parameter.name}: pass it after --, as in -- {parameter.name}=VALUE")
-    return {name: _typed(name, value, parameters.get(name), place) for name, value in given.items()}
+    shared = {name: value for name, value in common.items() if name in parameters}
+    return {**shared, **{name: _typed(name, value, parameters.get(name), place) for name, value in given.items()}}
 
 
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

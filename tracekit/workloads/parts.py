@@ -1,8 +1,9 @@
-"""The modules of a workload by name, and how its parameters are spread over them."""
+"""The modules of a workload by name, how its parameters are spread over them, and which blocks repeat."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from torch import nn
 
@@ -70,12 +71,8 @@ def top_parts(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
         inner = {name: each for name, each in children(modules, largest).items() if parameter_ids((each,))}
         if not inner or not is_called(parts[largest]) or len(parts) + len(inner) > PARTS:
             return parts
-        parts = dict(_replaced(parts, largest, inner))
-
-
-def _replaced(parts: Modules, name: str, inner: Modules) -> Iterator[tuple[str, nn.Module]]:
-    for each, module in parts.items():
-        yield from inner.items() if each == name else ((each, module),)
+        replaced = (inner.items() if name == largest else ((name, module),) for name, module in parts.items())
+        parts = dict(chain.from_iterable(replaced))
 
 
 def listed(roots: Iterable[tuple[str, nn.Module]], depth: int = 2) -> tuple[Part, ...]:
@@ -93,3 +90,42 @@ def _tree(modules: Modules, level: Modules, depth: int) -> Iterator[Part]:
         yield part
         if depth > 1 and is_called(module):
             yield from _tree(modules, children(modules, name), depth - 1)
+
+
+def repeated_blocks(modules: Modules, roots: tuple[str, ...]) -> Modules:
+    """The blocks by name: what diffusers itself calls a model's repeated blocks (`_repeated_blocks`, for its own
+    `compile_repeated_blocks`), else the members of every outermost list of modules of one class of which at least two
+    are alike in the shapes of their parameters. Empty where there are none.
+    """
+    return {name: module for root in roots for name, module in _blocks(modules, root)}
+
+
+def _blocks(modules: Modules, name: str) -> Iterator[tuple[str, nn.Module]]:
+    inner = children(modules, name)
+    named = _named_by_diffusers(modules, name)
+    if named:
+        yield from named.items()
+    elif isinstance(modules[name], nn.ModuleList | nn.Sequential) and _repeats(inner):
+        yield from inner.items()
+    else:
+        for each in inner:
+            yield from _blocks(modules, each)
+
+
+def _named_by_diffusers(modules: Modules, name: str) -> Modules:
+    kinds = getattr(modules[name], "_repeated_blocks", None) or ()
+    below = {each: module for each, module in modules.items() if each.startswith(f"{name}.")} if kinds else {}
+    return {each: module for each, module in below.items() if type(module).__name__ in kinds}
+
+
+def _repeats(members: Modules) -> bool:
+    shapes = [signature(module) for module in members.values()]
+    one_class = len({type(module) for module in members.values()}) == 1
+    # One layer of torch's own has nothing to fuse with.
+    made_of_parts = all(any(True for _ in module.children()) for module in members.values())
+    return one_class and made_of_parts and any(shapes) and len(set(shapes)) < len(shapes)
+
+
+def signature(module: nn.Module) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The names and shapes of a module's parameters: blocks of one class in which these agree share compiled code."""
+    return tuple((name, tuple(each.shape)) for name, each in module.named_parameters())

@@ -11,7 +11,6 @@ from itertools import cycle, islice
 from typing import Any
 
 import torch
-from PIL import Image
 from torch import nn
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
@@ -21,9 +20,8 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.generating import make_call
-from tracekit.workloads.pictures import draw_pictures
-from tracekit.workloads.pretrained import load_pretrained
-from tracekit.workloads.qwen_vl_info import QWEN_VL
+from tracekit.workloads.inputs import draw_pictures
+from tracekit.workloads.listed import QWEN_VL
 from tracekit.workloads.qwen_vl_processor import (
     FIRST_SPECIAL,
     SPECIAL,
@@ -34,7 +32,7 @@ from tracekit.workloads.qwen_vl_processor import (
     process,
 )
 from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import random_weights
+from tracekit.workloads.weights import load_pretrained, random_weights
 
 #: Asked in turn where no prompt is given; of different lengths, so that a batch is padded as users' are.
 PROMPTS = ("Describe this image.", "What is the disc in the picture in front of?", "Which colours are there?")
@@ -120,7 +118,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         raise TracekitError("decoding looks at no image, so there is nothing visual to compile: pass another --scope")
     model, processor = _model_and_processor(request, settings, generation, ARCHITECTURES[size], progress)
     progress.detail("processing prompts and images")
-    processed = process(processor, *_prompts_and_pictures(settings))
+    assert settings.height and settings.width
+    count = settings.batch_size
+    prompts = [settings.prompt] * count if settings.prompt else list(islice(cycle(PROMPTS), count))
+    pictures = draw_pictures(count, settings.height, settings.width, settings.seed)
+    processed = process(processor, prompts, pictures)
     inputs = processed.inputs.to(device)
     return BuiltWorkload(
         info=QWEN_VL,
@@ -217,13 +219,6 @@ def _vision_config(architecture: Architecture) -> dict[str, Any]:
         "window_size": 112,
         "tokens_per_second": 2,
     }
-
-
-def _prompts_and_pictures(settings: Settings) -> tuple[list[str], list[Image.Image]]:
-    assert settings.height and settings.width
-    count = settings.batch_size
-    prompts = [settings.prompt] * count if settings.prompt else list(islice(cycle(PROMPTS), count))
-    return prompts, draw_pictures(count, settings.height, settings.width, settings.seed)
 
 
 def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTarget, ...]:

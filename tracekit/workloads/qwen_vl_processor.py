@@ -24,7 +24,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 from transformers.utils import is_torchvision_available
 
 from tracekit.errors import TracekitError
-from tracekit.workloads.pretrained import load_pretrained
+from tracekit.workloads.weights import load_pretrained
 
 #: The published tokenizer's special tokens: the first has the id 151643, each next one the next.
 FIRST_SPECIAL = 151_643
@@ -136,7 +136,10 @@ def qwen_tokenizer() -> Any:
 
 def process(processor: Any, prompts: list[str], pictures: list[Image.Image]) -> Processed:
     """One message for each prompt and its picture, as users write them, made into the model's inputs."""
-    messages = [_message(prompt, picture) for prompt, picture in zip(prompts, pictures, strict=True)]
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "image", "image": picture}, {"type": "text", "text": prompt}]}
+        for prompt, picture in zip(prompts, pictures, strict=True)
+    ]
     texts = [processor.apply_chat_template([each], tokenize=False, add_generation_prompt=True) for each in messages]
     images, vision_info_us = _vision_info(messages, pictures)
     inputs, processor_us = _timed(lambda: processor(text=list(texts), images=images, padding=True, return_tensors="pt"))
@@ -155,10 +158,6 @@ def _vision_info(messages: list[dict[str, Any]], pictures: list[Image.Image]) ->
         return pictures, None
     (images, _videos), wall_us = _timed(lambda: process_vision_info([[each] for each in messages]))
     return images, wall_us
-
-
-def _message(prompt: str, picture: Image.Image) -> dict[str, Any]:
-    return {"role": "user", "content": [{"type": "image", "image": picture}, {"type": "text", "text": prompt}]}
 
 
 def _timed(step: Callable[[], T]) -> tuple[T, float]:

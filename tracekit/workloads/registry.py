@@ -1,4 +1,4 @@
-"""The list of workloads."""
+"""Which workload is meant, and what builds it."""
 
 from __future__ import annotations
 
@@ -9,55 +9,13 @@ from collections.abc import Callable, Iterable
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.workloads.beit_info import BEIT
-from tracekit.workloads.bert_info import BERT
-from tracekit.workloads.causal_lm_info import CAUSAL_LM
-from tracekit.workloads.conditional_detr_info import CONDITIONAL_DETR
-from tracekit.workloads.convnext_info import CONVNEXT
-from tracekit.workloads.deeplabv3_mobilenet_info import DEEPLABV3_MOBILENET
-from tracekit.workloads.detr_info import DETR_50
-from tracekit.workloads.detr_resnet_101_info import DETR_101
-from tracekit.workloads.flux_info import FLUX
-from tracekit.workloads.flux_schnell_info import FLUX_SCHNELL
 from tracekit.workloads.hub_info import ANY, DIFFUSERS, HF, find_on_hub
-from tracekit.workloads.mask2former_info import MASK2FORMER
-from tracekit.workloads.maskformer_info import MASKFORMER
-from tracekit.workloads.mlp_info import MLP
-from tracekit.workloads.owlvit_info import OWLVIT
+from tracekit.workloads.listed import WORKLOADS
+from tracekit.workloads.one_forward_table import ROWS
 from tracekit.workloads.own_info import is_own, own_info
-from tracekit.workloads.qwen_vl_info import QWEN_VL
-from tracekit.workloads.resnet_info import RESNET
-from tracekit.workloads.sdxl_info import SDXL
-from tracekit.workloads.segformer_info import SEGFORMER
-from tracekit.workloads.vit_info import VIT
-from tracekit.workloads.whisper_info import WHISPER
 
 #: `build(request, size, device, progress)`, in a workload's own file.
 Builder = Callable[[Request, str, str, Progress], BuiltWorkload]
-
-WORKLOADS: tuple[WorkloadInfo, ...] = (
-    FLUX,
-    FLUX_SCHNELL,
-    QWEN_VL,
-    CAUSAL_LM,
-    VIT,
-    BEIT,
-    CONVNEXT,
-    RESNET,
-    SEGFORMER,
-    MASK2FORMER,
-    MASKFORMER,
-    DEEPLABV3_MOBILENET,
-    OWLVIT,
-    DETR_50,
-    DETR_101,
-    CONDITIONAL_DETR,
-    SDXL,
-    BERT,
-    WHISPER,
-    MLP,
-)
-
 
 #: What some workloads are called elsewhere, by how such names begin.
 ALIASES = {
@@ -117,6 +75,8 @@ def load_builder(info: WorkloadInfo) -> Builder:
     """The workload's `build`. Raises TracekitError when its packages are missing."""
     try:
         module = importlib.import_module(info.module)
+        for package in ROWS[info.name].needs if info.name in ROWS else ():
+            importlib.import_module(package)
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("tracekit"):
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ def count_saved(source: str) -> int | None:
         return None
     # A pipeline's own folder may hold its models once more, in one file that is not read.
     folders = sorted(each for each in folder.iterdir() if each.is_dir()) if (folder / PIPELINE).is_file() else [folder]
-    counts = [count for each in folders for count in _counts(each)]
+    # 0 of a file that does not tell.
+    counts = [_numbers(file) for each in folders for file in _files(each)]
     return sum(counts) if counts and all(counts) else None
 
 
@@ -40,12 +40,6 @@ def _folder(source: str) -> Path | None:
     except HFValidationError:
         return None
     return next((Path(each).parent for each in found if isinstance(each, str)), None)
-
-
-def _counts(folder: Path) -> Iterator[int]:
-    """Of each file of weights; 0 for one that does not tell."""
-    for file in _files(folder):
-        yield _numbers(file)
 
 
 def _files(folder: Path) -> list[Path]:

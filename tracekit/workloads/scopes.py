@@ -30,10 +30,10 @@ from tracekit.workloads.parts import (
     is_called,
     listed,
     parameter_ids,
+    repeated_blocks,
     top_parts,
 )
 from tracekit.workloads.registry import Builder, all_workloads, load_builder
-from tracekit.workloads.repeated import repeated_blocks
 
 ALL = "all"
 REGIONAL = "regional"
@@ -86,7 +86,12 @@ def narrowed(workload: BuiltWorkload, scope: str) -> BuiltWorkload:
     """The workload with this scope in place of the one it was built for. Raises TracekitError as `compile_targets`."""
     targets = compile_targets(workload, scope)
     settings = replace(workload.settings, scope=scope)
-    parts = tuple(Component(part.name, part.parameters, compiled=False) for part in _top(workload))
+    top = top_parts(workload.modules)
+    parts = tuple(
+        Component(name, part.parameters, compiled=False)
+        for name, part in zip(top, described(top), strict=True)
+        if part.parameters
+    )
     return with_shares(replace(workload, settings=settings, targets=targets, components=parts))
 
 
@@ -138,13 +143,6 @@ def shortened(names: Iterable[str], modules: Modules) -> tuple[str, ...]:
     ]
     told = (f"{each}.*" if (each := name.rpartition(".")[0]) in whole else name for name in names)
     return tuple(dict.fromkeys(told))
-
-
-def _top(workload: BuiltWorkload) -> tuple[Part, ...]:
-    """The parts that have parameters, by their modules' names."""
-    top = top_parts(workload.modules)
-    parts = (replace(part, name=name) for part, name in zip(described(top), top, strict=True))
-    return tuple(part for part in parts if part.parameters)
 
 
 def compile_targets(workload: BuiltWorkload, scope: str) -> tuple[CompileTarget, ...]:

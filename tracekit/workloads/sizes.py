@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 
 from tracekit.errors import DoesNotFitError, TracekitError
-from tracekit.model.workload import OWN_WEIGHTS, Request, WorkloadInfo
+from tracekit.model.option import OPTIONS, OWN_WEIGHTS
+from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.numbers import parameter_count
-from tracekit.workloads.own_info import is_own
-from tracekit.workloads.own_looking import look_at
+from tracekit.workloads.own_info import check_module, is_own
 
 GIB = 2**30
 #: Beside weights and activations: workspaces of libraries, what compiling tries out. A round figure.
@@ -19,20 +20,8 @@ UNKNOWN_ACTIVATIONS = 0.2
 #: not tried.
 CLEARLY_OVER = 1.5
 
-#: What one workload has and another has not.
-NOT_EVERYWHERE = (
-    "height",
-    "width",
-    "steps",
-    "prompt",
-    "pretrained",
-    "max_new_tokens",
-    "use_fast",
-    "cache",
-    "phase",
-    "seq_length",
-    "download",
-)
+#: What one workload has and another has not; options of a user's own model are told apart.
+NOT_EVERYWHERE = {each.name for each in OPTIONS if not each.everywhere and each.role != "own"}
 
 
 def check_request(info: WorkloadInfo, request: Request) -> None:
@@ -40,7 +29,7 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     and an image size that it cannot make."""
     _check_options(info, request)
     if "options" in info.takes and is_own(info.name):
-        look_at(info.name, request.options)
+        check_module(info.name)
     asked, pretrained = request.size, request.pretrained
     if asked != "auto" and asked not in info.sizes:
         raise TracekitError(f"{info.name} has no size {asked!r}: pass --size auto, {', '.join(info.sizes)}")
@@ -65,15 +54,16 @@ def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
 def _check_options(info: WorkloadInfo, request: Request) -> None:
     if request.options and "options" not in info.takes:
         raise TracekitError(f"{info.name} takes no options of its own: leave out {' '.join(request.options)}")
-    asked = [name for name in NOT_EVERYWHERE if getattr(request, name) is not None]
+    given = (each.name for each in fields(request) if each.name in NOT_EVERYWHERE)
+    asked = [name for name in given if getattr(request, name) is not None]
     refused = [f"--{name.replace('_', '-')}" for name in asked if name not in info.takes]
     if refused:
         them = "it" if len(refused) == 1 else "them"
         raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
 
 
-#: The fields of a Request that make a call larger, beside the batch, where a workload takes them.
-SIZES_OF_A_CALL = ("height", "width", "seq_length")
+#: The options that need more memory the greater they are, beside the batch, where a workload takes them.
+SIZES_OF_A_CALL = tuple(each.name for each in OPTIONS if each.larger and not each.everywhere)
 
 #: What a call needs beyond the memory that the list states for a size, in GiB of bfloat16 by an estimate; None where
 #: nobody knows.

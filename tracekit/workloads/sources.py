@@ -85,12 +85,9 @@ def _loaded(workload: str) -> list[Path]:
     roots = [Path.cwd(), *([Path(where).resolve().parent] if where.endswith(".py") else [])]
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     paths = {Path(file).resolve() for file in files if file}
-    return sorted(path for path in paths if any(path.is_relative_to(root) for root in roots) and _is_theirs(path))
-
-
-def _is_theirs(path: Path) -> bool:
-    installed = any(part in INSTALLED for part in path.parts)
-    return path.is_file() and not installed and not str(path).startswith((OURS, sysconfig.get_path("stdlib")))
+    library = (OURS, sysconfig.get_path("stdlib"))
+    near = (path for path in paths if any(path.is_relative_to(root) for root in roots) and path.is_file())
+    return sorted(path for path in near if not {*INSTALLED} & {*path.parts} and not str(path).startswith(library))
 
 
 def _name(path: Path) -> str:

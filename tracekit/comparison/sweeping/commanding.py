@@ -6,6 +6,7 @@ import shlex
 from dataclasses import fields
 
 from tracekit.comparison.commands import profile_command
+from tracekit.model.option import words_of
 from tracekit.model.run import FormName
 from tracekit.model.sweep import CellResult
 from tracekit.model.workload import Request
@@ -13,7 +14,7 @@ from tracekit.model.workload import Request
 #: Of a request, what is no option of its own name, or says how it was timed.
 NOT_OPTIONS = ("workload", "options", "seed", "iterations")
 #: What only a compiled form hears of.
-COMPILING = ("mode", "scope", "fullgraph", "dynamic")
+COMPILING = words_of("compiling")
 
 
 def command_of(result: CellResult, form: FormName) -> str:

@@ -13,8 +13,11 @@ from torch import nn  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.workloads import registry, scopes  # noqa: E402
-from tracekit.workloads.parts import all_modules, parameter_ids  # noqa: E402
-from tracekit.workloads.repeated import repeated_blocks  # noqa: E402
+from tracekit.workloads.parts import (  # noqa: E402
+    all_modules,
+    parameter_ids,
+    repeated_blocks,
+)
 
 
 class Block(nn.Module):  # type: ignore[misc]

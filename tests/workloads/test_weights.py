@@ -10,7 +10,7 @@ pytest.importorskip("diffusers")
 from huggingface_hub.errors import GatedRepoError, OfflineModeIsEnabled, RepositoryNotFoundError  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.workloads.pretrained import load_pretrained  # noqa: E402
+from tracekit.workloads.weights import load_pretrained  # noqa: E402
 
 
 class Failing:

@@ -1,0 +1,69 @@
+"""What can be asked of a call, and what each of it means for another call: the one list, for every room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: Those of torch.compile.
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+#: Of these, those with CUDA graphs: a call's memory is used again once the next call is said to begin.
+CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+#: A Request's `pretrained` for the weights that lie where the workload's configuration does.
+OWN_WEIGHTS = "its own"
+
+#: What a setting decides: which operators run (`model`); how large a call of one model in memory is (`call`); which
+#: numbers are in it and where it runs (`origin`); how text is written, and after which prompt; what a user's `build()`
+#: is called with (`own`); how it is compiled; the rest.
+Role = Literal["model", "call", "origin", "generation", "prompt", "own", "compiling", "other"]
+#: The roles that make two runs other work where their values differ, and those that make operators' sizes differ.
+WORK: tuple[Role, ...] = ("model", "call", "origin")
+SIZES: tuple[Role, ...] = ("model", "call")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A field of Request, Settings or Generation, and its word. `larger`: a greater one makes the tensors of a call
+    larger, which needs memory. `everywhere`: every workload takes it. `cell`: another one makes another cell of a
+    sweep. `axis` is its place in the order of a sweep's rows, of which the last changes from row to row; None where
+    rows do not differ in it."""
+
+    name: str
+    word: str
+    role: Role
+    larger: bool = False
+    everywhere: bool = True
+    cell: bool = True
+    axis: int | None = None
+
+
+OPTIONS = (
+    Option("workload", "workload", "model", cell=False),
+    Option("size", "model size", "model", axis=0),
+    Option("pretrained", "weights", "origin", everywhere=False, axis=1),
+    Option("device", "device", "origin"),
+    Option("dtype", "dtype", "model", axis=2),
+    Option("batch_size", "batch size", "call", larger=True, axis=10),
+    Option("height", "height", "call", larger=True, everywhere=False, axis=8),
+    Option("width", "width", "call", larger=True, everywhere=False, axis=9),
+    Option("seq_length", "sequence length", "call", larger=True, everywhere=False, axis=7),
+    Option("steps", "denoising steps", "call", everywhere=False, axis=6),
+    Option("phase", "phase", "generation", everywhere=False, axis=3),
+    Option("max_new_tokens", "new tokens", "generation", everywhere=False, axis=5),
+    Option("cache", "cache", "generation", everywhere=False, axis=4),
+    Option("use_fast", "fast processor", "other", everywhere=False),
+    Option("prompt", "prompt", "prompt", everywhere=False),
+    Option("options", "options of build()", "own", everywhere=False),
+    Option("scope", "scope", "compiling", axis=11),
+    Option("mode", "mode", "compiling", axis=12),
+    Option("fullgraph", "fullgraph", "compiling"),
+    Option("dynamic", "dynamic shapes", "compiling"),
+    Option("seed", "seed", "other", cell=False),
+    Option("iterations", "timed calls", "other", cell=False),
+    Option("download", "download", "other", everywhere=False, cell=False),
+)
+
+
+def words_of(*roles: Role) -> dict[str, str]:
+    """The words of the options with one of these roles, by their names."""
+    return {each.name: each.word for each in OPTIONS if each.role in roles}

@@ -1,0 +1,114 @@
+"""Models of transformers whose call is one forward: made from their configuration's figures, inputs drawn here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from transformers import AutoConfig, PreTrainedModel, WhisperFeatureExtractor
+
+from tracekit.errors import TracekitError
+from tracekit.model.progress import Progress
+from tracekit.model.workload import BuiltWorkload, Request
+from tracekit.workloads import inputs
+from tracekit.workloads.inputs import draw_images
+from tracekit.workloads.one_forward import Family, build_one_forward
+from tracekit.workloads.one_forward_table import Nested, OneForward
+from tracekit.workloads.weights import load_pretrained
+
+#: What is looked for in images.
+PHRASES = ("a photo of a cat", "a photo of a dog")
+SAMPLES_PER_SECOND = 16_000
+#: What Whisper's decoding begins with; ids of words are below.
+START = 50_258
+
+Inputs = dict[str, torch.Tensor]
+
+
+def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """As `build_one_forward`. Raises TracekitError where transformers cannot run MaskFormer in the dtype asked for."""
+    if request.workload == "maskformer" and request.dtype not in (None, "float32") and not masks_in_any_type():
+        raise TracekitError(
+            f"transformers {transformers.__version__} runs MaskFormer in float32 alone: it masks shifted windows in"
+            " float32, whatever the model's type. Leave --dtype out, or install a newer transformers"
+        )
+    return build_one_forward(FAMILY, request, size, device, progress)
+
+
+def masks_in_any_type() -> bool:
+    """Whether MaskFormer's Swin runs in half precision: until 5.17 at least its mask was float32, 5.23 makes it in the
+    type it is asked for."""
+    from transformers.models.maskformer.modeling_maskformer_swin import MaskFormerSwinLayer
+
+    masker = getattr(MaskFormerSwinLayer, "get_attn_mask", None)
+    return masker is not None and "dtype" in inspect.signature(masker).parameters
+
+
+def _make(row: OneForward, size: str) -> PreTrainedModel:
+    kind = getattr(transformers, row.kind)
+    made = {
+        name: getattr(transformers, value.kind)(**value.figures) if isinstance(value, Nested) else value
+        for name, value in row.figures(size).items()
+    }
+    return kind(kind.config_class(**made))
+
+
+def _load(row: OneForward, source: str, dtype: torch.dtype) -> PreTrainedModel:
+    # Asked for a model by name, transformers would fill one with random weights from another model's folder.
+    kind = getattr(transformers, row.kind)
+    found, wanted = load_pretrained(AutoConfig, source, None).model_type, kind.config_class.model_type
+    if found != wanted:
+        raise TracekitError(f"{source} holds a model of type {found}, which is no {wanted}: pass one's to --pretrained")
+    return load_pretrained(kind, source, dtype)
+
+
+def _draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
+    return DRAWN[row.draws](model, sizes, count, seed)
+
+
+def _images(_model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
+    return {"pixel_values": draw_images(count, sizes["height"], sizes["width"], seed)}
+
+
+def _images_and_phrases(model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
+    """Images, and what to look for in each of them."""
+    found = inputs.clip_tokenizer()(
+        list(PHRASES) * count, padding="max_length", max_length=sizes["tokens"], truncation=True, return_tensors="pt"
+    )
+    words = {"input_ids": found["input_ids"], "attention_mask": found["attention_mask"]}
+    return {**_images(model, sizes, count, seed), **words}
+
+
+def _sentences(model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
+    """Token ids drawn by the seed, none of them padding."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(1, model.config.vocab_size, (count, sizes["tokens"]), generator=generator)
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
+def _sounds(_model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
+    """Tones that rise from pitches placed by the seed, as the published feature extractor hears them, and the ids of
+    words drawn by the seed."""
+    generator = torch.Generator().manual_seed(seed)
+    time_s = np.arange(sizes["seconds"] * SAMPLES_PER_SECOND) / SAMPLES_PER_SECOND
+    pitches_hz = (100 + 300 * torch.rand(count, generator=generator)).tolist()
+    sounds = [np.sin(2 * np.pi * (pitch + 20 * time_s) * time_s).astype(np.float32) for pitch in pitches_hz]
+    hear = WhisperFeatureExtractor(feature_size=80, chunk_length=sizes["seconds"])
+    heard = hear(sounds, sampling_rate=SAMPLES_PER_SECOND, return_tensors="pt")
+    words = torch.randint(START, (count, sizes["tokens"]), generator=generator)
+    words[:, 0] = START
+    return {"input_features": heard["input_features"], "decoder_input_ids": words}
+
+
+#: What a row may draw.
+DRAWN: Mapping[str, Callable[[Any, Mapping[str, int], int, int], Inputs]] = {
+    "images": _images,
+    "images and phrases": _images_and_phrases,
+    "sentences": _sentences,
+    "sounds": _sounds,
+}
+FAMILY = Family(_make, _draw, _load)
