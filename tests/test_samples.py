@@ -13,7 +13,7 @@ from docs.making.samples import write_sample
 from tracekit import store
 from tracekit.analysis import analyze
 from tracekit.comparison import compare
-from tracekit.report.words import verdict_evidence, verdict_sentence
+from tracekit.report.words.common import verdict_evidence, verdict_sentence
 from tracekit.tracefile import read_trace
 from tracekit.walks.sides import load_side
 

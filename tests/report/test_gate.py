@@ -17,7 +17,7 @@ from tracekit.report.markdown import comparison_markdown
 from tracekit.report.page import comparison_page
 from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.terminal import comparison_summary
-from tracekit.report.words import verdict_evidence, verdict_sentence
+from tracekit.report.words.common import verdict_evidence, verdict_sentence
 
 from ..sides import BUSY, STEADY, make_analysis, make_form, make_side, scaled
 

@@ -16,7 +16,7 @@ from tracekit.report.page import comparison_page
 from tracekit.report.sections.alone import compiled_too_late
 from tracekit.report.sections.startup import break_even_sentence, pays_after, startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
-from tracekit.report.words import verdict_evidence, verdict_sentence
+from tracekit.report.words.common import verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -145,7 +145,7 @@ def test_the_headline_of_several_processes_says_that_times_are_of_all_and_why_ti
 
 
 def test_noise_is_said_with_a_second_figure_where_it_is_large():
-    from tracekit.report.words import _roughly
+    from tracekit.report.words.common import _roughly
 
     assert [_roughly(each) for each in (1.4171, 0.1538, 0.0218, 0.00001)] == [
         "about 140 %",

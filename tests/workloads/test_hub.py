@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 from tests.workloads.configurations import save_transformers, transformers_config  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.model.option import OWN_WEIGHTS
+from tracekit.model.option import OWN_WEIGHTS  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo  # noqa: E402
 from tracekit.workloads import registry  # noqa: E402

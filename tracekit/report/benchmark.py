@@ -15,7 +15,7 @@ import msgspec
 from tracekit.model.comparison import Side
 from tracekit.model.run import Settings
 from tracekit.names import encodable
-from tracekit.report.words import work_words
+from tracekit.report.words.common import work_words
 from tracekit.shell import variable_words
 
 MIB = 2**20

@@ -20,7 +20,7 @@ from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
 from tracekit.report.sections.waterfall import LETTERS, Names, part_label
-from tracekit.report.words import cause_words, scope_of, shared_scope
+from tracekit.report.words.common import cause_words, scope_of, shared_scope
 
 #: Width of the labels beside a chart, in characters, so that bars keep room on a phone.
 LABEL_WIDTH = 26

@@ -31,7 +31,7 @@ from tracekit.report.sections.timing import certainty_table, process_table, timi
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Cell, Name, Table
-from tracekit.report.words import shared_scope, subjects, verdict_evidence, verdict_sentence, warnings_beside
+from tracekit.report.words.common import shared_scope, subjects, verdict_evidence, verdict_sentence, warnings_beside
 
 #: What makes a table's names shortens them. A command that was cut could not be run.
 LONGEST_CODE = 4000

@@ -24,7 +24,7 @@ from tracekit.report.sections.timing import certainty_table, process_table, timi
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.timelines import timelines
-from tracekit.report.words import (
+from tracekit.report.words.common import (
     result_word,
     shared_scope,
     subjects,

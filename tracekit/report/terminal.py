@@ -30,7 +30,7 @@ from tracekit.report.sections.reason import reason_sentence
 from tracekit.report.sections.startup import break_even_sentence
 from tracekit.report.sections.waterfall import part_labels, waterfall_note
 from tracekit.report.table import Cell, Column, Name, Table
-from tracekit.report.words import (
+from tracekit.report.words.common import (
     became,
     cause_words,
     extent,

@@ -25,7 +25,7 @@ from tracekit.report.lettered import Lettered, both, called
 from tracekit.report.places import distinct_places
 from tracekit.report.sections.groups import group_label
 from tracekit.report.thinning import thinned
-from tracekit.report.words import cause_words
+from tracekit.report.words.common import cause_words
 
 #: Ticks of time are 10 ns.
 TICKS_PER_US = 100

@@ -29,7 +29,7 @@ from tracekit.report.sections.operators import operator_table
 from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.timing import timing_table
 from tracekit.report.table import Table
-from tracekit.report.words import scope, subject
+from tracekit.report.words.common import scope, subject
 
 
 def alone_markdown(alone: Alone, run: Run | None = None, command: str | None = None) -> str:

@@ -15,7 +15,7 @@ from tracekit.report.sections.every_kernel import every_kernel
 from tracekit.report.sections.setting import component_table
 from tracekit.report.sections.timing import timing_table
 from tracekit.report.timelines import timelines_by_name
-from tracekit.report.words import scope, subject
+from tracekit.report.words.common import scope, subject
 
 
 def alone_page(alone: Alone, run: Run | None = None, command: str | None = None) -> str:

@@ -8,7 +8,7 @@ from tracekit.names import clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent
 from tracekit.report.sections.alone import compiled_too_late
 from tracekit.report.sections.limits import limit_sentence
-from tracekit.report.words import extent, scope
+from tracekit.report.words.common import extent, scope
 
 LONGEST_LABEL = 60
 

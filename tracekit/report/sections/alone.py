@@ -9,7 +9,7 @@ from tracekit.model.comparison import Side
 from tracekit.numbers import count, counted, duration, mean_count, percent, size
 from tracekit.report.sections.startup import KINDS
 from tracekit.report.table import Column, Table
-from tracekit.report.words import scope
+from tracekit.report.words.common import scope
 
 EAGER = "eager"
 

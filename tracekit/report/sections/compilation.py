@@ -10,7 +10,7 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
-from tracekit.report.words import scope
+from tracekit.report.words.common import scope
 
 PHASES = {
     "dynamo": "Dynamo: tracing the Python code",

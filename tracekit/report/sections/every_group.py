@@ -10,7 +10,7 @@ from tracekit.numbers import count, duration, duration_change
 from tracekit.report.places import distinct_places
 from tracekit.report.sections.explorer import MOST_MEMBERS, Explorer, ExplorerRow, Figure, fitting, members_of
 from tracekit.report.sections.groups import group_label, group_note, told_evidence
-from tracekit.report.words import became, kinds_told, shared_scope, ways_told
+from tracekit.report.words.common import became, kinds_told, shared_scope, ways_told
 
 #: Groups with a row of their own, so that the page stays small; the rest are in one line.
 MOST_ROWS = 500

@@ -11,7 +11,7 @@ from tracekit.model.sequence import Operator
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, counted, duration, percent
 from tracekit.report.sections.explorer import LONGEST_NAME, Explorer, ExplorerRow, Figure, fitting
-from tracekit.report.words import scope
+from tracekit.report.words.common import scope
 
 #: Names with a row of their own, so that the page stays small; the rest are in one line.
 MOST_ROWS = 500

@@ -12,7 +12,7 @@ from tracekit.numbers import MISSING, count, duration, duration_change, percent,
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
-from tracekit.report.words import INEXACT, became, kinds_told, legend, shared_scope, ways_told
+from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
 
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005

@@ -12,7 +12,7 @@ from tracekit.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.lettered import Lettered, called
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Table
-from tracekit.report.words import CAUSES, cause_words, scope, scope_of
+from tracekit.report.words.common import CAUSES, cause_words, scope, scope_of
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2

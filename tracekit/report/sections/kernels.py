@@ -8,7 +8,7 @@ from tracekit.names import printable, short_kernel_name
 from tracekit.numbers import count, count_change, duration, duration_change, percent
 from tracekit.report.lettered import Lettered, called, column_word
 from tracekit.report.table import Column, Name, Table
-from tracekit.report.words import scope, scope_of
+from tracekit.report.words.common import scope, scope_of
 
 COPIES = ("memcpy", "memset")
 

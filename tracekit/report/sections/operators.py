@@ -7,7 +7,7 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import count, duration, percent
 from tracekit.report.lettered import called
 from tracekit.report.table import Column, Name, Table
-from tracekit.report.words import scope
+from tracekit.report.words.common import scope
 
 
 def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:

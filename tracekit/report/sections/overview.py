@@ -20,7 +20,7 @@ from tracekit.numbers import (
 )
 from tracekit.report.sections.traffic import traffic_note, traffic_row
 from tracekit.report.table import Column, Table
-from tracekit.report.words import shared_scope
+from tracekit.report.words.common import shared_scope
 
 Row = tuple[str, str, str, str]
 

@@ -9,7 +9,7 @@ from tracekit.model.comparison import Side
 from tracekit.numbers import count, duration, percent
 from tracekit.report.lettered import Lettered
 from tracekit.report.table import Column, Table
-from tracekit.report.words import scope_of
+from tracekit.report.words.common import scope_of
 
 #: A figure of one device's queue, for so many steps.
 Figure = Callable[[DeviceQueue, int], str]

@@ -7,7 +7,7 @@ import re
 from tracekit.model.comparison import NAMED_SHARE, Comparison, ReasonShare, WaterfallPart
 from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
-from tracekit.report.words import cause_words
+from tracekit.report.words.common import cause_words
 
 #: A label is told whole up to so many characters, which is no limit to those that tracekit writes.
 LONGEST = 120

@@ -9,7 +9,7 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, size, times
 from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
-from tracekit.report.words import extent
+from tracekit.report.words.common import extent
 
 #: What is told of each recording.
 FIGURES: dict[str, Callable[[Side], str]] = {

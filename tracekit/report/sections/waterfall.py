@@ -10,7 +10,7 @@ from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.places import distinct_places
 from tracekit.report.table import Column, Table
-from tracekit.report.words import cause_words, shared_scope
+from tracekit.report.words.common import cause_words, shared_scope
 
 #: What the two ends go by.
 Names = tuple[str, str]

@@ -20,7 +20,7 @@ from tracekit.report.sections.timing import timing_table
 from tracekit.report.several.tables import figures_table, run_table, sides_of, waterfall_tables
 from tracekit.report.several.words import grave, headline, key_figures, notes_of_runs, sentences, subjects
 from tracekit.report.table import Table
-from tracekit.report.words import shared_scope
+from tracekit.report.words.common import shared_scope
 
 
 def comparisons_markdown(told: Comparisons, command: str | None = None) -> str:

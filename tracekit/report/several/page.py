@@ -13,7 +13,7 @@ from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.several.tables import ends_of, figures_table, run_table, sides_of
 from tracekit.report.several.words import grave, headline, key_figures, notes_of_runs, sentences, subjects
 from tracekit.report.timelines import timelines_by_name
-from tracekit.report.words import scope_of
+from tracekit.report.words.common import scope_of
 
 #: Kernels of one form that are listed: there are several forms.
 TOP_KERNELS = 8

@@ -18,7 +18,7 @@ from tracekit.report.sections.overview import (
 from tracekit.report.sections.startup import KINDS, pays_after
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Column, Table
-from tracekit.report.words import result_word, scope_of
+from tracekit.report.words.common import result_word, scope_of
 
 #: Of a form beside the eager one of its process.
 AGAINST_EAGER: dict[str, Callable[[Comparison], str]] = {

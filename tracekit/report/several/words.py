@@ -11,7 +11,7 @@ from tracekit.names import printable
 from tracekit.numbers import duration, percent, times
 from tracekit.report.sections.numerics import accuracy_sentence
 from tracekit.report.sections.reason import reason_sentence
-from tracekit.report.words import result_word, subject, warnings_beside
+from tracekit.report.words.common import result_word, subject, warnings_beside
 from tracekit.shell import variable_words
 
 PROCESSES = (
