@@ -14,6 +14,7 @@ from tests.cli.runs import at_once, make_run_folder
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.analysis import analyze
+from tracekit.analysis.listing import ACTIVITY_SCHEMA, GAP_SCHEMA, list_activities, list_idle
 from tracekit.cli.main import main
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.report.tables import GROUP_COLUMNS
@@ -262,13 +263,20 @@ def test_what_would_be_ignored_is_refused(arguments: tuple[object, ...], message
 
 @pytest.mark.parametrize("table", ["--kernels", "--gaps"])
 @pytest.mark.parametrize("window", [[], ["--window", "whole"], ["--window", "steps"], ["--steps", "0"]])
-def test_tables_of_a_trace_without_gpu_work_are_refused_in_one_line(
+def test_tables_of_a_trace_without_gpu_work_have_columns_and_no_rows(
     tmp_path: Path, table: str, window: list[str]
 ) -> None:
     path = write_trace(tmp_path, [make_span(0, 10), make_op(1, 5), make_call(2, 3)], tracekit={"device": "cpu"})
     result = run(path, table, "-", *window)
-    assert (result.exit_code, "has no GPU activity" in result.stderr) == (1, True)
-    assert result.stdout == ""
+    assert (result.exit_code, "has no GPU activity" in result.stderr) == (0, True)
+    names = ACTIVITY_SCHEMA if table == "--kernels" else GAP_SCHEMA
+    assert result.stdout == ",".join(names) + "\n"
+
+
+def test_columns_are_the_same_with_rows_and_without() -> None:
+    trace = read_trace(FLUX)
+    assert list_activities(trace).schema == pl.Schema(ACTIVITY_SCHEMA)
+    assert list_idle(trace).schema == pl.Schema(GAP_SCHEMA)
 
 
 def test_standard_output_takes_one_table() -> None:

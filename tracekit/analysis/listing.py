@@ -7,10 +7,22 @@ import polars as pl
 from tracekit.analysis.families import family_of
 from tracekit.analysis.idle import list_gaps, main_cause
 from tracekit.analysis.window import find_scope
-from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
 
+ACTIVITY_SCHEMA: dict[str, type[pl.DataType]] = {
+    "kind": pl.String,
+    "name": pl.String,
+    "family": pl.String,
+    "device": pl.Int64,
+    "stream": pl.Int64,
+    "step": pl.Int64,
+    "start_us": pl.Float64,
+    "duration_us": pl.Float64,
+    "launched_by": pl.String,
+    "launched_us": pl.Float64,
+    "bytes": pl.Int64,
+}
 GAP_SCHEMA: dict[str, type[pl.DataType]] = {
     "device": pl.Int64,
     "start_us": pl.Float64,
@@ -29,10 +41,10 @@ def list_activities(trace: Trace, *, window: str = "auto", steps: tuple[int, int
     """In order of their start: kind, name, family, device, stream, step (a step's number; empty without steps),
     start_us since the first event, duration_us, launched_by (the host call) and launched_us (its start), bytes.
 
-    Raises TracekitError when nothing matches `window`, and for a trace without GPU activity.
+    No rows for a trace without GPU activity. Raises TracekitError when nothing matches `window`.
     """
     if not trace.activities.height:
-        raise TracekitError(f"{trace.path} has no GPU activity, and so no kernels, copies or sets")
+        return pl.DataFrame(schema=ACTIVITY_SCHEMA)
     scope = find_scope(trace, window, steps)
     numbers = pl.Series([span.index for span in scope.spans], dtype=pl.Int64)
     names = scope.activities.select("name", "kind").unique()
@@ -66,10 +78,10 @@ def list_idle(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | No
     cause (the one that takes most of it), a column of microseconds for each cause, after and before (the activities
     around it), launched_by, sync (the call that exposed it), where.
 
-    Raises TracekitError when nothing matches `window`, and for a trace without GPU activity.
+    No rows for a trace without GPU activity. Raises TracekitError when nothing matches `window`.
     """
     if not trace.activities.height:
-        raise TracekitError(f"{trace.path} has no GPU activity, and so no idle time of a GPU")
+        return pl.DataFrame(schema=GAP_SCHEMA)
     rows = [
         {
             "device": gap.device,

@@ -141,8 +141,11 @@ def _export_one(
 ) -> None:
     """Raises TracekitError, after writing what there is, when the trace could be read in part only."""
     from tracekit.analysis.listing import list_activities, list_idle
+    from tracekit.printing import echo
 
     trace = reading.read(_light_of(place, form))
+    if not trace.activities.height:
+        echo(f"note: {trace.path} has no GPU activity: the table has no rows", err=True)
     if kernels is not None:
         _write_table(list_activities(trace, window=reading.window, steps=reading.steps), kernels, console)
     if gaps is not None:
