@@ -5,7 +5,7 @@
 #   make check         tests, lint, types and import rules
 #   make fuzz          the fuzzers, twenty times as long and with other examples each time
 #   make docs          the site of docs/, into build/docs; a broken link is an error
-#   make report-check  sizes and load times of the sample reports
+#   make report-check  sizes and load times of the pages under reports/
 #   make bench         reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
 
 PYTHON ?= python3
@@ -18,7 +18,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
 
-.PHONY: demo suite-quick test fuzz lint types imports check docs samples pictures bench report-check clean
+.PHONY: demo suite-quick test fuzz lint types imports check docs samples results pictures bench report-check clean
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
@@ -55,11 +55,15 @@ docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict --quiet
 	@echo "build/docs/index.html"
 
-# The reports of the committed runs and sweeps, with the page as it is now.
+# The reports in samples/, of the committed runs and sweep, as tracekit writes them now.
 samples: .venv/.test
 	$(RUN) docs.making.samples
 
-# The pictures in README and docs, cut from the pages under reports/ in headless Chromium.
+# docs/results.md and README's table, from results/*.json.
+results: .venv/.test
+	$(RUN) docs.making.results
+
+# The pictures in README and docs, cut from the pages of committed runs in headless Chromium.
 pictures: .venv/.test
 	$(RUN) docs.making.pictures
 

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
+import json
 import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from docs.making.samples import write_sample
+from docs.making.samples import RUNS, SAMPLES, write_sample
+from docs.making.trimming import main as trim
+from docs.making.trimming import trimmed, unpacked
 from tracekit import store
 from tracekit.analysis import analyze
 from tracekit.comparison import compare
+from tracekit.report.contract import comparison_json
 from tracekit.report.words.common import verdict_evidence, verdict_sentence
 from tracekit.tracefile import read_trace
-from tracekit.walks.sides import load_side
+from tracekit.walks.sides import compare_forms, load_side
 
 from .browser import open_page
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "traces" / "h200-flux-compiled"
-REPORTS = sorted((ROOT / "reports").glob("h200-*.html"))
-
-#: What pages say whose names hold this; all others say that compiled is faster.
-SAID = {
-    "warmed-up-elsewhere": "the verdict is withheld",
-    "deeplabv3-mobilenet-b16": "Compiled is slower than eager: a call takes 1.50× the time.",
-}
 
 #: Folders that only exist on the machine a run was made on.
 PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
@@ -42,12 +40,11 @@ def test_the_sample_run_is_of_the_published_model_on_a_real_gpu() -> None:
     assert all(form.compilation is None or form.compilation.during_timing == 0 for form in run.forms)
 
 
-def test_every_committed_report_is_one_that_readme_or_docs_lead_to() -> None:
-    """What is made in passing is committed as easily: git keeps all pages of these names."""
-    text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
-    kept = [path for begin in ("h200-", "sweep-h200-") for path in (ROOT / "reports").glob(f"{begin}*")]
-    assert len(kept) > 40
-    assert [path.name for path in kept if f"reports/{path.stem}" not in text] == []
+def test_every_sample_is_one_that_readme_leads_to() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = [path.name for path in SAMPLES.iterdir()]
+    assert len(names) == 5
+    assert [name for name in names if f"samples/{name}" not in text] == []
 
 
 @pytest.mark.parametrize("form", ["eager", "compiled"])
@@ -67,7 +64,7 @@ def test_light_and_rich_recordings_of_the_sample_agree(form: str) -> None:
 def test_the_committed_report_says_what_the_run_holds() -> None:
     run = store.load(RUN)
     comparison = compare(load_side(RUN, form="eager"), load_side(RUN, form="compiled"), run.order)
-    told = (ROOT / "reports" / "h200-flux-compiled.md").read_text(encoding="utf-8")
+    told = (SAMPLES / "h200-flux-compiled.md").read_text(encoding="utf-8")
     assert verdict_sentence(comparison) in told
     assert verdict_evidence(comparison) in told
     assert comparison.waterfall is not None
@@ -90,33 +87,57 @@ def test_idle_causes_keep_what_the_light_recording_measured() -> None:
 
 
 def test_samples_name_no_machine() -> None:
-    texts = [(path, path.read_text(encoding="utf-8")) for path in [*REPORTS, *RUN.glob("*.json")]]
-    texts += [(path, gzip.decompress(path.read_bytes()).decode()) for path in RUN.glob("*.json.gz")]
-    assert len(texts) >= 6
+    paths = [*SAMPLES.iterdir(), *(path for run in RUNS for path in (ROOT / run).iterdir() if path.suffix != ".png")]
+    texts = [(path, unpacked(path).decode()) for path in paths]
+    assert len(texts) > 20
     for path, text in texts:
-        # The packed plotly.js holds no paths, but random letters may look like one.
-        found = PRIVATE.search(re.sub(r"[A-Za-z0-9+/=]{1000,}", "", text))
+        found = PRIVATE.search(text)
         assert found is None, (path.name, found)
         assert "host_name" not in text, path.name
 
 
-@pytest.mark.parametrize("name", sorted(each.name for each in (ROOT / "traces").glob("h200-*")))
-def test_a_committed_twin_is_what_its_run_says_now(name: str, tmp_path: Path) -> None:
+def test_a_trimmed_run_holds_what_is_read_and_nothing_else() -> None:
+    for path in RUN.glob("*.json.zst"):
+        trace = json.loads(unpacked(path))
+        assert trimmed(trace) == trace
+        assert len(trace["traceEvents"]) > 20_000
+
+
+def test_trimming_a_run_leaves_its_figures(tmp_path: Path) -> None:
+    whole = ROOT / "traces" / "h200-vit"
+    folder = tmp_path / whole.name
+    shutil.copytree(whole, folder)
+    trim(folder)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < sum(path.stat().st_size for path in whole.iterdir())
+    (one, other) = (json.loads(comparison_json(compare_forms(each, store.load(each)))) for each in (whole, folder))
+    for key in ("verdict", "deltas", "waterfall", "coverage", "findings", "groups", "traffic", "break_even"):
+        assert without_places(one[key]) == without_places(other[key]), key
+
+
+def without_places(told: Any) -> Any:
+    """The figures, without the paths of recordings."""
+    if isinstance(told, dict):
+        return {key: without_places(value) for key, value in told.items() if key != "path"}
+    return [without_places(each) for each in told] if isinstance(told, list) else told
+
+
+@pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
+def test_a_committed_twin_is_what_its_run_says_now(folder: Path, tmp_path: Path) -> None:
     """`make samples` writes them anew."""
     with contextlib.chdir(ROOT):
-        twin = write_sample(Path("traces") / name, tmp_path)
-    assert not twin.with_suffix(".html").exists()
-    assert twin.read_text(encoding="utf-8") == (ROOT / "reports" / f"{name}.md").read_text(encoding="utf-8")
+        _, twin = write_sample(folder, tmp_path)
+    assert twin.read_text(encoding="utf-8") == (SAMPLES / twin.name).read_text(encoding="utf-8")
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.name)
-def test_a_committed_report_opens_without_network_or_complaint(path: Path) -> None:
+@pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
+def test_the_page_of_a_committed_run_opens_without_network_or_complaint(folder: Path, tmp_path: Path) -> None:
+    with contextlib.chdir(ROOT):
+        path, _ = write_sample(folder, tmp_path)
     visit = open_page(path)
     assert visit.complaints == ()
     assert visit.requests == ()
     assert len(visit.charts) >= 3
     assert visit.spilled == ()
-    said = next((words for part, words in SAID.items() if part in path.name), "as fast as eager")
-    assert said in visit.text
+    assert "as fast as eager" in visit.text
     assert path.stat().st_size < 2_000_000

@@ -1,4 +1,4 @@
-"""Cuts the pictures of README and docs out of pages under reports/, in headless Chromium. `make pictures`
+"""Cuts the pictures of README and docs out of the pages of committed runs, in headless Chromium. `make pictures`
 
 Each is a stretch of a page from the top of one element to the bottom of another, in few colours, so that all of them
 together stay small.
@@ -6,14 +6,18 @@ together stay small.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
 from tests.chromium import CHARTS, FLAGS, MISSING, find_program
+
+from docs.making.samples import write_sample
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -27,9 +31,9 @@ MOST_KERNELS = 200
 
 @dataclass(frozen=True)
 class Cut:
-    """From the top of `first` to the bottom of `last` (selectors of Playwright) on `page`, `width` pixels wide.
-    `lit` is what the timelines' readout of a kernel must hold that is pointed at, after `zoom` times zooming in.
-    `narrow` leaves out what is empty beside the page's column."""
+    """From the top of `first` to the bottom of `last` (selectors of Playwright) on the page of the run `page`, `width`
+    pixels wide. `lit` is what the timelines' readout of a kernel must hold that is pointed at, after `zoom` times
+    zooming in. `narrow` leaves out what is empty beside the page's column."""
 
     name: str
     page: str
@@ -41,7 +45,7 @@ class Cut:
     lit: str = ""
 
 
-FLUX, VIT = "h200-flux-compiled.html", "h200-vit.html"
+FLUX, VIT = "h200-flux-compiled", "h200-vit"
 
 CUTS = (
     Cut("report", FLUX, "header .eyebrow", "header .figures", width=1280, narrow=True),
@@ -53,10 +57,10 @@ CUTS = (
 )
 
 
-def cut(browser: Any, asked: Cut) -> bytes:
+def cut(browser: Any, asked: Cut, page_path: Path) -> bytes:
     """The picture as PNG."""
     page = browser.new_page(viewport={"width": asked.width, "height": 1000}, color_scheme="light")
-    page.goto((ROOT / "reports" / asked.page).as_uri())
+    page.goto(page_path.as_uri())
     page.wait_for_selector(CHARTS, state="attached", timeout=60_000)
     if asked.lit:
         _light_up(page, asked)
@@ -103,10 +107,11 @@ def main() -> None:
     if program is None:
         sys.exit(MISSING)
     PICTURES.mkdir(exist_ok=True)
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, TemporaryDirectory() as folder, contextlib.chdir(ROOT):
+        pages = {name: write_sample(Path("traces", name), Path(folder))[0] for name in (FLUX, VIT)}
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         for asked in CUTS:
-            (PICTURES / f"{asked.name}.png").write_bytes(cut(browser, asked))
+            (PICTURES / f"{asked.name}.png").write_bytes(cut(browser, asked, pages[asked.page]))
         browser.close()
     sizes = {path.name: path.stat().st_size for path in sorted(PICTURES.glob("*.png"))}
     sys.stdout.writelines(f"{size:>8,} {name}\n" for name, size in sizes.items())

@@ -381,7 +381,7 @@ def test_a_gate_ends_with_its_outcome(folder: Path, options: tuple[str, ...], co
 
 def test_a_gate_on_other_work_is_refused_and_writes_no_report(folder: Path) -> None:
     traces = Path(__file__).parents[2] / "traces"
-    result = run(traces / "h200-vit", traces / "h200-causal-lm", "--gate", "kernels<=+0")
+    result = run(traces / "h200-vit", traces / "h200-qwen2.5-vl-decode", "--gate", "kernels<=+0")
     assert result.exit_code == 1
     assert "--gate compares like with like" in result.stderr
     assert not list(folder.iterdir())

@@ -164,7 +164,7 @@ def test_a_merged_trace_is_named_harmlessly(folder: Path) -> None:
 def test_a_sweep_of_a_stranger(folder: Path) -> None:
     cells = folder / f"sweep{EVIL}" / "cells"
     cells.mkdir(parents=True)
-    source = next((ROOT / "sweeps" / "h200-flux" / "cells").glob("*.json"))
+    source = next((ROOT / "sweeps" / "h200-qwen2.5-vl" / "cells").glob("*.json"))
     told = json.loads(source.read_text())
     request: dict[str, Any] = told["cell"]["request"]
     request |= {"workload": EVIL, "prompt": EVIL, "scope": EVIL}

@@ -150,7 +150,7 @@ def test_other_files_that_a_user_names_are_replaced(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_committed_reports_are_known_as_those_of_their_runs(folder: Path) -> None:
-    shutil.copytree(ROOT / "reports", folder / "reports")
+    shutil.copytree(ROOT / "samples", folder / "reports")
     result = run("compare", ROOT / "traces" / "h200-vit")
     assert result.exit_code == 0, result.stderr
     assert "written: reports/h200-vit.html" in result.stdout

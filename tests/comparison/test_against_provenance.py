@@ -9,6 +9,7 @@ from typing import Literal
 
 import pytest
 
+from docs.making.samples import RUNS
 from tracekit.comparison.cells import evened, find_cells, why_no_provenance
 from tracekit.comparison.matching import Cell, align
 from tracekit.model.comparison import Side
@@ -21,31 +22,9 @@ TRACES = Path(__file__).parents[2] / "traces"
 #: The share of GPU time, of A and of B, that alignment must put beside the same work as provenance does. Provenance is
 #: no truth either: it lists kernels together that alignment tells apart, and may be wrong where it is not exact.
 FLOORS = {
-    "h200-beit": (0.97, 0.96),
-    "h200-beit-reduce-overhead": (0.765, 0.895),
-    "h200-causal-lm": (0.94, 0.965),
-    "h200-causal-lm-max-autotune": (0.87, 0.885),
-    "h200-causal-lm-reduce-overhead": (0.985, 0.99),
-    # In CUDA graphs kernels have no operator, and those of convolutions other names than eager's: the report says that
-    # they were matched by names.
-    "h200-conditional-detr-reduce-overhead": (0.395, 0.55),
-    "h200-convnext-reduce-overhead": (0.90, 0.875),
-    "h200-deeplabv3-mobilenet-b16": (0.84, 0.965),
-    "h200-deeplabv3-mobilenet-reduce-overhead": (0.095, 0.025),
-    "h200-detr-reduce-overhead": (0.425, 0.625),
-    "h200-detr-resnet-101-reduce-overhead": (0.445, 0.60),
     "h200-flux-compiled": (0.945, 0.955),
-    "h200-mask2former-reduce-overhead": (0.495, 0.525),
-    # In float32 cuBLAS takes other kernels for products of other sizes, and calls them by their tiles.
-    "h200-maskformer-reduce-overhead": (0.30, 0.33),
-    "h200-owlvit-reduce-overhead": (0.875, 0.905),
     "h200-qwen2.5-vl-decode": (0.915, 0.95),
-    "h200-resnet-reduce-overhead": (0.38, 0.42),
-    "h200-segformer-reduce-overhead": (0.41, 0.53),
     "h200-vit": (0.99, 0.99),
-    # Products that Inductor wrote itself have no operator's sizes, and in CUDA graphs no operator: the report warns.
-    "h200-vit-max-autotune": (0.055, 0.06),
-    "h200-vit-max-autotune-no-cudagraphs": (0.245, 0.185),
     "h200-vit-reduce-overhead": (0.99, 0.99),
 }
 
@@ -82,7 +61,7 @@ def partners(cells: Sequence[Cell], side: Literal["a", "b"]) -> dict[int, frozen
 
 
 def test_every_committed_run_has_a_floor() -> None:
-    assert sorted(FLOORS) == sorted(each.name for each in TRACES.iterdir() if each.is_dir())
+    assert sorted(FLOORS) == sorted(each.name for each in RUNS)
 
 
 @pytest.mark.parametrize("run", FLOORS)

@@ -90,16 +90,6 @@ def test_attention_that_hardly_takes_time_is_not_worth_a_finding():
     assert "slower_attention" not in found(one, compiled(make_analysis(b), make_form("compiled", STEADY)))
 
 
-def test_attention_that_lost_its_causal_flag_is_found_in_a_real_run():
-    folder = Path(__file__).parents[2] / "traces" / "h200-causal-lm"
-    reading = Reading(shapes=True)
-    a, b = (load_side(folder, form=form, reading=reading) for form in ("eager", "compiled"))
-    finding = found(a, b)["slower_attention"]
-    assert finding.saving_us == pytest.approx(350, rel=0.02)
-    assert "is_causal was True and is False; a mask of 1x1x512x512 came in" in finding.evidence
-    assert "the key was 1x1x512x256 and is 1x8x512x256" in finding.evidence
-
-
 SDPA = "_scaled_dot_product_cudnn_attention"
 
 
@@ -260,17 +250,6 @@ def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
     again = find_lost_attention(replace(comparison, b=templates))
     assert again is not None and again.saving_us == finding.saving_us
     assert "products take" not in again.evidence
-
-
-@pytest.mark.parametrize("run", ["h200-vit-max-autotune", "h200-vit-max-autotune-no-cudagraphs"])
-def test_attention_is_lost_to_templates_too(run: str):
-    folder = Path(__file__).parents[2] / "traces" / run
-    reading = Reading(shapes=True)
-    comparison = compare(*(load_side(folder, form=name, reading=reading) for name in ("eager", "compiled")))
-    (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
-    assert finding.saving_us is not None and finding.saving_us > 150
-    told = [line for group in comparison.groups if group.kind == "defused" for line in group.evidence]
-    assert any("The attention kernel" in line and "matrix products and" in line for line in told)
 
 
 def test_the_graver_stand_first_and_of_those_what_may_save_most(monkeypatch: pytest.MonkeyPatch):

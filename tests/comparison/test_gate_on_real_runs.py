@@ -76,8 +76,8 @@ def test_the_other_direction_fails_where_this_one_passes() -> None:
 
 
 def test_another_model_is_refused() -> None:
-    other = compare(side("h200-vit"), side("h200-causal-lm"))
-    with pytest.raises(TracekitError, match=r"like with like.*workload: A has vit, B has causal-lm"):
+    other = compare(side("h200-vit"), side("h200-qwen2.5-vl-decode"))
+    with pytest.raises(TracekitError, match=r"like with like.*workload: A has vit, B has qwen2.5-vl"):
         checked(other, "kernels<=+0")
 
 

@@ -28,7 +28,7 @@ def test_local_links_lead_somewhere(page: Path) -> None:
 
 def test_every_page_is_in_the_menu_of_the_site() -> None:
     menu = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8").partition("nav:")[2]
-    assert [page.name for page in DOCS.glob("*.md") if page.name not in menu] == []
+    assert [page.name for page in DOCS.rglob("*.md") if page.name not in menu] == []
 
 
 def test_every_schema_is_linked() -> None:

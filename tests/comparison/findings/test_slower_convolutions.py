@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from tracekit import store
 from tracekit.comparison import compare
 from tracekit.comparison.advice import top_advice
 from tracekit.comparison.findings.slower_convolutions import find_slower_convolutions
 from tracekit.comparison.memory_layout import MOVED
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Activity, Operator, Sequence
-from tracekit.walks.sides import compare_forms
 
 from ...sides import make_analysis, make_form, make_side, scaled
 
@@ -250,19 +247,3 @@ def test_advice_with_a_saving_is_what_is_tried():
     finding = find_slower_convolutions(comparison)
     assert finding is not None
     assert top_advice(replace(comparison, findings=(finding,))) == finding
-
-
-RUN = Path(__file__).parents[3] / "traces" / "h200-deeplabv3-mobilenet-b16"
-
-
-def test_of_a_real_run_the_dilated_depthwise_convolutions_are_found():
-    comparison = compare_forms(RUN, store.load(RUN))
-    findings = {each.code: each for each in comparison.findings}
-    finding = findings["slower_convolutions"]
-    assert finding.title == "10 convolutions take 5.8 times as long"
-    assert "From 4.17 ms to 24.0 ms." in finding.evidence
-    assert "the channels of what is convolved lay first (NCHW) and lie last (NHWC)." in finding.evidence
-    assert finding.saving_us == pytest.approx(15_883, abs=5)
-    assert sum(MOVED in group.evidence for group in comparison.groups if group.kind == "substituted") > 3
-    # The GPU waits for nothing here: CUDA graphs would change nothing.
-    assert findings["compile_slower"].advice is None

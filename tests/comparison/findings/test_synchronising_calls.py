@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,6 @@ from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
 from tracekit.report.sections.idle import sync_table
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 from ...sides import make_analysis, make_form, make_side, scaled
 
@@ -125,12 +122,3 @@ def test_a_call_that_copies_by_itself_is_at_the_lines_of_pageable_copies():
     (sync,) = other.analysis.idle.syncs
     assert sync.where == "in eager code at model.py:0, model.py:1, model.py:2 and 2 lines more"
     assert with_waiting_lines(a, b) == (a, b)
-
-
-def test_the_real_waits_of_a_recorded_model_have_lines():
-    folder = Path(__file__).parents[3] / "traces" / "h200-causal-lm"
-    eager, compiled = (load_side(folder, form=name, reading=Reading(shapes=True)) for name in ("eager", "compiled"))
-    told, _ = with_waiting_lines(eager, compiled)
-    assert told.rich is not None and told.rich.idle is not None
-    wait = next(sync for sync in told.rich.idle.syncs if sync.call == "cudaStreamSynchronize")
-    assert wait.where is not None and wait.where.startswith("aten::_local_scalar_dense, at transformers/")

@@ -1,0 +1,178 @@
+"""Compact results of runs and sweeps: `python -m docs.making.collecting RUN|SWEEP...` writes into `results/`.
+
+Of a run the figures are those of `tracekit compare RUN --json`, of a sweep those of `tracekit sweep --show SWEEP
+--json`, without recordings and without single calls. A run of the same name takes the place of the older one;
+`results/README.md` says what each key is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from docs.making.commands import shortened
+from tracekit import store
+from tracekit.cli.sweep_showing import load_sweep
+from tracekit.report.contract import comparison_json
+from tracekit.report.sweep.contract import sweep_json
+from tracekit.walks.sides import compare_forms
+from tracekit.walks.sweep_folder import SweepFolder, is_sweep
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results"
+RUNS = RESULTS / "runs.json"
+SCHEMA = "tracekit.results/1"
+#: So many parts of a waterfall are kept, the largest; the others are one sum.
+LARGEST = 6
+#: Of the settings these say nothing of how fast it is, or are a run's own.
+PLAIN = ("device", "own", "variables")
+MACHINE = ("gpu", "driver", "cuda", "cpu", "cpu_threads", "python", "float32_matmul_precision")
+CELL = ("outcome", "started", "seconds", "verdict", "compile_seconds", "graphs", "graph_breaks", "during_timing")
+TIMES = ("calls", "mean_us", "mean_ci95", "median_us", "median_ci95", "memory_bytes", "warmup_memory_bytes")
+EVEN = ("source", "calls", "calls_at_most", "calls_ci95", "first_call_us", "startup_us", "eager_startup_us", "never")
+
+
+def some(told: dict[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """These keys of it, without what was not measured."""
+    return told and {name: told[name] for name in names if told[name] is not None}
+
+
+def settings_of(told: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in told.items() if value is not None and key not in PLAIN}
+    return {**kept, **({"variables": told["variables"]} if told["variables"] else {})}
+
+
+def collect_run(folder: Path) -> dict[str, Any]:
+    """What a run folder says, without its recordings."""
+    run = store.load(folder)
+    told = json.loads(comparison_json(compare_forms(folder, run)))
+    compilation = told["b"]["form"]["compilation"]
+    environment = told["b"]["environment"]
+    return {
+        "name": folder.resolve().name,
+        "command": run.command,
+        "works_as": shortened(run.command or ""),
+        "started": run.started,
+        "settings": settings_of(told["b"]["settings"]),
+        "environment": {**{key: environment[key] for key in MACHINE}, "packages": environment["packages"]},
+        "verdict": {key: value for key, value in told["verdict"].items() if value is not None},
+        "eager": _form(told["a"]),
+        "compiled": _form(told["b"]),
+        "reason": told["reason"] and {**told["reason"], "shares": [*map(_share, told["reason"]["shares"])]},
+        "waterfall": _waterfall(told["waterfall"]),
+        "compilation": {key: compilation[key] for key in ("seconds", "graphs", "graph_breaks", "during_timing")},
+        "break_even": [{"kind": each["kind"], **(some(each, EVEN) or {})} for each in told["break_even"]],
+        "accuracy": told["accuracy"] and told["accuracy"]["result"],
+        "findings": [_finding(each) for each in told["findings"]],
+        "kernels_matched_by": sorted({each["how"] for each in told["groups"]}),
+    }
+
+
+def _form(side: dict[str, Any]) -> dict[str, Any]:
+    per_step, form = side["per_step"], side["form"]
+    idle = {f"{key}": per_step[key] for key in ("busy_us", "unprofiled_idle_us", "idle_share")}
+    return {
+        "wall_us": per_step["wall_us"],
+        **idle,
+        "kernels": side["analysis"]["kernels"]["count"] / side["steps"],
+        "launches": side["analysis"]["launches"]["count"] / side["steps"],
+        "steady_memory_bytes": form["memory"] and form["memory"]["steady"],
+        "bound": side["bound"] and side["bound"]["kind"],
+    }
+
+
+def _share(share: dict[str, Any]) -> dict[str, Any]:
+    return {**share, "parts": [some(part, ("kind", "label", "delta_us")) for part in share["parts"]]}
+
+
+def _waterfall(told: dict[str, Any] | None) -> dict[str, Any] | None:
+    if told is None:
+        return None
+    parts = sorted(told["parts"], key=lambda part: -abs(part["delta_us"]))
+    return {
+        **{key: told[key] for key in ("basis", "a_us", "b_us", "residual_us")},
+        "parts": [some(part, ("kind", "label", "delta_us")) for part in parts[:LARGEST]],
+        "rest_us": sum(part["delta_us"] for part in parts[LARGEST:]),
+    }
+
+
+def _finding(told: dict[str, Any]) -> dict[str, Any]:
+    tried = some(told["verified"], ("command", "speedup", "ci95", "measured_us", "eager_us", "predicted_speedup"))
+    return {**(some(told, ("code", "severity", "saving_us")) or {}), **({"verified": tried} if tried else {})}
+
+
+def collect_sweep(folder: Path) -> dict[str, Any]:
+    """What a sweep's folder says, without its calls."""
+    told = json.loads(sweep_json(load_sweep(folder, calls=1000)))
+    kept = {key: told[key] for key in ("name", "suite", "published_source", "differs", "warnings")}
+    asked = SweepFolder(folder).asked()
+    kept["commands"] = list(dict.fromkeys(call.command for call in asked.calls)) if asked else []
+    published = [_published(each) for each in told["published"]]
+    return {"schema": SCHEMA, **kept, "published": published, "works": [*map(_work, told["works"])]}
+
+
+def _published(told: dict[str, Any]) -> dict[str, Any]:
+    return {**told["published"], "here": {key: value for key, value in told.items() if key != "published"}}
+
+
+def _work(told: dict[str, Any]) -> dict[str, Any]:
+    best = [_best(each) for each in told["best"]]
+    kept = {key: told[key] for key in ("key", "workload", "machine", "torch", "eager")}
+    # A work's settings are those of all its cells, which differ in mode and scope.
+    settings = settings_of(told["settings"]) if told["settings"] else None
+    return {**kept, "settings": settings, "cells": [*map(_cell, told["cells"])], "best": best}
+
+
+def _best(told: dict[str, Any]) -> dict[str, Any]:
+    candidates = [some(each, ("mode", "scope", "value", "ci95")) for each in told["candidates"]]
+    return {"goal": told["goal"], "calls": told["calls"], "tied": told["tied"], "candidates": candidates}
+
+
+def _cell(told: dict[str, Any]) -> dict[str, Any]:
+    request = told["cell"]["request"]
+    failure = told["failure"] and some(told["failure"], ("kind", "message", "during"))
+    return {
+        **(some(told["cell"], ("form",)) or {}),
+        **(some(request, ("mode", "scope", "cache", "phase")) or {}),
+        "command": told["command"],
+        **(some(told, CELL) or {}),
+        "eager": some(told["eager"], TIMES),
+        "compiled": some(told["compiled"], TIMES),
+        "break_even": some(told["break_even"], EVEN),
+        **({"failure": failure} if failure else {}),
+        **(some(told, ("within_eager_spread",)) or {}),
+    }
+
+
+def write(path: Path, told: dict[str, Any], *lists: str) -> None:
+    """One entry of the lists a line, so that a change is a line too. Figures have all their digits."""
+    lines = []
+    for key, value in told.items():
+        if key in lists:
+            entries = ",\n".join(f"  {json.dumps(each, ensure_ascii=False)}" for each in value)
+            lines.append(f' "{key}": [\n{entries}\n ]')
+        else:
+            lines.append(f' "{key}": {json.dumps(value, ensure_ascii=False)}')
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def read_runs() -> list[dict[str, Any]]:
+    return json.loads(RUNS.read_text(encoding="utf-8"))["runs"] if RUNS.exists() else []
+
+
+def main(folders: list[Path]) -> None:
+    runs = {run["name"]: run for run in read_runs()}
+    for folder in folders:
+        if is_sweep(folder):
+            name = folder.resolve().name
+            write(RESULTS / f"sweep-{name}.json", collect_sweep(folder), "works", "published")
+        else:
+            run = collect_run(folder)
+            runs[run["name"]] = run
+    write(RUNS, {"schema": SCHEMA, "runs": [runs[name] for name in sorted(runs)]}, "runs")
+
+
+if __name__ == "__main__":
+    main([Path(each) for each in sys.argv[1:]])

@@ -1,0 +1,170 @@
+"""docs/results.md and README's short table, from `results/*.json`: `python -m docs.making.results`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from tracekit.numbers import duration, times
+from tracekit.workloads.registry import all_workloads
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results"
+PAGE = ROOT / "docs" / "results.md"
+README = ROOT / "README.md"
+MARKS = ("<!-- results: python -m docs.making.results -->\n", "<!-- /results -->")
+#: The runs of README's table: a gain of each kind, one that is small, and a loss.
+SHORT = (
+    "h200-flux-compiled",
+    "h200-qwen2.5-vl-decode",
+    "h200-vit",
+    "h200-vit-reduce-overhead",
+    "h200-resnet-reduce-overhead",
+    "h200-deeplabv3-mobilenet-b16",
+)
+SHORT_HEADER = "| `tracekit profile` | eager | compiled | speed-up (95 % interval) |\n|---|--:|--:|--:|\n"
+HEADER = (
+    "| `tracekit profile` | eager | compiled | speed-up (95 % interval) | GPU busy | GPU idle | largest part |"
+    " compiling | pays after |\n|---|--:|--:|--:|--:|--:|---|--:|--:|\n"
+)
+BEGIN = """# Results
+
+Measured on NVIDIA H200s in November 2026: torch 2.11, CUDA 13.0, triton 3.6, diffusers 0.42, transformers 5.17.
+Architectures have their full size and random weights. Batch 1 and bfloat16 unless a row says more; MaskFormer is
+float32. This page is written from `results/*.json`, which also hold settings, environments, memory and commands.
+
+## Runs
+
+A row is one run of `tracekit profile ... --compiled`. Its interval is of one process, that of `beit` of five: where the
+GPU waits for the host, [another process moves the figure more](timing.md#several-processes). GPU busy and idle are
+changes per call, "largest part" is that of the [waterfall](reading-a-report.md). Compiling and break-even are of an
+empty cache. FLUX was held back by the GPU's power limit for most of the time. FLUX and Qwen's `generate` were timed
+before [a change to the stack](timing.md#room-on-pythons-stack).
+
+"""
+SWEEPS = """
+## Sweeps
+
+A cell is one process, which times eager too; the speed-up is of that process. "—" failed or was not measured, `?` is
+inconclusive, `~` is no larger than eager's own spread between processes. Batch 16 of the vision suite, but for BEiT,
+and the other three sweeps were timed before [that change](timing.md#room-on-pythons-stack).
+"""
+
+
+def read(name: str) -> Any:
+    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
+
+
+def runs() -> list[dict[str, Any]]:
+    """In the order in which `tracekit workloads` lists their workloads."""
+    order = {workload.name: place for place, workload in enumerate(all_workloads())}
+    return sorted(read("runs.json")["runs"], key=lambda run: order[workload_of(run["works_as"])])
+
+
+def workload_of(command: str) -> str:
+    """Of `NAME=value tracekit profile flux` it is flux."""
+    return command.rpartition("tracekit profile ")[2].split()[0]
+
+
+def speedup(verdict: dict[str, Any]) -> str:
+    low, high = verdict["ci95"]
+    return f"{times(verdict['speedup'])} ({low:.3f} to {high:.3f})"
+
+
+def _signed(us: float) -> str:
+    return f"{'−' if us < 0 else '+'}{duration(abs(us))}"
+
+
+def pays_after(told: dict[str, Any] | None) -> str:
+    """The larger of the two ends, where there are two."""
+    if told is None:
+        return "—"
+    calls = told.get("calls_at_most", told.get("calls"))
+    return "never" if told["never"] or calls is None else f"{math.ceil(calls):,} calls"
+
+
+def row(run: dict[str, Any]) -> str:
+    verdict, (a, b) = run["verdict"], (run["eager"], run["compiled"])
+    # Of a run whose report alone was kept these are not known.
+    changes = [_signed(b[key] - a[key]) if key in a else "—" for key in ("busy_us", "unprofiled_idle_us")]
+    parts = run.get("waterfall", {"parts": ()})["parts"]
+    largest = f"{_label(parts[0]['label'])} {_signed(parts[0]['delta_us'])}" if parts else "—"
+    even = next(iter(run["break_even"]), None)
+    cells = (
+        *(f"`{run['works_as']}`", duration(verdict["a_wall_us"]), duration(verdict["b_wall_us"]), speedup(verdict)),
+        *(*changes, largest, f"{run['compilation']['seconds']:.0f} s", pays_after(even)),
+    )
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _label(label: str) -> str:
+    return f"`{label}`" if label.islower() and " " not in label else label.replace("|", "\\|")
+
+
+def short_table() -> str:
+    """README's."""
+    found = {run["name"]: run for run in runs()}
+    rows = []
+    for run in (found[name] for name in SHORT):
+        verdict = run["verdict"]
+        walls = (duration(verdict[key]) for key in ("a_wall_us", "b_wall_us"))
+        rows.append("| " + " | ".join((f"`{run['works_as']}`", *walls, speedup(verdict))) + " |\n")
+    return SHORT_HEADER + "".join(rows)
+
+
+def sweep(name: str) -> str:
+    """One row a work, one column for each combination of mode and scope."""
+    told = read(f"{name}.json")
+    columns = list(
+        dict.fromkeys(_column(cell) for work in told["works"] for cell in work["cells"] if cell["form"] != "eager")
+    )
+    lines = [f"\n### {told['name']}\n\n"]
+    lines.append("| work | eager | " + " | ".join(columns) + " |\n|---|--:|" + "--:|" * len(columns) + "\n")
+    for work in told["works"]:
+        by = {_column(cell): cell for cell in work["cells"] if cell["form"] != "eager"}
+        eager = duration(work["eager"]["median_us"]) if work["eager"] else "—"
+        lines.append(f"| {_work(work)} | {eager} | " + " | ".join(_gain(by.get(each)) for each in columns) + " |\n")
+    return "".join(lines)
+
+
+def _column(cell: dict[str, Any]) -> str:
+    scope = cell.get("scope")
+    return cell["mode"] + (f", {scope}" if scope not in (None, "model") else "")
+
+
+def _work(work: dict[str, Any]) -> str:
+    settings = work["settings"] or {}
+    size = f", {settings['width']}×{settings['height']}" if settings.get("width") else ""
+    generation = settings.get("generation") or {}
+    text = "".join(f", {generation[key]}" for key in ("phase", "cache") if generation.get(key))
+    return f"{work['workload']}, batch {settings.get('batch_size', '—')}{size}{text}"
+
+
+def _gain(cell: dict[str, Any] | None) -> str:
+    verdict = cell and cell.get("verdict")
+    if not cell or not verdict or verdict["speedup"] is None:
+        return "—"
+    doubt = "?" if verdict["result"] == "inconclusive" else ""
+    return f"{times(verdict['speedup'])}{doubt}{'~' if cell.get('within_eager_spread') else ''}"
+
+
+def page() -> str:
+    sweeps = sorted(path.stem for path in RESULTS.glob("sweep-*.json"))
+    return BEGIN + HEADER + "".join(map(row, runs())) + SWEEPS + "".join(map(sweep, sweeps))
+
+
+def readme(text: str) -> str:
+    """README with its table as it is now."""
+    before, rest = text.split(MARKS[0])
+    return before + MARKS[0] + short_table() + MARKS[1] + rest.split(MARKS[1])[1]
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+    README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
