@@ -1,4 +1,4 @@
-"""How large is each committed page, and how long does it take to open? `make report-check`
+"""How large is each page under reports/, and how long does it take to open? `make report-check`
 
 Sizes are checked: 2 MB is what a page should have, over 4 MB ends with exit code 1. Times are printed: of the first
 paint, until the page answers (it is whole, tables can be sorted, and a task that is asked for has run), of all charts

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.making.samples import ROOT, RUNS, SWEEP
-
-from .docs.texts import PAGES, blocks
+from .committed import RUNS, SWEEP
+from .docs.texts import PAGES, ROOT, blocks
 
 #: What a command may name and still run here: the committed runs. Others measure, or read traces of the reader's.
 COMMITTED = {str(each) for each in (*RUNS, SWEEP)}

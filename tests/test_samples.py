@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from docs.making.samples import RUNS, SAMPLES, write_sample
+from docs.making.samples import SAMPLES, write_sample
 from docs.making.trimming import main as trim
 from docs.making.trimming import trimmed, unpacked
 from tracekit import store
@@ -23,6 +23,7 @@ from tracekit.tracefile import read_trace
 from tracekit.walks.sides import compare_forms, load_side
 
 from .browser import open_page
+from .committed import RUNS
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "traces" / "h200-flux-compiled"

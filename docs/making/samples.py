@@ -11,6 +11,8 @@ import contextlib
 import sys
 from pathlib import Path
 
+from tests.committed import RUNS, SWEEP
+
 from tracekit import store
 from tracekit.cli.sweep_showing import show_sweep
 from tracekit.comparison.commands import measuring_command
@@ -20,13 +22,6 @@ from tracekit.walks.sides import compare_forms, write_report
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
-#: The runs and the sweep that come with the checkout, from the repository's top: pages show them. Others lie beside
-#: them as soon as somebody has measured or compared something.
-RUNS = tuple(
-    Path("traces", name)
-    for name in ("h200-flux-compiled", "h200-qwen2.5-vl-decode", "h200-vit", "h200-vit-reduce-overhead")
-)
-SWEEP = Path("sweeps/h200-qwen2.5-vl")
 
 
 def write_sample(folder: Path, reports: Path) -> tuple[Path, Path]:

@@ -9,13 +9,14 @@ from typing import Literal
 
 import pytest
 
-from docs.making.samples import RUNS
 from tracekit.comparison.cells import evened, find_cells, why_no_provenance
 from tracekit.comparison.matching import Cell, align
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Activity
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
+
+from ..committed import RUNS
 
 TRACES = Path(__file__).parents[2] / "traces"
 

@@ -11,8 +11,10 @@ import pytest
 from docs.making.collecting import RESULTS, collect_run, collect_sweep, read_runs, write
 from docs.making.commands import asked_for, shortened
 from docs.making.results import PAGE, README, page, pays_after, readme, row, runs, sweep
-from docs.making.samples import ROOT, RUNS, SWEEP
 from tracekit.model.workload import Request
+
+from ..committed import RUNS, SWEEP
+from .texts import ROOT
 
 PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
 

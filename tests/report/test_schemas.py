@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from docs.making import samples
 from tracekit import store
 from tracekit.comparison import compare
 from tracekit.comparison.alone import look_at
@@ -21,12 +20,13 @@ from tracekit.report.schemas import SchemaName, schema, schema_text
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
+from ..committed import RUNS
 from ..sides import make_analysis, make_cpu_analysis, make_side
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "docs" / "schemas"
-RUNS = [ROOT / each for each in samples.RUNS]
+FOLDERS = [ROOT / each for each in RUNS]
 SMALL = ROOT / "traces" / "h200-vit"
 
 
@@ -57,7 +57,7 @@ def test_a_schema_is_one_itself(name: SchemaName) -> None:
     assert schema(name)["$id"] == f"tracekit.{name}/1"
 
 
-@pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_manifests_of_the_committed_runs_keep_to_theirs(folder: Path) -> None:
     # Older files lack what came later, and say nothing of it.
     validator = Draft202012Validator(schema("run"))
