@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import json
 import os
 import resource
 import typing
@@ -227,6 +228,10 @@ def nested(depth: int) -> str:
         (("forms", 0, "peak_memory_bytes"), "-1"),
         (("size_reason",), '"' + "x" * (2 << 20) + '"'),
         (("size_reason",), '"\\ud800"'),
+        (("settings", "workload"), '"--out=/etc/x"'),
+        (("forms", 0, "recordings", 0, "path"), '"-"'),
+        (("notes",), json.dumps([""] * 50_000)),
+        (("forms", 0, "wall_us"), json.dumps([1000.5] * 50_000)),
     ],
 )
 def test_a_value_that_no_run_has_is_one_line(folder: Path, path: tuple[str | int, ...], value: str) -> None:
@@ -268,5 +273,29 @@ def test_every_number_and_text_of_a_file_is_bounded(kind: type) -> None:
         for noun in reached(kind, set())
         for name, each in typing.get_type_hints(noun, include_extras=True).items()
         if unbounded(each)
+    ]
+    assert loose == []
+
+
+def has_unbounded_list(kind: object) -> bool:
+    """Whether some list in it may have any length."""
+    if typing.get_origin(kind) is typing.Annotated:
+        inner = typing.get_args(kind)[0]
+        bounded = any(getattr(each, "max_length", None) is not None for each in typing.get_args(kind)[1:])
+        return (not bounded and _is_list(inner)) or any(map(has_unbounded_list, typing.get_args(inner)))
+    return _is_list(kind) or any(map(has_unbounded_list, typing.get_args(kind)))
+
+
+def _is_list(kind: object) -> bool:
+    return typing.get_origin(kind) is tuple and typing.get_args(kind)[-1] is ...
+
+
+@pytest.mark.parametrize("kind", [Run, CellResult, Asked])
+def test_every_list_of_a_manifest_is_bounded(kind: type) -> None:
+    loose = [
+        f"{noun.__name__}.{name}"
+        for noun in reached(kind, set())
+        for name, each in typing.get_type_hints(noun, include_extras=True).items()
+        if has_unbounded_list(each)
     ]
     assert loose == []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tracekit import __version__, store
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
-from tracekit.model.option import MODES
+from tracekit.model.option import MODES, MOST_CALLS
 from tracekit.model.own import Workload
 from tracekit.model.run import FormName, Run
 from tracekit.model.workload import Request
@@ -107,6 +107,8 @@ def profile(
     from tracekit.workloads.own import hand_over, random_state_kept
     from tracekit.workloads.scopes import narrowed
 
+    if iterations is not None and not 1 <= iterations <= MOST_CALLS:
+        raise TracekitError(f"iterations={iterations}: pass a number from 1 to {MOST_CALLS:,}")
     plan = _plan(
         Request(name or _name_of(model), seed=seed, iterations=iterations, scope="model", **_compile_options(compile)),
         Path(out) if out is not None else None,

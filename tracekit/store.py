@@ -39,7 +39,7 @@ Provenance = TypeVar("Provenance", "EagerOps", "CompiledSites")
 
 #: What the files of a run may have at most, ten times and more what was measured: of manifests 0.3 MB (ViT), of
 #: provenance 0.3 MB packed and 12 MB unpacked (FLUX.1-dev), of pictures 0.1 MB.
-MOST_MANIFEST_BYTES = 64 << 20
+MOST_MANIFEST_BYTES = 16 << 20
 MOST_PACKED_BYTES = 32 << 20
 MOST_PROVENANCE_BYTES = 128 << 20
 MOST_PICTURE_BYTES = 4 << 20

@@ -171,12 +171,16 @@ def test_one_broken_event_costs_no_other(tmp_path: Path, broken: str) -> None:
     assert found.kernels.count >= 1
 
 
-def test_a_name_of_a_hundred_megabytes_is_read_and_shown_short(tmp_path: Path) -> None:
-    huge = {**EVENT, "name": "k" * 100_000_000}
+@pytest.mark.parametrize(("megabytes", "kernels"), [(10, 2), (100, 1)])
+def test_a_name_of_megabytes_is_read_and_one_beyond_the_bound_is_counted(
+    tmp_path: Path, megabytes: int, kernels: int
+) -> None:
+    huge = {**EVENT, "name": "k" * (megabytes * 1_000_000)}
     found = analysis_of(tmp_path, json.dumps({"traceEvents": [*SOUND, huge]}).encode())
     assert found is not None
     assert found.kernels is not None
-    assert found.kernels.count == 2
+    assert found.kernels.count == kernels
+    assert damaged(found) == (kernels == 1)
 
 
 READ = """
@@ -272,3 +276,19 @@ def test_a_header_of_nothing_but_lists_of_events_is_read_in_no_time_to_speak_of(
     assert analysis_of(tmp_path, b'{"a": [' + nested + b'{}], "traceEvents": []}') is None
     # All before each of them would be decoded again for it.
     assert time.process_time() - seconds < 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"deviceProperties":[' + b"{}," * 20_000_000 + b'{}],"traceEvents":[]}',
+        b'{"traceEvents":[],"tracekit":{"a":[' + b"{}," * 20_000_000 + b"{}]}}",
+        b'{"zzz":[' + b"{}," * 20_000_000 + b"{}]}",
+    ],
+    ids=["before", "behind", "instead"],
+)
+def test_what_a_file_says_beside_its_events_takes_bounded_memory(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(text)
+    done = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True)
+    assert int(done.stdout.splitlines()[-1]) < 400, done.stdout

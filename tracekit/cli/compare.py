@@ -110,7 +110,7 @@ def compare(
     check_output_path("--json", json_path, a, b, ops)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     pair = name_sides(a, b, (form_a, form_b))
-    there = _destination(pair, out, json_path, force=force)
+    there = _destination(pair, out, json_path, (a, b, ops), force=force)
     comparison = _compared(pair, ops, reading, gate, inconclusive)
     written = write_report(comparison, pair.run, commands_of_page(pair.run), there)
     _show(comparison, (a, b), written, json_path, as_is=not (form_a or form_b))
@@ -120,7 +120,9 @@ def compare(
         context.exit(GATE_EXITS[comparison.gate.ends_as])
 
 
-def _destination(pair: Pair, out: Path | None, json_path: str | None, *, force: bool) -> Destination:
+def _destination(
+    pair: Pair, out: Path | None, json_path: str | None, inputs: tuple[str | None, ...], *, force: bool
+) -> Destination:
     """Raises TracekitError, before anything is read, where the JSON would replace the page or its twin, or they
     anything but a report of the same."""
     from tracekit.cli.output import check_apart
@@ -130,7 +132,7 @@ def _destination(pair: Pair, out: Path | None, json_path: str | None, *, force: 
     name = of_one if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
     there = Destination(*place_of_report(out, name), pair.identity, force)
     check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
-    there.check()
+    there.check(*inputs)
     return there
 
 

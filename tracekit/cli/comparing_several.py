@@ -56,7 +56,7 @@ def _destination(places: tuple[str, ...], out: Path | None, json_path: str | Non
     identity = identity_of_report("several", [identity_of_run(store.load(Path(place))) for place in places])
     there = Destination(*place_of_report(out, f"{first}-and-{len(places) - 1}-more"), identity, force)
     check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
-    there.check()
+    there.check(*places)
     return there
 
 

@@ -59,7 +59,9 @@ def check_apart(outputs: Mapping[str, Path | str | None]) -> None:
     for what, place in outputs.items():
         if place is None or str(place) == "-" or is_stream(Path(place)):
             continue
-        other = seen.setdefault(Path(place).resolve(), what)
+        # A page takes the place of a link of its name; what an option names goes to where a link leads.
+        path = Path(place).resolve() if what.startswith("--") else Path(place).parent.resolve() / Path(place).name
+        other = seen.setdefault(path, what)
         if other != what:
             raise TracekitError(f"{other} and {what} would both be written to {place}: name two files")
 

@@ -10,7 +10,7 @@ import click
 
 from tracekit.cli.completion import complete_workload
 from tracekit.cli.place import Place
-from tracekit.model.option import MODES, OWN_WEIGHTS
+from tracekit.model.option import MODES, MOST_CALLS, OWN_WEIGHTS
 
 
 class Finite(click.FloatRange):
@@ -71,7 +71,9 @@ with_download = click.option(
 @with_pretrained
 @with_download
 @click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
-@click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="Timed calls of each form, a fixed number.")
+@click.option(
+    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Timed calls of each form, a fixed number."
+)
 @click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")
 @click.option("--time-budget", type=SECONDS, metavar="SECONDS", help="But no longer (default 30, on a CPU 3).")
 @click.option(

@@ -10,7 +10,7 @@ import click
 from tracekit.cli.lists import several
 from tracekit.cli.profile import CACHES, DTYPES, PERCENT, PHASES, SECONDS, with_download, with_pretrained
 from tracekit.errors import TracekitError
-from tracekit.model.option import MODES
+from tracekit.model.option import MODES, MOST_CALLS
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.
@@ -77,7 +77,9 @@ class WithOwnOptions(click.Command):
 @with_download
 @click.option("--use-fast/--no-use-fast", default=None, help="The image processor: torchvision's or PIL's.")
 @click.option("--seed", type=int, metavar="N", help="Of weights and of the order of cells and calls (default 0).")
-@click.option("--iterations", type=WHOLE, metavar="N", help="Timed calls of each form, a fixed number.")
+@click.option(
+    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Timed calls of each form, a fixed number."
+)
 @click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")
 @click.option("--time-budget", type=SECONDS, metavar="SECONDS", help="But no longer in a cell (default 30, CPU 3).")
 @click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="End a cell that takes longer, and go on.")

@@ -11,7 +11,15 @@ from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict
 from tracekit.numbers import counted
 from tracekit.statistics.blocks import Values
-from tracekit.statistics.interval import FEWEST, RESAMPLES, SEED, Interval, interval_of_difference, median_interval
+from tracekit.statistics.interval import (
+    AT_ONCE,
+    FEWEST,
+    RESAMPLES,
+    SEED,
+    Interval,
+    interval_of_difference,
+    median_interval,
+)
 
 #: Fewer calls than this say nothing about spread.
 FEWEST_CALLS = FEWEST
@@ -69,6 +77,9 @@ def halves_floor(wall_us: Values) -> float:
     """How far a form seems to differ from itself by its odd and even calls: the 95th percentile of |ratio - 1|."""
     pairs = len(wall_us) // 2
     odd, even = wall_us[: 2 * pairs : 2], wall_us[1 : 2 * pairs : 2]
-    picks = np.random.default_rng(SEED).integers(0, pairs, (RESAMPLES, pairs))
-    ratios = np.median(odd[picks], axis=1) / np.median(even[picks], axis=1)
-    return float(np.percentile(np.abs(ratios - 1), 95))
+    random, ratios = np.random.default_rng(SEED), []
+    at_once = max(1, AT_ONCE // pairs)
+    for begin in range(0, RESAMPLES, at_once):
+        picks = random.integers(0, pairs, (min(at_once, RESAMPLES - begin), pairs))
+        ratios.append(np.median(odd[picks], axis=1) / np.median(even[picks], axis=1))
+    return float(np.percentile(np.abs(np.concatenate(ratios) - 1), 95))

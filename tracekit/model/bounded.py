@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from msgspec import Meta
+
+from tracekit.model.option import MOST_CALLS
 
 #: Exact as a double, as all of JSON's readers take it.
 MOST = 2**53
@@ -28,8 +30,14 @@ Microseconds = Annotated[float, Meta(ge=0, le=1e6 * LONGEST_SECONDS)]
 CallMicroseconds = Annotated[float, Meta(ge=1e-3, le=1e6 * LONGEST_SECONDS)]
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_SECONDS)]
 Text = Annotated[str, Meta(max_length=1 << 20)]
-#: A file in the folder itself: no path.
-FileName = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^/\x00]+\Z")]
+#: A word of a command: no option.
+Word = Annotated[str, Meta(max_length=1 << 20, pattern=r"^(?!-)")]
+#: A file in the folder itself: no path, and no `-`, which stands for standard input.
+FileName = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^-/\x00][^/\x00]*\Z")]
+Each = TypeVar("Each")
+#: Work grows with how many there are. A list of both forms' calls has two for each round.
+Many = Annotated[tuple[Each, ...], Meta(max_length=2 * MOST_CALLS)]
+Some = Annotated[tuple[Each, ...], Meta(min_length=1, max_length=2 * MOST_CALLS)]
 
 
 def refuse_no_moment(text: str) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from msgspec import Meta
-
-from tracekit.model.bounded import Microseconds
+from tracekit.model.bounded import Many, Microseconds, Some
 from tracekit.model.gpu_state import GpuState
 from tracekit.model.memory import FormMemory
 from tracekit.model.run import CompileFacts, FormName
@@ -34,7 +31,7 @@ class ChildForm:
     `gpu_state` are told by the cells of a sweep alone."""
 
     name: FormName
-    warmup_us: Annotated[tuple[Microseconds, ...], Meta(min_length=1)]
+    warmup_us: Some[Microseconds]
     compilation: CompileFacts | None
     times: ProcessTimes | None
     memory: FormMemory | None = None
@@ -46,4 +43,4 @@ class ChildResult:
     """What the process found. `load_seconds` is importing torch and the model's libraries and building the model."""
 
     load_seconds: float
-    forms: tuple[ChildForm, ...]
+    forms: Many[ChildForm]

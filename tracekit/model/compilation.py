@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tracekit.model.bounded import CallMicroseconds, Count, Microseconds, Seconds, Text
+from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text
 from tracekit.model.regions import CompiledRegions
 
 #: When a call was made: to warm up, in timing, or later, for a recording.
@@ -107,7 +107,7 @@ class FrameCompilation:
     call: Count
     seconds: Seconds | None
     guards: Count | None
-    because: tuple[FailedGuard, ...] = ()
+    because: Many[FailedGuard] = ()
     inputs: dict[Text, Text] | None = None
 
 
@@ -128,7 +128,7 @@ class GraphBreak:
     explanation: Text | None
     hint: Text | None
     code: Text | None
-    frames: tuple[Text, ...]
+    frames: Many[Text]
     per_step_us: Microseconds | None = None
     called_from: Text | None = None
 
@@ -201,17 +201,17 @@ class Diagnostics:
     what this torch did not tell.
     """
 
-    frames: tuple[FrameCompilation, ...] = ()
-    breaks: tuple[GraphBreak, ...] = ()
-    fallbacks: tuple[EagerFallback, ...] = ()
-    phases: tuple[PhaseTime, ...] = ()
-    caches: tuple[CacheUse, ...] = ()
-    calls: tuple[CompilingCall, ...] = ()
-    cuda_graph_skips: tuple[CudaGraphSkip, ...] = ()
+    frames: Many[FrameCompilation] = ()
+    breaks: Many[GraphBreak] = ()
+    fallbacks: Many[EagerFallback] = ()
+    phases: Many[PhaseTime] = ()
+    caches: Many[CacheUse] = ()
+    calls: Many[CompilingCall] = ()
+    cuda_graph_skips: Many[CudaGraphSkip] = ()
     cuda_graphs_recorded: Count = 0
     autotuned: Count = 0
     warmed_up_at: dict[Text, Count] | None = None
-    notes: tuple[Text, ...] = ()
+    notes: Many[Text] = ()
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:

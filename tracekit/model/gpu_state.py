@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tracekit.model.bounded import Amount, Count, Microseconds, Seconds, Text, Whole
+from tracekit.model.bounded import Amount, Count, Many, Microseconds, Seconds, Text, Whole
 
 Moment = Literal["before", "during", "after"]
 
@@ -25,7 +25,7 @@ class GpuSample:
     memory_clock_mhz: Count | None
     power_w: Amount | None
     temperature_c: Whole | None
-    slowed_by: tuple[Text, ...] | None
+    slowed_by: Many[Text] | None
     other_processes: Count | None
 
 
@@ -38,7 +38,7 @@ class GpuState:
     """
 
     source: Literal["nvml"]
-    samples: tuple[GpuSample, ...]
+    samples: Many[GpuSample]
     slowed_us: dict[Text, Microseconds] | None = None
     power_limit_w: Amount | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tracekit.model.bounded import Amount, Count, FileName, Ratio, Real, Text
+from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text
 
 #: What an output is held against: the eager form, a second call of the same form, or the model in a higher precision.
 Other = Literal["eager", "itself", "reference"]
@@ -31,7 +31,7 @@ class TensorDifference:
 
     path: Text
     dtype: Text
-    shape: tuple[Count, ...]
+    shape: Many[Count]
     elements: Count
     max_abs: Amount | None = None
     mean_abs: Amount | None = None
@@ -54,7 +54,7 @@ class OutputDifference:
     """A whole output beside another one, tensor by tensor in the order in which they stand in it."""
 
     other: Other
-    tensors: tuple[TensorDifference, ...]
+    tensors: Many[TensorDifference]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class FormNumerics:
     against_reference: OutputDifference | None
     reference_dtype: Text | None
     no_reference: Text | None
-    pictures: tuple[PictureFile, ...] = ()
-    skipped: tuple[Text, ...] = ()
+    pictures: Many[PictureFile] = ()
+    skipped: Many[Text] = ()
 
 
 @dataclass(frozen=True, slots=True)

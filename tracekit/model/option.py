@@ -9,6 +9,8 @@ from typing import Literal
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 #: Of these, those with CUDA graphs: a call's memory is used again once the next call is said to begin.
 CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
+#: A command takes no larger number of timed calls: the work of judging them grows with it.
+MOST_CALLS = 20_000
 #: A Request's `pretrained` for the weights that lie where the workload's configuration does.
 OWN_WEIGHTS = "its own"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracekit.model.bounded import Text
+from tracekit.model.bounded import Many, Text
 
 if TYPE_CHECKING:
     from torch import nn
@@ -36,6 +36,6 @@ class Own:
     are the options of the command that `build()` takes. `in_program`: it was not measured by a command but by
     `tracekit.profile` in a program."""
 
-    options: tuple[Text, ...] = ()
-    takes: tuple[Text, ...] = ()
+    options: Many[Text] = ()
+    takes: Many[Text] = ()
     in_program: bool = False

@@ -10,10 +10,12 @@ from tracekit.model.bounded import (
     CallMicroseconds,
     Count,
     FileName,
+    Many,
     Microseconds,
     Seconds,
     Text,
     Whole,
+    Word,
     refuse_no_moment,
 )
 from tracekit.model.compilation import Diagnostics
@@ -38,7 +40,7 @@ class Settings:
     `TORCHINDUCTOR_GRAPH_PARTITION`; empty in runs made before they were looked at.
     """
 
-    workload: Text
+    workload: Word
     size: Text
     device: Text
     dtype: Text
@@ -128,15 +130,15 @@ class FormResult:
     """
 
     name: FormName
-    warmup_us: tuple[Microseconds, ...]
-    wall_us: tuple[CallMicroseconds, ...]
-    device_us: tuple[Microseconds, ...] | None
+    warmup_us: Many[Microseconds]
+    wall_us: Many[CallMicroseconds]
+    device_us: Many[Microseconds] | None
     peak_memory_bytes: Count | None
     compilation: CompileFacts | None
-    recordings: tuple[Recording, ...]
+    recordings: Many[Recording]
     provenance: FileName | None = None
     timing: FormTiming | None = None
-    startups: tuple[Startup, ...] = ()
+    startups: Many[Startup] = ()
     numerics: FormNumerics | None = None
     memory: FormMemory | None = None
     gpu_state: GpuState | None = None
@@ -164,7 +166,7 @@ class Component:
     parameters: Count
     compiled: bool
     compiled_parameters: Count | None = None
-    compiled_parts: tuple[Text, ...] = ()
+    compiled_parts: Many[Text] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +188,12 @@ class Run:
     settings: Settings
     size_reason: Text
     environment: Environment
-    components: tuple[Component, ...]
-    forms: tuple[FormResult, ...]
-    order: tuple[FormName, ...]
-    notes: tuple[Text, ...]
+    components: Many[Component]
+    forms: Many[FormResult]
+    order: Many[FormName]
+    notes: Many[Text]
     verified: VerifiedAdvice | None = None
-    repeated_parts: tuple[Text, ...] | None = None
+    repeated_parts: Many[Text] | None = None
     failure: Text | None = None
 
     def __post_init__(self) -> None:

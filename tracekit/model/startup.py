@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta
-
-from tracekit.model.bounded import Count, Microseconds, Seconds
+from tracekit.model.bounded import Count, Microseconds, Seconds, Some
 
 #: Eager; compiled with nothing compiled before it on this machine; compiled with Inductor's caches of that on disk.
 StartKind = Literal["eager", "compiled_no_cache", "compiled_warm_cache"]
@@ -27,7 +25,7 @@ class Startup:
 
     kind: StartKind
     load_seconds: Seconds
-    calls_us: Annotated[tuple[Microseconds, ...], Meta(min_length=1)]
+    calls_us: Some[Microseconds]
     graphs: Count | None
     cache_hits: Count | None
 

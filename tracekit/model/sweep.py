@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tracekit.model.bounded import Amount, Count, FileName, Seconds, Text, Whole, refuse_no_moment
+from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, refuse_no_moment
 from tracekit.model.child import ChildForm
 from tracekit.model.run import Environment, FormName, Settings
 from tracekit.model.timing import StoppingRule
@@ -75,7 +75,7 @@ class CellFailure:
     kind: CellOutcome
     message: Text
     during: Text = ""
-    last_lines: tuple[Text, ...] = ()
+    last_lines: Many[Text] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class CellRun:
     environment: Environment
     load_seconds: Seconds
     rule: StoppingRule
-    forms: tuple[ChildForm, ...]
-    sources: tuple[Source, ...] | None = None
+    forms: Many[ChildForm]
+    sources: Many[Source] | None = None
 
     def form(self, name: FormName) -> ChildForm | None:
         return next((form for form in self.forms if form.name == name), None)
@@ -158,8 +158,8 @@ class Asked:
     schema: Literal["tracekit.sweep-asked/1"]
     name: Text
     suite: Text | None
-    cells: tuple[Cell, ...]
-    calls: tuple[AskedCall, ...]
+    cells: Many[Cell]
+    calls: Many[AskedCall]
     anew_since: dict[FileName, Text] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta
-
-from tracekit.model.bounded import CallMicroseconds, Count, Microseconds, Ratio, Seconds
+from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Ratio, Seconds, Some
 
 #: Why no more calls were made. `most rounds` is a limit of tracekit's own, for calls of microseconds.
 StopReason = Literal["asked number", "target reached", "budget spent", "most rounds", "interrupted"]
@@ -58,9 +56,9 @@ class ProcessTimes:
     the first repeat compiles once more: what was compiled with it is kept apart (docs/provenance.md).
     """
 
-    wall_us: Annotated[tuple[CallMicroseconds, ...], Meta(min_length=1)]
-    device_us: tuple[Microseconds, ...] | None
-    controls: tuple[ControlCall, ...]
+    wall_us: Some[CallMicroseconds]
+    device_us: Many[Microseconds] | None
+    controls: Many[ControlCall]
     stopped: StopReason
     seconds: Seconds
     during_timing: Count = 0
@@ -79,5 +77,5 @@ class FormTiming:
     target: Ratio | None
     budget_seconds: Seconds | None
     seconds: Seconds
-    controls: tuple[ControlCall, ...] = ()
-    processes: tuple[ProcessTimes, ...] = ()
+    controls: Many[ControlCall] = ()
+    processes: Many[ProcessTimes] = ()

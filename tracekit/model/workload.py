@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracekit.model.bounded import Count, Text, Whole
+from tracekit.model.bounded import Count, Many, Text, Whole, Word
 from tracekit.model.generation import CacheKind, Phase
 from tracekit.model.run import Component, Settings
 
@@ -64,7 +64,7 @@ class Request:
     """What the user asked for. None leaves the choice to the workload and the machine. `options` are for a model of the
     user's own, each as NAME=VALUE."""
 
-    workload: Text
+    workload: Word
     size: Text = "auto"
     dtype: Text | None = None
     scope: Text | None = None
@@ -83,7 +83,7 @@ class Request:
     use_fast: bool | None = None
     cache: CacheKind | None = None
     phase: Phase | None = None
-    options: tuple[Text, ...] = ()
+    options: Many[Text] = ()
     seq_length: Count | None = None
     download: bool | None = None
 

@@ -73,7 +73,7 @@ class TraceServer(socketserver.ThreadingTCPServer):
     @property
     def resource(self) -> str:
         """The one path that is answered."""
-        return "/" + quote(self.path.name, safe="")
+        return "/" + quote(os.fsencode(self.path.name), safe="")
 
     @property
     def link(self) -> str:

@@ -56,9 +56,9 @@ ROUNDS = 16
 #: How far an event that does not end is followed before it is given up for broken.
 PATIENCE = 1 << 20
 #: No event is longer; and what stands before the events, and behind them, is shorter.
-LONGEST_BYTES = 1 << 28
-LONGEST_BEGINNING = 1 << 26
-LONGEST_TAIL = 1 << 26
+LONGEST_BYTES = 1 << 24
+LONGEST_BEGINNING = 1 << 22
+LONGEST_TAIL = 1 << 22
 LONGEST_KEY = 256
 
 EVENTS = msgspec.json.Decoder(list[Event])
@@ -105,7 +105,7 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
         end = last_end(piece)
         size = sum(map(len, held))
         if size > LONGEST_BYTES:
-            decoding.skipped["an event of over 256 MiB, and all behind it"] += 1
+            decoding.skipped["an event of over 16 MiB, and all behind it"] += 1
             decoding.truncated = True
             yield from _decode_before(b"".join(held), decoding)
             return
@@ -182,7 +182,8 @@ def _read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
 
 def _why_no_trace(begun: bytes, name: str) -> str:
     try:
-        msgspec.json.decode(begun)
+        # Raw: looked through, and not built.
+        msgspec.json.decode(begun, type=msgspec.Raw)
     except DECODE_ERRORS:
         return f"{name} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)"
     return f'{name} is JSON but no trace: it has no "traceEvents"; pass an export of torch.profiler'

@@ -8,6 +8,7 @@ import re
 MOST_DEVICES = 1024
 
 TRAILING_NUMBER = re.compile(r"(\d{1,4})\s*$")
+LONGEST_ENDING = 100
 
 
 def whole(value: object) -> int | None:
@@ -26,7 +27,8 @@ def trailing_number(value: object) -> int | None:
     """A number as it is, or at the end of a name (`GPU 1`, `stream 7`)."""
     number = whole(value)
     if number is None and isinstance(value, str):
-        found = TRAILING_NUMBER.search(value)
+        # Of a long text the end, where the number is.
+        found = TRAILING_NUMBER.search(value[-LONGEST_ENDING:])
         number = int(found.group(1)) if found else None
     return number
 

@@ -36,9 +36,13 @@ class Destination:
     def twin(self) -> Path:
         return self.folder / f"{self.name}.md"
 
-    def check(self) -> None:
-        """Raises TracekitError where anything would be replaced but a report of the same."""
+    def check(self, *inputs: str | None) -> None:
+        """Raises TracekitError where anything would be replaced but a report of the same, and for an input even where
+        that is forced."""
+        read = [Path(each).resolve() for each in inputs if each]
         for path in (self.page, self.twin):
+            if not path.is_symlink() and path.resolve() in read:
+                raise TracekitError(f"{path} would overwrite what is read; pass {self.ways.out}")
             # A link that leads nowhere is something too.
             if self.force or not os.path.lexists(path):
                 continue
