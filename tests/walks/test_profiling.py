@@ -114,7 +114,9 @@ def test_warming_up_at_another_size_is_found_in_the_timed_call_it_cost(
     (call,) = facts.diagnostics.timed_calls()
     assert (call.call, call.wall_us) == (1, run.forms[1].wall_us[0])
     (frame,) = facts.diagnostics.frames_of(call)
-    assert [guard.words for guard in frame.because] == ["size 0 of x is 4, and was 2 when it was compiled"]
+    assert [guard.facts for guard in frame.because] == [
+        {"kind": "size", "name": "x", "index": "0", "then": "2", "now": "4"}
+    ]
     assert facts.diagnostics.warmed_up_at == {"batch_size": 2}
     told = (tmp_path / "reports" / "run.md").read_text()
     assert "Call 1 compiled again" in told
