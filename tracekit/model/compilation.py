@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tracekit.model.bounded import CallMicroseconds, Count, Microseconds, Seconds, Text
+from tracekit.model.noted import Noted
 from tracekit.model.regions import CompiledRegions
 
 #: When a call was made: to warm up, in timing, or later, for a recording.
@@ -224,7 +225,7 @@ class Diagnostics:
     `phases` are those of all compilations, longest first; `cuda_graphs_recorded` is how many CUDA graphs were recorded,
     `autotuned` how many choices of kernel were benchmarked.
     `warmed_up_at` are the sizes of warm-up calls where they were other ones than those of the timed calls. `notes` say
-    what this torch did not tell.
+    what this torch did not tell, `noted` are their facts; empty in runs of older versions.
     """
 
     frames: tuple[FrameCompilation, ...] = ()
@@ -238,6 +239,7 @@ class Diagnostics:
     autotuned: Count = 0
     warmed_up_at: dict[Text, Count] | None = None
     notes: tuple[Text, ...] = ()
+    noted: tuple[Noted, ...] = ()
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:
