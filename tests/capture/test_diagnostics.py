@@ -16,6 +16,7 @@ from tracekit.capture import diagnostics  # noqa: E402
 from tracekit.capture.diagnostics import DiagnosticLog, watched  # noqa: E402
 from tracekit.capture.forms import Form, compiled_form  # noqa: E402
 from tracekit.model.compilation import Diagnostics  # noqa: E402
+from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget  # noqa: E402
 
 from .conftest import Block, make_workload  # noqa: E402
@@ -279,7 +280,7 @@ def test_a_log_that_cannot_be_read_is_a_note_and_no_error(block: Block, monkeypa
 
     monkeypatch.setattr(diagnostics, "read_log", unreadable)
     found = log.diagnose({})
-    assert found.notes == ("torch's compile log could not be read (KeyError: 'fail_type')",)
+    assert found.noted == (Noted("compile_log_unreadable", {"error": "KeyError: 'fail_type'"}),)
     assert len(found.calls) == 1
 
 
@@ -291,7 +292,7 @@ def test_a_torch_without_the_log_is_a_note_and_calls_are_counted(block: Block, m
     with log.listening():
         pass
     monkeypatch.undo()
-    assert "has no structured compile log" in log.diagnose({}).notes[0]
+    assert log.diagnose({}).noted[0] == Noted("no_compile_log", {"torch": torch.__version__})
     assert replace(form).name == "compiled"
 
 
@@ -299,8 +300,8 @@ def test_a_torch_that_compiles_and_says_nothing_of_it_is_a_note(block: Block, mo
     monkeypatch.setattr(diagnostics, "METRICS", "metrics of another name")
     found = diagnosed(block, lambda: torch.ones(4, 8), 1)
     assert found.frames == ()
-    assert found.notes == (f"torch {torch.__version__} compiled 1 times, and its log told of none of them",)
-    assert DiagnosticLog().diagnose({}).notes == (), "a form that never compiled has nothing to tell"
+    assert found.noted == (Noted("compile_log_silent", {"torch": torch.__version__, "compilations": 1}),)
+    assert DiagnosticLog().diagnose({}).noted == (), "a form that never compiled has nothing to tell"
 
 
 def test_a_line_of_the_log_that_cannot_be_read_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,17 +309,16 @@ def test_a_line_of_the_log_that_cannot_be_read_is_a_note(monkeypatch: pytest.Mon
     monkeypatch.setattr(logging, "raiseExceptions", False)
     with log.listening():
         logging.getLogger("torch._inductor.cudagraph_utils.__cudagraphs").warning("skipping %d graphs", "many")
-    (note,) = log.diagnose({}).notes
-    assert note.startswith("a line of torch's compile log could not be read (TypeError:")
+    (note,) = log.diagnose({}).noted
+    assert note.code == "compile_log_line_unreadable"
+    assert str(note.facts["error"]).startswith("TypeError:")
 
 
 def test_what_torch_was_made_to_forget_meanwhile_is_a_note() -> None:
     log = DiagnosticLog()
     with log.listening():
         torch.compiler.reset()
-    assert log.diagnose({}).notes == (
-        "torch.compiler.reset() was called meanwhile: which calls compiled after it is not known",
-    )
+    assert log.diagnose({}).noted == (Noted("compile_reset"),)
 
 
 def test_what_was_counted_before_a_form_was_switched_on_is_not_its_own() -> None:

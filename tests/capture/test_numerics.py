@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from tracekit.capture import numerics  # noqa: E402
 from tracekit.capture.numerics import compare_outputs  # noqa: E402
 from tracekit.capture.outputs import Output, keep_output  # noqa: E402
+from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.numerics import TensorDifference  # noqa: E402
 
 
@@ -24,7 +25,7 @@ def test_errors_are_those_of_the_definitions() -> None:
     assert found.relative == pytest.approx(2 / math.sqrt(5))
     assert found.cosine == pytest.approx(5 / (3 * math.sqrt(5)))
     assert found.equal_share == pytest.approx(2 / 3)
-    assert (found.nonfinite, found.problem) == (0, None)
+    assert (found.nonfinite, found.mismatch) == (0, None)
 
 
 def test_pieces_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,14 +58,14 @@ def test_where_nothing_is_finite_there_is_no_error() -> None:
 
 def test_other_shapes_are_told_and_not_compared() -> None:
     found = only(torch.ones(2, 3), torch.ones(3, 2))
-    assert found.problem == "has shape (2, 3) here and (3, 2) there"
+    assert found.mismatch == Noted("shapes_differ", {"shape": (2, 3), "other_shape": (3, 2)})
     assert found.max_abs is None
 
 
 def test_a_tensor_of_one_output_alone_is_told() -> None:
     one, other = keep_output({"a": torch.ones(1)}), keep_output({"b": torch.ones(1)})
-    problems = [each.problem for each in compare_outputs(one, other, "eager", "cpu").tensors]
-    assert problems == ["is in one of the two outputs only"] * 2
+    problems = [each.mismatch for each in compare_outputs(one, other, "eager", "cpu").tensors]
+    assert problems == [Noted("in_one_output_only")] * 2
 
 
 def test_tokens_agree_up_to_the_first_place_where_any_row_differs() -> None:
@@ -76,7 +77,7 @@ def test_tokens_agree_up_to_the_first_place_where_any_row_differs() -> None:
 
 def test_rows_that_stopped_earlier_lack_what_the_others_have() -> None:
     found = only(torch.tensor([[1, 2]]), torch.tensor([[1, 2, 3, 4]]))
-    assert (found.equal_share, found.first_divergence, found.problem) == (0.5, 2, None)
+    assert (found.equal_share, found.first_divergence, found.mismatch) == (0.5, 2, None)
 
 
 def test_equal_tokens_do_not_diverge() -> None:

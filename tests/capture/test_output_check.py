@@ -41,7 +41,7 @@ def test_each_form_stands_beside_itself_the_reference_and_eager(named: BuiltWork
     checked = check_outputs(named, (eager_form(named), other_form(named.call)), 0, Silent())
     eager, compiled = checked["eager"].numerics, checked["compiled"].numerics
     assert eager.against_eager is None
-    assert (eager.reference_dtype, eager.no_reference) == ("float64", None)
+    assert (eager.reference_dtype, eager.reference_missing) == ("float64", None)
     assert compiled.against_eager is not None
     assert compiled.against_eager.tensors[0].equal_share == 1
     assert compiled.against_reference is not None

@@ -33,6 +33,7 @@ from tracekit.capture.source_location import ModuleNames  # noqa: E402
 from tracekit.capture.switch import Switch  # noqa: E402
 from tracekit.capture.tagging import trace_calls  # noqa: E402
 from tracekit.comparison.provenance.operators import Join, join_operators  # noqa: E402
+from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402
@@ -482,8 +483,8 @@ def test_what_a_torch_lacks_is_said(monkeypatch: pytest.MonkeyPatch, owner: str,
     monkeypatch.delattr(f"{owner}.{name}")
     missing = missing_provenance()
     assert missing is not None
-    assert name in missing
-    assert torch.__version__ in missing
+    assert name in str(missing.facts.get("names", missing.facts.get("error")))
+    assert missing.facts["torch"] == torch.__version__
 
 
 def test_a_graph_that_is_made_of_other_things_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,12 +493,12 @@ def test_a_graph_that_is_made_of_other_things_is_said(monkeypatch: pytest.Monkey
     monkeypatch.setattr("torch._inductor.output_code.CompiledFxGraph.__init__", made)
     missing = missing_provenance()
     assert missing is not None
-    assert "self, lowering" in missing
+    assert (missing.code, missing.facts["arguments"]) == ("torch_makes_graphs_otherwise", ("self", "lowering"))
 
 
 def test_a_torch_that_is_too_old_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "__version__", "2.8.0")
-    assert missing_provenance() == "torch 2.8.0 is older than 2.9"
+    assert missing_provenance() == Noted("torch_too_old", {"torch": "2.8.0", "oldest": "2.9"})
 
 
 def test_launches_are_in_the_order_of_call_also_through_partitions() -> None:

@@ -12,6 +12,7 @@ from tests.capture.conftest import make_settings  # noqa: E402
 from tracekit.capture import reference as reference_file  # noqa: E402
 from tracekit.capture.outputs import Output  # noqa: E402
 from tracekit.capture.reference import call_reference, reference_dtype  # noqa: E402
+from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads.listed import FLUX  # noqa: E402
 
@@ -84,7 +85,7 @@ def test_a_model_that_fails_is_put_back_and_said_to() -> None:
         return model(x, low=torch.bfloat16)
 
     found = call_reference(replace(workload, call=call), torch.float32, 0)
-    assert found == "the model cannot run in it (RuntimeError: written for one precision)"
+    assert found == Noted("reference_failed", {"error": "RuntimeError: written for one precision"})
     assert model.one.weight.dtype is torch.bfloat16
 
 
@@ -129,7 +130,9 @@ def test_what_does_not_fit_is_said_with_what_it_needs(monkeypatch: pytest.Monkey
     _model, _x, workload = stubborn(torch.bfloat16)
     monkeypatch.setattr(reference_file, "free_memory_bytes", lambda _device: 2**30)
     found = call_reference(workload, torch.float32, 2**32)
-    assert found == "it does not fit: float32 needs 10.0 GiB more, 1.0 GiB are free"
+    assert isinstance(found, Noted)
+    assert found.code == "reference_does_not_fit"
+    assert found.facts == {"dtype": "float32", "needs_bytes": pytest.approx(10 * 2**30, rel=0.01), "free_bytes": 2**30}
 
 
 def test_running_out_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,13 +142,13 @@ def test_running_out_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     found = call_reference(replace(workload, call=failing), torch.float32, 0)
-    assert isinstance(found, str)
-    assert found.startswith("it does not fit")
+    assert isinstance(found, Noted)
+    assert found.code == "reference_ran_out_of_memory"
 
 
 def test_a_workload_without_modules_has_no_reference() -> None:
     _model, _x, workload = stubborn(torch.bfloat16)
-    assert call_reference(replace(workload, modules=()), torch.float32, 0) == "the workload does not name its modules"
+    assert call_reference(replace(workload, modules=()), torch.float32, 0) == Noted("modules_not_named")
 
 
 def test_the_precision_of_products_is_put_back() -> None:

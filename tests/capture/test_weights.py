@@ -47,7 +47,7 @@ def test_every_call_that_is_compared_begins_with_the_same_weights() -> None:
     found = check_outputs(workload, (eager_form(workload),), 0, Silent())["eager"].numerics
     assert found.against_itself is not None
     assert [each.equal_share for each in found.against_itself.tensors] == [1.0]
-    assert found.no_reference is not None
+    assert found.reference_missing is not None
 
 
 def test_a_model_that_learns_nothing_is_not_copied_back() -> None:

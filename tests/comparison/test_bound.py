@@ -147,7 +147,7 @@ def test_a_trace_alone_decides_only_what_distortion_could_not_have_made() -> Non
 
 
 def test_with_python_stacks_a_trace_decides_less() -> None:
-    stacks = HealthFinding("python_stacks_recorded", "warning", "stacks", 1)
+    stacks = HealthFinding("python_stacks_recorded", "warning", 1, {"host_slower_up_to": 4})
     kinds = []
     for health in ([], [stacks]):
         bound = find_bound(side_of(busy_us=200, idle_us=800, wall_us=None, health=health), run_of(LARGE))

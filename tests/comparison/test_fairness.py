@@ -94,9 +94,9 @@ def test_whole_recordings_must_hold_the_same_work():
 
 
 def test_errors_of_a_recording_are_passed_on():
-    error = HealthFinding("no_gpu_lane", "error", "kernels are missing", 3)
-    info = HealthFinding("shapes", "info", "shapes were recorded", 1)
-    assert only(changed(analysis=make_analysis(health=[error, info]))) == "b: kernels are missing"
+    error = HealthFinding("skipped_events", "error", 3, {"reasons": {"no time": 3}})
+    info = HealthFinding("whole_trace", "info", 1, {"spans": []})
+    assert only(changed(analysis=make_analysis(health=[error, info]))) == "b: skipped_events"
 
 
 def test_a_cpu_run_says_what_it_cannot_show():

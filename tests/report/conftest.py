@@ -96,7 +96,7 @@ def timed_comparison() -> Comparison:
 
 def bare_comparison() -> Comparison:
     """Two trace files of which nothing else is known."""
-    note = HealthFinding("truncated", "warning", "the file ends in the middle of an event", 1)
+    note = HealthFinding("truncated", "warning", 1)
     a = make_side("a.json.gz", make_analysis(EAGER, window="whole", health=[note]))
     return compare(a, make_side("b.json.gz", make_analysis(COMPILED, window="whole", idle_us=300)))
 
@@ -118,6 +118,6 @@ def hostile_comparison() -> Comparison:
     """Names, labels and messages that try to break out of whatever shows them."""
     a: Kernels = {name: ("pointwise", 4, 400.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
     b: Kernels = {name: ("pointwise", 4 if i % 2 else 2, 100.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
-    notes = [HealthFinding("x", "error", name, 1) for name in HOSTILE_NAMES]
+    notes = [HealthFinding("skipped_events", "error", 1, {"reasons": {name: 1}}) for name in HOSTILE_NAMES]
     one = make_side(HOSTILE_NAMES[1], make_analysis(a, health=notes))
     return compare(one, make_side(HOSTILE_NAMES[3], make_analysis(b, idle_us=10)))

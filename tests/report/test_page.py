@@ -123,7 +123,7 @@ def test_bare_traces_say_that_nothing_was_timed():
     assert "was not measured" in text
     assert "Not timed" in text
     assert "These are bare trace files" in text
-    assert "the file ends in the middle of an event" in text
+    assert "the file ends before its JSON does" in text
 
 
 def test_a_cpu_page_says_what_it_can_and_cannot_show():

@@ -56,7 +56,7 @@ def test_a_cpu_comparison_says_what_it_cannot_show(text_file):
 
 
 def test_an_analysis_reads_well_at_80_columns(text_file):
-    note = HealthFinding("truncated", "warning", "the file ends in the middle of an event", 1)
+    note = HealthFinding("truncated", "warning", 1)
     assert (
         rendered(analysis_summary(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == text_file
     )

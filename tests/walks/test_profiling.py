@@ -17,8 +17,10 @@ from tracekit import store  # noqa: E402
 from tracekit.capture import provenance, recording, tagging, timing, visible_kernels  # noqa: E402
 from tracekit.cli.profiling import profile_workload  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
+from tracekit.model.noted import Facts, Noted  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
+from tracekit.report.words.noted import noted_sentence  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
 from tracekit.walks.profiling import Plan  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
@@ -114,7 +116,9 @@ def test_warming_up_at_another_size_is_found_in_the_timed_call_it_cost(
     (call,) = facts.diagnostics.timed_calls()
     assert (call.call, call.wall_us) == (1, run.forms[1].wall_us[0])
     (frame,) = facts.diagnostics.frames_of(call)
-    assert [guard.words for guard in frame.because] == ["size 0 of x is 4, and was 2 when it was compiled"]
+    assert [guard.facts for guard in frame.because] == [
+        {"kind": "size", "name": "x", "index": "0", "then": "2", "now": "4"}
+    ]
     assert facts.diagnostics.warmed_up_at == {"batch_size": 2}
     told = (tmp_path / "reports" / "run.md").read_text()
     assert "Call 1 compiled again" in told
@@ -191,16 +195,14 @@ def test_without_provenance_nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tm
 def test_a_torch_without_provenance_is_noted_and_everything_else_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(provenance, "missing_provenance", lambda: "torch 9.9 has no CompiledFxGraph.post_compile")
+    lacking = Noted("torch_lacks", {"torch": "9.9", "names": ("CompiledFxGraph.post_compile",)})
+    monkeypatch.setattr(provenance, "missing_provenance", lambda: lacking)
     profile_workload(plan(tmp_path / "run"))
     run = store.load(tmp_path / "run")
     assert [form.provenance for form in run.forms] == ["eager-ops.json.gz", None]
     assert all(form.wall_us and len(form.recordings) == 2 for form in run.forms)
-    (note,) = [note for note in run.notes if "provenance" in note]
-    assert note == (
-        "No kernel provenance (torch 9.9 has no CompiledFxGraph.post_compile):"
-        " kernels are matched by their names and order instead."
-    )
+    assert lacking in run.noted
+    assert noted_sentence(lacking) in run.notes
 
 
 def test_asking_that_fails_is_noted_and_nothing_measured_is_lost(
@@ -214,9 +216,8 @@ def test_asking_that_fails_is_noted_and_nothing_measured_is_lost(
     run = store.load(tmp_path / "run")
     assert run.status == "complete"
     assert [form.provenance for form in run.forms] == [None, "compiled-sites.json.gz"]
-    assert any(
-        "No provenance of the eager form (RuntimeError: a private part of torch is gone)" in n for n in run.notes
-    )
+    facts: Facts = {"form": "eager", "error": "RuntimeError: a private part of torch is gone"}
+    assert Noted("provenance_failed", facts) in run.noted
 
 
 def test_an_interrupt_while_asking_keeps_every_recording(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tracekit.capture import forms, warmup  # noqa: E402
 from tracekit.capture.compilation import compilations_wanted, room_for  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
+from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import FormResult, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
@@ -142,7 +143,7 @@ def test_a_break_outside_of_the_scope_is_none(tmp_path: Path) -> None:
 
 def test_a_part_that_no_call_comes_to_is_noted_and_not_told_as_compiled(tmp_path: Path) -> None:
     run = profile(tmp_path / "run", "blocks.0,spare")
-    assert "No call comes to model.spare: nothing of it was compiled." in run.notes
+    assert Noted("never_called", {"parts": ("model.spare",), "more": 0}) in run.noted
     assert [(part.name, part.compiled, part.compiled_parameters) for part in run.components] == [
         ("model.blocks", True, 144),
         ("model.broken", False, 0),

@@ -18,6 +18,7 @@ from tracekit import store  # noqa: E402
 from tracekit.capture import output_check  # noqa: E402
 from tracekit.cli.profiling import profile_workload  # noqa: E402
 from tracekit.comparison import compare  # noqa: E402
+from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
 from tracekit.walks.profiling import Plan  # noqa: E402
@@ -107,7 +108,7 @@ def test_a_comparison_that_fails_is_noted_and_nothing_measured_is_lost(
     run = store.load(tmp_path / "run")
     assert run.status == "complete"
     assert all(form.wall_us and form.numerics is None for form in run.forms)
-    assert "Outputs were not compared (ValueError: an output of a new kind)." in run.notes
+    assert Noted("outputs_not_compared", {"error": "ValueError: an output of a new kind"}) in run.noted
 
 
 def test_an_interrupt_while_outputs_are_compared_keeps_every_recording(

@@ -14,6 +14,7 @@ from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.noted import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts, Run
 from tracekit.model.timing import ProcessTimes
@@ -93,7 +94,7 @@ def test_without_advice_nothing_is_started_and_the_run_says_so(
     run = verified(make_run_folder(tmp_path), monkeypatch, None)
     assert child.asked == []
     assert run.verified is None
-    assert "There was no advice to verify: no finding names another run to try." in run.notes
+    assert run.noted == (Noted("no_advice"),)
 
 
 def test_what_was_tried_is_read_again_with_the_run(
@@ -116,7 +117,8 @@ def test_advice_that_cannot_be_followed_is_noted_and_costs_the_run_nothing(
     run = verified(folder, monkeypatch, GRAPHS)
     assert run.verified is None
     assert run.forms == store.load(folder).forms
-    assert run.notes[-1].startswith("The advice was tried and failed: following the advice: mode reduce-overhead")
+    assert run.noted[-1].code == "advice_failed"
+    assert str(run.noted[-1].facts["error"]).endswith("no GPU memory")
 
 
 def test_what_was_compiled_while_the_advice_was_timed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from tracekit.analysis import cpu as cpu_only
 from tracekit.analysis import devices, idle, kernels, launches, queue
 from tracekit.analysis.health import check_health
@@ -23,26 +25,27 @@ def analyze(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None
     """
     if trace.activities.height:
         return _analyze_gpu(trace, find_scope(trace, window, steps))
-    if cpu or trace.metadata.get("device") == "cpu":
-        return _analyze_cpu(trace, window, steps)
-    raise TracekitError(_why_no_gpu(trace))
+    if not cpu and trace.metadata.get("device") != "cpu":
+        _refuse(trace)
+    return _analyze_cpu(trace, window, steps)
 
 
-def _why_no_gpu(trace: Trace) -> str:
+def _refuse(trace: Trace) -> NoReturn:
+    """Says why there is no GPU activity, and what to do about it."""
     if trace.truncated:
-        return (
+        raise TracekitError(
             f"{trace.path} ends before its JSON does, and what is left of it has no GPU activity;"
             " copy or record it again, or pass --cpu to look at its host operators"
         )
     if trace.skipped:
         reasons = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(trace.skipped.items()))
-        return f"{trace.path} has no GPU activity that can be read; events were left out ({reasons})"
+        raise TracekitError(f"{trace.path} has no GPU activity that can be read; events were left out ({reasons})")
     if trace.calls.height:
-        return (
+        raise TracekitError(
             f"{trace.path} has no GPU activity though the host called the GPU: the profiler was not allowed to see"
             " kernels (CUPTI permission); `tracekit doctor` says what to change"
         )
-    return (
+    raise TracekitError(
         f"{trace.path} has no GPU activity: record it with ProfilerActivity.CUDA,"
         " or pass --cpu to look at its host operators alone"
     )

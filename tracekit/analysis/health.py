@@ -12,11 +12,11 @@ from tracekit.analysis import interval
 from tracekit.analysis.links import CLOCK_NS, count_ambiguous
 from tracekit.analysis.timeline import COMPILING
 from tracekit.analysis.window import Scope, columns, touching
-from tracekit.model.analysis import GpuUse, HealthFinding
+from tracekit.model.analysis import GpuUse, HealthFinding, Severity
 from tracekit.model.trace import Trace
 
 #: Field measurements on an H200, torch 2.11: with_stack on compiled FLUX.1-dev took 4.02 times as long as unprofiled.
-STACKS_FACTOR = "up to 4 times"
+STACKS_FACTOR = 4
 
 #: A first step this much longer than the others is worth saying.
 FIRST_STEP_FACTOR = 1.5
@@ -56,16 +56,14 @@ def check_health(trace: Trace, scope: Scope | None, gpu: GpuUse | None) -> tuple
 def _truncated(trace: Trace) -> HealthFinding | None:
     if not trace.truncated:
         return None
-    message = "the file ends before its JSON does: what could be read is analysed, the rest is missing"
-    return HealthFinding("truncated", "error", message, 1)
+    return HealthFinding("truncated", "error", 1)
 
 
 def _skipped(trace: Trace) -> HealthFinding | None:
     count = sum(trace.skipped.values())
     if not count:
         return None
-    reasons = ", ".join(f"{reason}: {n}" for reason, n in sorted(trace.skipped.items()))
-    return HealthFinding("skipped_events", "error", f"events that could not be read were left out ({reasons})", count)
+    return HealthFinding("skipped_events", "error", count, {"reasons": dict(sorted(trace.skipped.items()))})
 
 
 def _compiling(trace: Trace, scope: Scope | None) -> HealthFinding | None:
@@ -76,24 +74,21 @@ def _compiling(trace: Trace, scope: Scope | None) -> HealthFinding | None:
     count = compiling.height
     if not count:
         return None
-    message = "torch.compile was compiling while this was recorded: times are not those of compiled code alone"
-    return HealthFinding("compile_in_window", "warning", message, count)
+    return HealthFinding("compile_in_window", "warning", count)
 
 
 def _stacks(trace: Trace) -> HealthFinding | None:
     count = trace.host.filter(pl.col("kind") == "python").height
     if not count and not trace.record_flags.get("with_stack"):
         return None
-    message = f"Python stacks were recorded (with_stack), which slows the host {STACKS_FACTOR}: idle time is overstated"
-    return HealthFinding("python_stacks_recorded", "warning", message, count)
+    return HealthFinding("python_stacks_recorded", "warning", count, {"host_slower_up_to": STACKS_FACTOR})
 
 
 def _unlinked(scope: Scope) -> HealthFinding | None:
     kernels = scope.activities.filter((pl.col("kind") == "kernel") & pl.col("call").is_null())
     if not kernels.height:
         return None
-    message = "kernels whose launch was not recorded: their idle gaps are unattributed"
-    return HealthFinding("unlinked_kernels", "warning", message, kernels.height)
+    return HealthFinding("unlinked_kernels", "warning", kernels.height)
 
 
 def _ambiguous(scope: Scope) -> HealthFinding | None:
@@ -101,32 +96,21 @@ def _ambiguous(scope: Scope) -> HealthFinding | None:
     count = count_ambiguous(scope.linked, scope.calls)
     if not count:
         return None
-    message = (
-        "GPU activities name a correlation id that several host calls carry (merged processes?): each is joined to the"
-        " last such call before it, which may be another's launch"
-    )
-    return HealthFinding("ambiguous_correlations", "warning", message, count)
+    return HealthFinding("ambiguous_correlations", "warning", count)
 
 
 def _unplaced(trace: Trace) -> HealthFinding | None:
     if not trace.unplaced:
         return None
-    message = "GPU activities do not say which GPU they ran on: they are counted for GPU 0"
-    return HealthFinding("unnamed_device", "warning", message, trace.unplaced)
+    return HealthFinding("unnamed_device", "warning", trace.unplaced)
 
 
 def _no_gpu(trace: Trace) -> HealthFinding | None:
     """Why a recording shows no GPU; nothing for tracekit's own CPU runs, which have none."""
     if trace.metadata.get("device") == "cpu":
         return None
-    if trace.calls.height:
-        message = (
-            "the host called the GPU and no GPU activity was recorded: the profiler was not allowed to see it (CUPTI"
-            " permission), or ended before the work did"
-        )
-        return HealthFinding("no_gpu_activity", "warning", message, trace.calls.height)
-    message = "no GPU activity was recorded: the profiler was run without ProfilerActivity.CUDA, or there is no GPU"
-    return HealthFinding("no_gpu_activity", "info", message, 0)
+    calls = trace.calls.height
+    return HealthFinding("no_gpu_activity", "warning" if calls else "info", calls, {"host_calls": calls})
 
 
 def _processes(trace: Trace, scope: Scope) -> HealthFinding | None:
@@ -138,29 +122,14 @@ def _processes(trace: Trace, scope: Scope) -> HealthFinding | None:
         return None
     launched = scope.linked.join(callers, on="call").group_by("device").agg(pl.col("process").n_unique())
     shared = launched.filter(pl.col("process") > 1)["device"].sort().to_list()
-    if shared:
-        named = ", ".join(f"GPU {device}" for device in shared)
-        message = (
-            f"several processes launched the work of {named}: if ranks were merged that each call their own GPU by that"
-            " number, figures mix these GPUs; analyse each rank's trace by itself"
-        )
-        return HealthFinding("several_processes", "warning", message, count)
-    message = (
-        "several processes call the GPU (ranks merged into one trace?): figures are sums over their GPUs, and steps of"
-        " one count beside those of the others"
-    )
-    return HealthFinding("several_processes", "info", message, count)
+    return HealthFinding("several_processes", "warning" if shared else "info", count, {"shared_gpus": shared})
 
 
 def _coarse(trace: Trace) -> HealthFinding | None:
     """Epoch times with a fraction have more digits than the number they are read as."""
     if trace.resolution_ns <= COARSE_NS:
         return None
-    message = (
-        f"times are counted from 1970 and have fractions: they are exact to {trace.resolution_ns / 1e3:g} us only, so"
-        " short gaps and overlaps are doubtful"
-    )
-    return HealthFinding("coarse_times", "warning", message, 1)
+    return HealthFinding("coarse_times", "warning", 1, {"exact_to_us": trace.resolution_ns / 1e3})
 
 
 def _implausible(scope: Scope) -> HealthFinding | None:
@@ -170,14 +139,11 @@ def _implausible(scope: Scope) -> HealthFinding | None:
         return None
     whole = int(ends.max() - starts.min())
     gaps = starts[1:] - np.maximum.accumulate(ends)[:-1]
-    for what, lengths in (("activity", ends - starts), ("gap between activities", gaps)):
+    for what, lengths in (("activity", ends - starts), ("gap", gaps)):
         second, longest = (int(each) for each in np.sort(lengths)[-2:])
         if longest > LONGEST_SHARE * whole and longest > LONGEST_FACTOR * max(second, 1):
-            message = (
-                f"one {what} of {longest / 1e3:,.0f} us is {longest / max(second, 1):,.0f} times as long as the next:"
-                " if that is no measurement but a broken clock, busy and idle time are wrong"
-            )
-            return HealthFinding("implausible_times", "warning", message, 1)
+            facts = {"longest": what, "longest_us": longest / 1e3, "times_the_next": longest / max(second, 1)}
+            return HealthFinding("implausible_times", "warning", 1, facts)
     return None
 
 
@@ -188,11 +154,7 @@ def _early(scope: Scope) -> HealthFinding | None:
     if not early.height:
         return None
     most_us = int((early["launch_ns"] - early["start_ns"]).max()) / 1e3  # type: ignore[arg-type]
-    message = (
-        f"GPU activities begin before the call that launched them, by up to {most_us:,.1f} us: the clocks of host and"
-        " GPU disagree, and so may idle causes"
-    )
-    return HealthFinding("clock_disorder", "warning", message, early.height)
+    return HealthFinding("clock_disorder", "warning", early.height, {"early_by_up_to_us": most_us})
 
 
 def _launch_calls(scope: Scope) -> pl.DataFrame:
@@ -207,11 +169,7 @@ def _unlinkable(scope: Scope) -> HealthFinding | None:
     named = (side["correlation"].count() for side in (calls, kernels))
     if not calls.height or not kernels.height or all(named):
         return None
-    message = (
-        "launch calls cannot be linked to kernels, for the trace has no correlation ids: launches are counted as 0, and"
-        " kernels are placed in steps by their own start"
-    )
-    return HealthFinding("unlinkable_launches", "warning", message, calls.height)
+    return HealthFinding("unlinkable_launches", "warning", calls.height)
 
 
 def _lost_kernels(scope: Scope) -> HealthFinding | None:
@@ -224,14 +182,8 @@ def _lost_kernels(scope: Scope) -> HealthFinding | None:
     linked = calls.filter(~pl.col("call").is_in(lost["call"].implode()))
     first = linked["start_ns"].min()
     late = lost.height if first is None else lost.filter(pl.col("start_ns") > first).height
-    if not late:
-        message = "launches at the beginning have no kernels: the profiler had not begun to record the GPU"
-        return HealthFinding("launches_without_kernels", "info", message, lost.height)
-    message = (
-        f"launches have no kernels, {late:,} of them in the middle: the profiler's buffers were full, or the GPU had"
-        " not finished when it stopped (synchronise before that); counts and busy time are too low"
-    )
-    return HealthFinding("launches_without_kernels", "warning", message, lost.height)
+    severity: Severity = "warning" if late else "info"
+    return HealthFinding("launches_without_kernels", severity, lost.height, {"in_the_middle": late})
 
 
 def _captured(scope: Scope, calls: pl.DataFrame) -> NDArray[np.bool_]:
@@ -255,11 +207,7 @@ def _first_step(scope: Scope) -> HealthFinding | None:
     factor = float(lengths[0] / max(np.median(lengths[1:]), 1))
     if factor < FIRST_STEP_FACTOR:
         return None
-    message = (
-        f"the first step took {factor:.1f} times as long as the others: it holds what happens once (the profiler's own"
-        " start, warming up); --steps leaves it out"
-    )
-    return HealthFinding("slow_first_step", "warning", message, 1)
+    return HealthFinding("slow_first_step", "warning", 1, {"times_the_others": factor})
 
 
 def _duplicated(trace: Trace) -> HealthFinding | None:
@@ -271,8 +219,7 @@ def _duplicated(trace: Trace) -> HealthFinding | None:
     count = trace.activities.height - trace.activities.select(keys).n_unique()
     if not count:
         return None
-    message = "GPU activities are in the file twice: counts and sums of kernels hold them twice, busy time once"
-    return HealthFinding("duplicated_events", "warning", message, count)
+    return HealthFinding("duplicated_events", "warning", count)
 
 
 def _overlapping(trace: Trace) -> HealthFinding | None:
@@ -289,22 +236,15 @@ def _overlapping(trace: Trace) -> HealthFinding | None:
     if not late.height:
         return None
     most_us = int(late.select(overlap.max()).item()) / 1e3
-    message = (
-        f"activities of one stream overlap by up to {most_us:,.1f} us and were not launched to (programmatic dependent"
-        " launch): their times are doubtful; busy time counts what overlaps once"
-    )
-    return HealthFinding("overlapping_kernels", "warning", message, late.height)
+    return HealthFinding("overlapping_kernels", "warning", late.height, {"overlap_up_to_us": most_us})
 
 
 def _no_steps(trace: Trace, scope: Scope) -> HealthFinding | None:
     if scope.kind != "whole":
         return None
-    message = "the whole trace is analysed: figures are totals, not per step"
     spans = trace.host.filter((pl.col("kind") == "annotation") & ~pl.col("name").str.starts_with("##"))
     names = spans["name"].unique(maintain_order=True).head(3).to_list()
-    if names:
-        message += f"; it has spans called {', '.join(names)}: --window takes a name or a regular expression"
-    return HealthFinding("whole_trace", "info", message, 1)
+    return HealthFinding("whole_trace", "info", 1, {"spans": names})
 
 
 def _empty_steps(scope: Scope) -> HealthFinding | None:
@@ -312,21 +252,13 @@ def _empty_steps(scope: Scope) -> HealthFinding | None:
     count = len(scope.spans) - scope.activities["step"].n_unique()
     if not scope.spans or not count:
         return None
-    message = (
-        f"{count:,} of {len(scope.spans):,} steps have no GPU work (nothing was launched in them, or nothing recorded):"
-        " figures per step count them, and are lower than those of the other steps"
-    )
-    return HealthFinding("empty_steps", "warning", message, count)
+    return HealthFinding("empty_steps", "warning", count, {"empty_steps": count, "steps": len(scope.spans)})
 
 
 def _shared_steps(scope: Scope) -> HealthFinding | None:
     if not scope.doubtful:
         return None
-    message = (
-        "GPU activities launched on another thread lie in spans of several threads at once: each is counted for the"
-        " span that began last"
-    )
-    return HealthFinding("ambiguous_steps", "warning", message, scope.doubtful)
+    return HealthFinding("ambiguous_steps", "warning", scope.doubtful)
 
 
 def _overlapping_steps(scope: Scope) -> HealthFinding | None:
@@ -337,21 +269,13 @@ def _overlapping_steps(scope: Scope) -> HealthFinding | None:
     )
     if shared_ns <= CLOCK_NS:
         return None
-    message = (
-        f"steps overlap on the GPU by {shared_ns / 1e3:,.1f} us in all: the list of steps counts that time in each of"
-        " them, all other figures count it once"
-    )
-    return HealthFinding("overlapping_steps", "warning", message, len(scope.spans))
+    return HealthFinding("overlapping_steps", "warning", len(scope.spans), {"overlap_us": shared_ns / 1e3})
 
 
 def _outside_work(gpu: GpuUse) -> HealthFinding | None:
     if gpu.outside_us <= MOST_OUTSIDE * gpu.busy_us:
         return None
-    message = (
-        f"for {gpu.outside_us:,.1f} us of the window nothing ran on the GPU but work launched outside of it: that is"
-        " in its busy time, and among none of its kernels"
-    )
-    return HealthFinding("work_from_outside", "warning", message, 1)
+    return HealthFinding("work_from_outside", "warning", 1, {"outside_us": gpu.outside_us})
 
 
 #: What is asked of every recording of a GPU, about the window and the whole of it.

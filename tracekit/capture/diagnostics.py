@@ -30,6 +30,7 @@ from tracekit.capture.compile_log import (
 )
 from tracekit.capture.forms import Form
 from tracekit.model.compilation import CallPhase, CompilingCall, Diagnostics
+from tracekit.model.noted import Facts, Noted
 
 #: Loggers that say why a CUDA graph is not made, whichever of Inductor's files says it.
 CUDA_GRAPH_LOGGERS = ("torch._inductor.cudagraph_utils.__cudagraphs", "torch._inductor.cudagraph_utils.__perf_hints")
@@ -46,7 +47,7 @@ class DiagnosticLog:
     _entries: list[LogEntry] = field(default_factory=list)
     _compiling: dict[tuple[CallPhase, int], list[int]] = field(default_factory=dict)
     _counted: Counter[str] = field(default_factory=Counter)
-    _problems: list[str] = field(default_factory=list)
+    _problems: list[Noted] = field(default_factory=list)
 
     def counted(self, call: Callable[[], object]) -> Callable[[], object]:
         """The call, which is this form's next one whenever it is made. Nothing else is added to it."""
@@ -65,7 +66,7 @@ class DiagnosticLog:
             watch.on_start = self._note_compilation
             yield
         if watch.lost:
-            self._problem("torch.compiler.reset() was called meanwhile: which calls compiled after it is not known")
+            self._problem(Noted("compile_reset"))
 
     def _note_compilation(self, recording: bool) -> None:
         counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])
@@ -85,7 +86,7 @@ class DiagnosticLog:
         try:
             from torch._logging._internal import trace_log
         except ImportError:
-            self._problem(f"torch {torch.__version__} has no structured compile log where tracekit knows it")
+            self._problem(Noted("no_compile_log", {"torch": str(torch.__version__)}))
             yield
             return
         handlers = [(trace_log, _Listener(self._hear_record, self._problem))]
@@ -121,21 +122,22 @@ class DiagnosticLog:
         id_ = None if frame is None else f"{frame}/{metadata.get('frame_compile_id', 0)}"
         self._entries.append(LogEntry(kind, id_, content, self.phase, self._calls[self.phase]))
 
-    def _problem(self, text: str) -> None:
-        if text not in self._problems:
-            self._problems.append(text)
+    def _problem(self, noted: Noted) -> None:
+        if noted not in self._problems:
+            self._problems.append(noted)
 
     def diagnose(self, walls_us: dict[CallPhase, tuple[float, ...]]) -> Diagnostics:
         """All that was said until now. `walls_us` are the times of the calls of each phase, in order."""
         try:
             found = read_log(self._entries, self._counted)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
-            self._problem(f"torch's compile log could not be read ({type(error).__name__}: {error})")
+            self._problem(Noted("compile_log_unreadable", {"error": f"{type(error).__name__}: {error}"}))
             found = Diagnostics()
         compiled = sum(frames for frames, _graphs in self._compiling.values())
         if compiled and not self._problems and not any(each.kind == METRICS for each in self._entries):
             # That torch compiled and said nothing of it is no sign of health.
-            self._problem(f"torch {torch.__version__} compiled {compiled} times, and its log told of none of them")
+            facts: Facts = {"torch": str(torch.__version__), "compilations": compiled}
+            self._problem(Noted("compile_log_silent", facts))
         calls = []
         for (phase, call), (frames, graphs) in self._compiling.items():
             walls = walls_us.get(phase, ())
@@ -146,14 +148,14 @@ class DiagnosticLog:
             calls=tuple(calls),
             cuda_graphs_recorded=sum(graphs for _, graphs in self._compiling.values()),
             warmed_up_at=self.warmed_up_at,
-            notes=tuple(self._problems),
+            noted=tuple(self._problems),
         )
 
 
 class _Listener(logging.Handler):
     """Passes records on. What goes wrong in a handler is no business of the code that logs."""
 
-    def __init__(self, hear: Callable[[logging.LogRecord], None], tell: Callable[[str], None]) -> None:
+    def __init__(self, hear: Callable[[logging.LogRecord], None], tell: Callable[[Noted], None]) -> None:
         super().__init__(logging.DEBUG)
         self._hear, self._tell = hear, tell
 
@@ -161,7 +163,7 @@ class _Listener(logging.Handler):
         try:
             self._hear(record)
         except Exception as error:  # noqa: BLE001 (logging's own way: told on standard error, which is kept with the run)
-            self._tell(f"a line of torch's compile log could not be read ({type(error).__name__}: {error})")
+            self._tell(Noted("compile_log_line_unreadable", {"error": f"{type(error).__name__}: {error}"}))
             self.handleError(record)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from tracekit.capture.compilation import is_switched_off
 from tracekit.errors import TracekitError
+from tracekit.model.noted import Noted
 from tracekit.model.run import Settings
 
 #: What Triton makes kernels for, as Inductor has it (`GPUTooOldForTriton`): Volta and newer.
@@ -87,8 +88,8 @@ def recording_options(device: str, mode: str = "default", dynamic: bool | None =
     return {**list_mode_options(mode, dynamic), "cpp.enable_kernel_profile": True}
 
 
-def idle_mode(settings: Settings) -> str | None:
-    """What of the mode does nothing on this device, in words; None where all of it works."""
+def idle_mode(settings: Settings) -> Noted | None:
+    """What of the mode does nothing on this device; None where all of it works."""
     if settings.device != "cpu" or settings.mode not in ("reduce-overhead", "max-autotune"):
         return None
-    return f"A CPU has no CUDA graphs, which --mode {settings.mode} asks for: that part of the mode does nothing here."
+    return Noted("no_cuda_graphs_on_cpu", {"mode": settings.mode})

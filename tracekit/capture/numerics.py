@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from tracekit.capture.outputs import Output
+from tracekit.model.noted import Facts, Noted
 from tracekit.model.numerics import Other, OutputDifference, TensorDifference
 
 #: Elements compared at a time: two pieces in float64 are 128 MiB.
@@ -26,10 +27,11 @@ def _compare(path: str, one: torch.Tensor | None, other: torch.Tensor | None, de
     assert here is not None
     told = TensorDifference(path, str(here.dtype).removeprefix("torch."), tuple(here.shape), here.numel())
     if one is None or other is None:
-        return _with(told, problem="is in one of the two outputs only")
+        return _with(told, mismatch=Noted("in_one_output_only"))
     counts = not (one.is_floating_point() or one.is_complex())
     if one.shape != other.shape and not (counts and one.shape[:-1] == other.shape[:-1] and one.ndim):
-        return _with(told, problem=f"has shape {tuple(one.shape)} here and {tuple(other.shape)} there")
+        facts: Facts = {"shape": tuple(one.shape), "other_shape": tuple(other.shape)}
+        return _with(told, mismatch=Noted("shapes_differ", facts))
     return _with(told, **(_equality(one, other) if counts else _errors(one, other, device)))
 
 

@@ -13,6 +13,7 @@ from tracekit.capture.numerics import compare_outputs
 from tracekit.capture.outputs import Output, keep_output
 from tracekit.capture.reference import call_reference, reference_dtype
 from tracekit.capture.weights import keep_weights
+from tracekit.model.noted import Noted
 from tracekit.model.numerics import FormNumerics, PictureFile
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
@@ -67,13 +68,13 @@ def _called(form: Form, seed: int) -> Output:
 @dataclass(frozen=True)
 class _Reference:
     dtype: torch.dtype | None
-    output: Output | str
+    output: Output | Noted
 
 
 def _reference(workload: BuiltWorkload, calling_bytes: int, progress: Progress) -> _Reference:
     high = reference_dtype(getattr(torch, workload.settings.dtype))
     if high is None:
-        return _Reference(None, f"there is no precision above {workload.settings.dtype}")
+        return _Reference(None, Noted("no_higher_precision", {"dtype": workload.settings.dtype}))
     progress.detail(f"the model in {_name(high)}")
     return _Reference(high, call_reference(workload, high, calling_bytes))
 
@@ -94,8 +95,9 @@ def _checked(
         against_eager=compare_outputs(output, beside, "eager", device) if beside else None,
         against_reference=compare_outputs(output, truth, "reference", device) if truth else None,
         reference_dtype=_name(reference.dtype) if truth and reference.dtype else None,
-        no_reference=None if isinstance(reference.output, Output) else reference.output,
+        no_reference=None,
         skipped=output.skipped,
+        reference_missing=reference.output if isinstance(reference.output, Noted) else None,
     )
     return Checked(found, _drawings(output, beside))
 

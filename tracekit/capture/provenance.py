@@ -1,7 +1,7 @@
 """Which eager operators does each launch of compiled code stand for? Asked of Inductor while it compiles.
 
 The only file that uses Inductor's private provenance. Known in torch 2.9 to 2.15; `missing_provenance` looks for every
-name that is used here and says in words what is not there.
+name that is used here and says what is not there.
 
 Inductor's caches know neither lines nor modules, and before 2.13 not even whether provenance was on: equal graphs would
 get the lines of whichever was compiled first. So each graph is compiled under a cache tag of its own lines and modules.
@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 from tracekit.capture.source_location import ModuleNames, is_torch, portable
+from tracekit.model.noted import Facts, Noted
 from tracekit.model.provenance import (
     PROVENANCE_VERSION,
     CompiledGraph,
@@ -57,18 +58,19 @@ KERNELS_DEFINED = re.compile(r"^def partition_\d+\(|^async_compile\.wait\(global
 STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def missing_provenance() -> str | None:
-    """What this torch lacks for provenance, in words; None when everything is there."""
-    version = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
+def missing_provenance() -> Noted | None:
+    """What this torch lacks for provenance; None when everything is there."""
+    installed = str(torch.__version__)
+    version = tuple(int(part) for part in re.findall(r"\d+", installed)[:2])
     if version < OLDEST:
-        return f"torch {torch.__version__} is older than 2.9"
+        return Noted("torch_too_old", {"torch": installed, "oldest": "{}.{}".format(*OLDEST)})
     try:
         from torch._dynamo import convert_frame
         from torch._inductor import compile_fx, config, debug
         from torch._inductor.output_code import CompiledFxGraph
     except ImportError as error:
         # The message ends with a path in parentheses.
-        return f"torch {torch.__version__}: {str(error).partition(' (')[0]}"
+        return Noted("torch_import_failed", {"torch": installed, "error": str(error).partition(" (")[0]})
     owners: tuple[tuple[Any, str, str], ...] = (
         (config.trace, "provenance_tracking_level", "torch._inductor.config.trace"),
         (debug, "_inductor_triton_kernel_to_post_grad_node_info", "torch._inductor.debug"),
@@ -83,12 +85,11 @@ def missing_provenance() -> str | None:
     fields = getattr(CompiledFxGraph, "__dataclass_fields__", {})
     absent += [f"CompiledFxGraph.{name}" for name in GRAPH_FIELDS if name not in fields]
     if absent:
-        return f"torch {torch.__version__} has no {', '.join(absent)}"
+        return Noted("torch_lacks", {"torch": installed, "names": tuple(absent)})
     first = list(inspect.signature(CompiledFxGraph.__init__).parameters)[: len(CONSTRUCTION)]
     if first != CONSTRUCTION:
-        return (
-            f"torch {torch.__version__} makes a CompiledFxGraph of {', '.join(first)}, not of {', '.join(CONSTRUCTION)}"
-        )
+        facts: Facts = {"torch": installed, "arguments": tuple(first), "known": tuple(CONSTRUCTION)}
+        return Noted("torch_makes_graphs_otherwise", facts)
     return None
 
 

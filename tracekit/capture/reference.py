@@ -20,6 +20,7 @@ from torch.utils.hooks import RemovableHandle
 
 from tracekit.capture.device import free_memory_bytes, synchronize
 from tracekit.capture.outputs import Output, keep_output
+from tracekit.model.noted import Facts, Noted
 from tracekit.model.workload import BuiltWorkload
 
 HIGHER = {torch.bfloat16: torch.float32, torch.float16: torch.float32, torch.float32: torch.float64}
@@ -35,8 +36,8 @@ def reference_dtype(dtype: torch.dtype) -> torch.dtype | None:
     return HIGHER.get(dtype)
 
 
-def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: int) -> Output | str:
-    """The output of one eager call in `high`, or why there is none, in words.
+def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: int) -> Output | Noted:
+    """The output of one eager call in `high`, or why there is none.
 
     `calling_bytes` is what a call allocates beside the weights in the model's own precision; what it takes in the
     reference's is guessed from it.
@@ -44,7 +45,7 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     settings = workload.settings
     low: torch.dtype = getattr(torch, settings.dtype)
     if not workload.modules:
-        return "the workload does not name its modules"
+        return Noted("modules_not_named")
     modules = tuple(module for _name, module in workload.modules)
     growth = high.itemsize / low.itemsize
     if settings.device != "cpu":
@@ -53,8 +54,8 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     need = ROOM * (weight_bytes * growth + calling_bytes * growth)
     free = free_memory_bytes(settings.device)
     if need > free:
-        name = str(high).removeprefix("torch.")
-        return f"it does not fit: {name} needs {need / 2**30:.1f} GiB more, {free / 2**30:.1f} GiB are free"
+        facts: Facts = {"dtype": str(high).removeprefix("torch."), "needs_bytes": need, "free_bytes": free}
+        return Noted("reference_does_not_fit", facts)
     try:
         draws = _drawn_dtypes(workload)
         with _raised(modules, low, high, draws), _exact_products(), torch.no_grad():
@@ -62,10 +63,10 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
             output = keep_output(workload.call())
             synchronize(settings.device)
     except torch.OutOfMemoryError:
-        return f"it does not fit: more than the {need / 2**30:.1f} GiB it was taken to need"
+        return Noted("reference_ran_out_of_memory", {"needs_bytes": need})
     except Exception as error:  # noqa: BLE001 - models written for one precision may fail in any way; it is said how.
         first = next(iter(str(error).strip().splitlines()), "")
-        return f"the model cannot run in it ({type(error).__name__}: {first[:160]})"
+        return Noted("reference_failed", {"error": f"{type(error).__name__}: {first[:160]}"})
     finally:
         if settings.device != "cpu":
             torch.cuda.empty_cache()

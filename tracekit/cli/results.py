@@ -43,9 +43,10 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
     from tracekit.comparison.commands import measuring_command
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import comparison_summary
+    from tracekit.report.words.noted import noted_sentence
     from tracekit.walks.identity import identity_of_report_on
     from tracekit.walks.sides import compare_forms, write_report
-    from tracekit.walks.verifying import FAILED_ADVICE, NO_ADVICE
+    from tracekit.walks.verifying import ADVICE_FAILED, NO_ADVICE
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
@@ -55,9 +56,9 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
         shlex.join(("tracekit", "analyze", str(folder), "--form", "compiled")),
     )
     console.print(comparison_summary(comparison, commands))
-    for note in run.notes:
-        if note.startswith((NO_ADVICE, FAILED_ADVICE)):
-            say(console, note)
+    for noted in run.noted:
+        if noted.code in (NO_ADVICE, ADVICE_FAILED):
+            say(console, noted_sentence(noted))
     for path in (folder, *written):
         say(console, f"written: {path}")
     return comparison_json(comparison)

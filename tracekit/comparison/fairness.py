@@ -222,4 +222,4 @@ def _unsound(a: Side, b: Side) -> Iterator[str]:
     for side in (a, b):
         for finding in side.health:
             if finding.severity == "error":
-                yield f"{side.label}: {finding.message}"
+                yield f"{side.label}: {finding.code}"

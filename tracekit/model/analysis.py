@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from tracekit.model.regions import CompiledRegions
 
@@ -55,12 +55,12 @@ class TraceFacts:
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
     """Something a reader of the figures must know about the recording. `count` is how many events (or the like) it is
-    about."""
+    about, `facts` its figures and names, of JSON's own types. `report/words/health.py` says it in English."""
 
     code: str
     severity: Severity
-    message: str
     count: int
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ class Side:
         """What is to be known of the recording, and whatever damage the rich one beside it has."""
         rich = self.rich.health if self.rich else ()
         damage = tuple(
-            replace(each, message=f"in the rich recording: {each.message}") for each in rich if each.severity == "error"
+            replace(each, facts={**each.facts, "recording": "rich"}) for each in rich if each.severity == "error"
         )
         return (*self.analysis.health, *damage)
 

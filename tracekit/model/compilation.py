@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text
+from tracekit.model.noted import Noted
 from tracekit.model.regions import CompiledRegions
 
 #: When a call was made: to warm up, in timing, or later, for a recording.
@@ -30,6 +31,8 @@ TYPE_NAME = re.compile(r"<class '(?P<name>[^']+)'>")
 #: That a size is not 0 or 1, which torch compiles for themselves whatever is asked.
 MANY_CHECK = re.compile(r"2 <= (?P<name>.+)\.size\(\)\[(?P<index>\d+)\]")
 LENGTH_CHECK = re.compile(r"len\((?P<name>.+)\) == (?P<then>\d+)")
+#: The first that fits says what a check is of.
+CHECKS = {"size_many": MANY_CHECK, "size": SIZE_CHECK, "tensor": TENSOR_CHECK, "length": LENGTH_CHECK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,18 @@ class FailedGuard:
         return SIZE_CHECK.match(self.text) is not None
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """What was checked, without addresses: its `kind`, the `name` of what was looked at, what it was `then`, when
+        the code was compiled, and is `now`; a check of a kind not known here as torch writes it."""
+        check = self.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
+        for kind, pattern in CHECKS.items():
+            if found := pattern.match(check):
+                return {"kind": kind, **found.groupdict()}
+        return _identity(check) or {"kind": "other", "check": check}
+
+    @property
     def words(self) -> str:
-        """`size 0 of x is 4, and was 1 when it was compiled`; checks of a kind not known here as torch writes them."""
+        """`size 0 of x is 4, and was 1 when it was compiled`, for findings that do not carry `facts` yet."""
         check = self.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
         size, tensor, length = (each.match(check) for each in (SIZE_CHECK, TENSOR_CHECK, LENGTH_CHECK))
         many = MANY_CHECK.match(check)
@@ -61,7 +74,7 @@ class FailedGuard:
         elif length:
             what = f"the length of {length['name']} is no longer {length['then']}, as it was"
         else:
-            return _identity(check) or f"the check {check} failed"
+            return _identity_words(check) or f"the check {check} failed"
         return f"{what} when it was compiled"
 
     @property
@@ -74,7 +87,21 @@ class FailedGuard:
         )
 
 
-def _identity(check: str) -> str | None:
+def _identity(check: str) -> dict[str, Any] | None:
+    """What a check of an object's or a type's address asks; None for other checks."""
+    found = IDENTITY_CHECK.match(check)
+    if found is None:
+        return None
+    name, code, kind = found["name"], CODE_OBJECT.match(found["then"] or ""), TYPE_NAME.match(found["then"] or "")
+    if code or (found["of"] == "obj" and name.endswith(".__code__")):
+        then = code.groupdict() if code else None
+        return {"kind": "function", "name": name.removesuffix(".__code__"), "then": then}
+    if found["of"] == "type":
+        return {"kind": "type", "name": name, "then": kind["name"] if kind else None}
+    return {"kind": "object", "name": name}
+
+
+def _identity_words(check: str) -> str | None:
     """In words what a check of an object's or a type's address asks; None for other checks."""
     found = IDENTITY_CHECK.match(check)
     if found is None:
@@ -198,7 +225,7 @@ class Diagnostics:
     `phases` are those of all compilations, longest first; `cuda_graphs_recorded` is how many CUDA graphs were recorded,
     `autotuned` how many choices of kernel were benchmarked.
     `warmed_up_at` are the sizes of warm-up calls where they were other ones than those of the timed calls. `notes` say
-    what this torch did not tell.
+    what this torch did not tell, `noted` are their facts; empty in runs of older versions.
     """
 
     frames: Many[FrameCompilation] = ()
@@ -212,6 +239,7 @@ class Diagnostics:
     autotuned: Count = 0
     warmed_up_at: dict[Text, Count] | None = None
     notes: Many[Text] = ()
+    noted: Many[Noted] = ()
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:

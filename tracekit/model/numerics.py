@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text
+from tracekit.model.noted import Noted
 
 #: What an output is held against: the eager form, a second call of the same form, or the model in a higher precision.
 Other = Literal["eager", "itself", "reference"]
@@ -26,7 +27,7 @@ class TensorDifference:
     divide by, and for integers. `other_max` is the largest magnitude in the other. `nonfinite` counts the elements
     that are NaN or infinite on one side and not the same on the other. `first_divergence` is the first place along
     the last axis at which any row of integers differs. `problem` says why nothing could be compared: the tensor is
-    missing, or has another shape.
+    missing, or has another shape; `mismatch` are its facts.
     """
 
     path: Text
@@ -42,6 +43,7 @@ class TensorDifference:
     nonfinite: Count = 0
     first_divergence: Count | None = None
     problem: Text | None = None
+    mismatch: Noted | None = None
 
     @property
     def counts(self) -> bool:
@@ -80,7 +82,8 @@ class FormNumerics:
     """What one form returns, held against whatever there is to hold it against; calls of their own, never timed.
 
     `against_itself` is the form's floor: what a second call with the same seeds changes. `reference_dtype` is what the
-    reference was computed in; where there is none, `no_reference` says why. `skipped` names the kinds of things in the
+    reference was computed in; where there is none, `no_reference` says why, and `reference_missing` are
+    its facts. `skipped` names the kinds of things in the
     output that are no tensors.
     """
 
@@ -92,6 +95,7 @@ class FormNumerics:
     no_reference: Text | None
     pictures: Many[PictureFile] = ()
     skipped: Many[Text] = ()
+    reference_missing: Noted | None = None
 
 
 @dataclass(frozen=True, slots=True)

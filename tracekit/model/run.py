@@ -22,6 +22,7 @@ from tracekit.model.compilation import Diagnostics
 from tracekit.model.generation import Generation
 from tracekit.model.gpu_state import GpuState
 from tracekit.model.memory import FormMemory
+from tracekit.model.noted import Noted
 from tracekit.model.numerics import FormNumerics
 from tracekit.model.own import Own
 from tracekit.model.startup import Startup
@@ -177,7 +178,8 @@ class Run:
     it. `verified` is what came of the run's own advice (`--verify-advice`). `repeated_parts` are the blocks that
     repeat, each of which `--scope regional` compiles by itself, `LIST.*` for all members of a list; None in runs made
     before they were looked for. `failure` is the error that ended an incomplete run; None for one that still runs, and
-    after an interrupt.
+    after an interrupt. `noted` are the facts of those `notes` that tracekit itself made; empty in runs of older
+    versions.
     """
 
     schema: Literal["tracekit.run/1"]
@@ -195,6 +197,7 @@ class Run:
     verified: VerifiedAdvice | None = None
     repeated_parts: Many[Text] | None = None
     failure: Text | None = None
+    noted: Many[Noted] = ()
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)

@@ -16,6 +16,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.per_step import per_step
 from tracekit.names import encodable
+from tracekit.report.words.health import health_sentence
 
 
 def analysis_json(alone: Alone, *, top: int = 20) -> str:
@@ -84,6 +85,8 @@ def _derived(side: Side, top: int) -> dict[str, Any]:
 
 def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(analysis)
+    for told, finding in zip(fields["health"], analysis.health, strict=True):
+        told["message"] = health_sentence(finding)
     for listed in (fields["kernels"], fields["copies"]):
         if listed is not None:
             listed["top"] = listed.pop("by_name")[:top]

@@ -82,6 +82,9 @@ GATE = "`outcome` is of all conditions, `ends_as` what the command ends with, `c
 
 Fields = dict[str, Any]
 
+#: What is written of a noun besides its own fields: its facts in English.
+IN_ENGLISH: dict[type, Fields] = {analysis.HealthFinding: {"message": str}}
+
 
 def schema(name: SchemaName) -> dict[str, Any]:
     """The JSON Schema of `tracekit.NAME/1`."""
@@ -157,7 +160,7 @@ def _written(noun: type) -> type:
     """The noun as it stands in JSON: names of kernels are listed under `top`, the first of them."""
     # A dataclass without a docstring is given one that lists its fields, which tells nothing.
     own = None if (noun.__doc__ or "").startswith(f"{noun.__name__}(") else noun.__doc__
-    return _made(noun.__name__, _fields(noun), own)
+    return _made(noun.__name__, {**_fields(noun), **IN_ENGLISH.get(noun, {})}, own)
 
 
 def _fields(noun: type, without: tuple[str, ...] = ()) -> Fields:

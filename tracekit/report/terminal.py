@@ -43,6 +43,7 @@ from tracekit.report.words.common import (
     verdict_sentence,
     warnings_beside,
 )
+from tracekit.report.words.health import health_sentence
 
 if TYPE_CHECKING:
     from tracekit.model.run import Run
@@ -260,7 +261,7 @@ def _finding(finding: Finding) -> Iterator[RenderableType]:
 
 def _warnings(comparison: Comparison) -> Iterator[Text]:
     damage = {
-        f"{side.label}: {each.message}"
+        f"{side.label}: {each.code}"
         for side in (comparison.a, comparison.b)
         for each in side.health
         if each.severity == "error"
@@ -271,7 +272,7 @@ def _warnings(comparison: Comparison) -> Iterator[Text]:
 
 
 def _health(findings: Sequence[HealthFinding]) -> list[Text]:
-    said = dict.fromkeys((finding.severity, printable(finding.message)) for finding in findings)
+    said = dict.fromkeys((finding.severity, printable(health_sentence(finding))) for finding in findings)
     return [
         Text.assemble((f"{severity}: ", SEVERITY_STYLES[severity]), clipped(message, 300)) for severity, message in said
     ]

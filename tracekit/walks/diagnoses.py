@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
 from tracekit.model.compilation import CallPhase
+from tracekit.model.noted import Noted
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload, Request
+from tracekit.walks.noting import diagnostics_in_words, with_notes
 
 if TYPE_CHECKING:
     from tracekit.capture.diagnostics import DiagnosticLog
@@ -74,7 +76,7 @@ class Diagnoses:
             return form
         timed = self._timed.get(form.name, [])
         found = self._logs[form.name].diagnose({"warm-up": form.warmup_us, "timed": tuple(us for _, us in timed)})
-        found = by_rounds(found, [number for number, _ in timed])
+        found = by_rounds(diagnostics_in_words(found), [number for number, _ in timed])
         return replace(form, compilation=replace(form.compilation, diagnostics=found))
 
 
@@ -99,8 +101,7 @@ def with_uncalled(run: Run, workload: BuiltWorkload, form: Form) -> Run:
     uncalled = form.uncalled()
     if not uncalled:
         return run
-    more = f" and {len(uncalled) - NAMED} more" if len(uncalled) > NAMED else ""
-    note = f"No call comes to {', '.join(uncalled[:NAMED])}{more}: nothing of it was compiled."
+    note = Noted("never_called", {"parts": tuple(uncalled[:NAMED]), "more": max(len(uncalled) - NAMED, 0)})
     entered = tuple(target for target in workload.targets if target.component not in uncalled)
     components = with_shares(replace(workload, targets=entered)).components
-    return replace(run, notes=(*run.notes, note), components=components)
+    return replace(with_notes(run, note), components=components)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import __version__, store
 from tracekit.errors import CompileError
+from tracekit.model.noted import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run, Settings
 from tracekit.model.timing import StoppingRule
@@ -19,6 +20,7 @@ from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.walks.diagnoses import Diagnoses, with_uncalled
 from tracekit.walks.folder_names import folder_name
 from tracekit.walks.hushing import hush_libraries
+from tracekit.walks.noting import with_notes
 from tracekit.walks.provenance import Origins
 from tracekit.walks.reports import refuse_report_there
 from tracekit.walks.size_choice import choose_request_size
@@ -165,7 +167,7 @@ def _watched(draft: Path) -> Iterator[list[str]]:
 
 
 def _warned(run: Run, warned: list[str]) -> Run:
-    return replace(run, notes=(*run.notes, *(f"Warning while it ran: {line}" for line in warned)))
+    return with_notes(run, *(Noted("warned", {"line": line}) for line in warned))
 
 
 def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress) -> Run:
@@ -207,7 +209,7 @@ def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
     from tracekit.workloads.scopes import repeated_parts
 
     idle = idle_mode(workload.settings) if "compiled" in plan.forms else None
-    return Run(
+    run = Run(
         schema="tracekit.run/1",
         status="incomplete",
         tracekit=__version__,
@@ -219,9 +221,10 @@ def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
         components=workload.components,
         forms=(),
         order=(),
-        notes=(*workload.notes, idle) if idle else workload.notes,
+        notes=workload.notes,
         repeated_parts=repeated_parts(workload),
     )
+    return with_notes(run, idle) if idle else run
 
 
 def _taken(settings: Settings) -> tuple[str, ...]:
@@ -270,7 +273,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             run = _with_provenance(run, form.name, origins.ask(form, draft, progress))
             store.save(run, draft)
         run = around.check(made, run, draft, progress)
-    return replace(diagnoses.added(run), notes=(*run.notes, *origins.notes, *around.notes))
+    return with_notes(diagnoses.added(run), *origins.notes, *around.notes)
 
 
 def _warmup(plan: Plan, workload: BuiltWorkload) -> Request | None:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.analysis.attribution import find_graph_calls, find_tagged
+from tracekit.model.noted import Facts, Noted
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName
 from tracekit.model.workload import BuiltWorkload
+from tracekit.report.words.noted import noted_sentence
 from tracekit.tracefile.read import read_trace
 
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
     from tracekit.capture.provenance import Collection
-
-INSTEAD = "kernels are matched by their names and order instead"
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Origins:
 
     workload: BuiltWorkload
     wanted: bool
-    notes: list[str] = field(default_factory=list)
+    notes: list[Noted] = field(default_factory=list)
     _collection: Collection | None = None
 
     @contextmanager
@@ -43,7 +43,7 @@ class Origins:
             return
         missing = missing_provenance()
         if missing:
-            self.notes.append(f"No kernel provenance ({missing}): {INSTEAD}.")
+            self.notes.append(missing)
         with nullcontext() if missing else collected(names_of(self.workload)) as self._collection:
             yield
 
@@ -57,7 +57,8 @@ class Origins:
             found = self._asked(form, raw, progress)
             return store.save_provenance(found, draft)
         except Exception as error:  # noqa: BLE001 - private parts of torch may fail in any way; the note says how.
-            self.notes.append(f"No provenance of the {form.name} form ({type(error).__name__}: {error}): {INSTEAD}.")
+            facts: Facts = {"form": form.name, "error": f"{type(error).__name__}: {error}"}
+            self.notes.append(Noted("provenance_failed", facts))
             return None
         finally:
             raw.unlink(missing_ok=True)
@@ -72,7 +73,7 @@ class Origins:
         assert self._collection is not None
         sites = tagging.trace_calls(form, self._collection, raw, progress)
         sites = _with_activities(sites, raw) if raw.exists() else sites
-        self.notes += [f"Kernel provenance: {note}." for note in sites.notes]
+        self.notes += [Noted("provenance_incomplete", {"what": note}) for note in sites.notes]
         return sites
 
 
@@ -80,6 +81,6 @@ def _with_activities(sites: CompiledSites, raw: Path) -> CompiledSites:
     keys, activities = find_graph_calls(read_trace(raw))
     called = tuple(None if call.graph is None else sites.graphs[call.graph].key for call in sites.calls)
     if len(keys) != len(called) or any(key not in (None, seen) for key, seen in zip(called, keys, strict=True)):
-        note = f"the recording shows {len(keys)} calls of compiled graphs where {len(called)} were made"
-        return replace(sites, notes=(*sites.notes, note))
+        note = Noted("graph_calls_differ", {"recorded": len(keys), "made": len(called)})
+        return replace(sites, notes=(*sites.notes, noted_sentence(note)))
     return replace(sites, activities=activities)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.model.gpu_state import GpuState
 from tracekit.model.memory import FormMemory
+from tracekit.model.noted import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload
+from tracekit.walks.noting import numerics_in_words
 
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
@@ -26,7 +28,7 @@ class Surroundings:
 
     workload: BuiltWorkload
     numerics: bool
-    notes: list[str] = field(default_factory=list)
+    notes: list[Noted] = field(default_factory=list)
     _memory: dict[FormName, FormMemory | None] = field(default_factory=dict)
     _gpu: GpuWatch | None = None
 
@@ -85,13 +87,13 @@ class Surroundings:
         try:
             checked = check_outputs(self.workload, forms, self._calling_bytes(), progress)
         except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
-            self.notes.append(f"Outputs were not compared ({type(error).__name__}: {error}).")
+            self.notes.append(Noted("outputs_not_compared", {"error": f"{type(error).__name__}: {error}"}))
             return run
 
         def compared(form: FormResult) -> FormResult:
             found = checked[form.name]
             paths = tuple(store.save_picture(each.png, form.name, each.kind, draft) for each in found.drawings)
-            return replace(form, numerics=with_files(found, paths))
+            return replace(form, numerics=numerics_in_words(with_files(found, paths)))
 
         return replace(run, forms=tuple(map(compared, run.forms)))
 

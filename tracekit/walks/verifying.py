@@ -11,19 +11,19 @@ from tracekit.comparison.advice import judge_advice, top_advice
 from tracekit.errors import TracekitError
 from tracekit.model.child import ChildJob
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.noted import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.model.workload import Request
 from tracekit.shell import variable_words
+from tracekit.walks.noting import with_notes
 from tracekit.walks.processes import run_child
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 
-#: What a run notes that was to verify its advice, and had none.
-NO_ADVICE = "There was no advice to verify: no finding names another run to try."
-#: How the note begins that says why the advice could not be followed.
-FAILED_ADVICE = "The advice was tried and failed:"
+#: What a run notes that was to verify its advice, and had none, or could not follow it.
+NO_ADVICE, ADVICE_FAILED = "no_advice", "advice_failed"
 #: Added to the seed for the order of the calls, so that it is drawn anew.
 ORDER = 1000
 
@@ -34,7 +34,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     comparison = _compared(draft, run)
     finding = top_advice(comparison)
     if finding is None:
-        return replace(run, notes=(*run.notes, NO_ADVICE))
+        return with_notes(run, Noted(NO_ADVICE))
     advised = replace(request, **_asked(finding.changes))
     rule = stopping_rule(plan, request, run.settings)
     job = ChildJob(
@@ -43,7 +43,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     try:
         found = run_child(job, draft, progress, f"following the advice: {_words(finding)}", finding.environment)
     except TracekitError as error:
-        return replace(run, notes=(*run.notes, f"{FAILED_ADVICE} {error}."))
+        return with_notes(run, Noted(ADVICE_FAILED, {"error": str(error)}))
     eager, compiled = found.forms
     if eager.times is None or compiled.times is None:
         raise AssertionError("a job with a rule times its forms")

@@ -11,6 +11,7 @@ from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
 from tracekit.report.words.common import scope
+from tracekit.report.words.guards import guard_sentence
 
 PHASES = {
     "dynamo": "Dynamo: tracing the Python code",
@@ -170,7 +171,7 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         (
             f"{WHEN[frame.phase]} {frame.call}",
             printable(f"{frame.function or MISSING} ({frame.where or MISSING})"),
-            clipped(printable(frame.because[0].words), 240) + _others(frame),
+            clipped(printable(guard_sentence(frame.because[0])), 240) + _others(frame),
             duration(frame.seconds * 1e6 if frame.seconds is not None else None),
             duration(walls.get((frame.phase, frame.call))),
         )

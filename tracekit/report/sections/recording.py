@@ -10,6 +10,7 @@ from tracekit.numbers import MISSING, count, duration, size, times
 from tracekit.report.lettered import Lettered, called
 from tracekit.report.table import Column, Table
 from tracekit.report.words.common import extent
+from tracekit.report.words.health import health_sentence
 
 #: What is told of each recording.
 FIGURES: dict[str, Callable[[Side], str]] = {
@@ -43,7 +44,7 @@ def _skipped(skipped: dict[str, int]) -> str:
 def health_table(sides: Lettered) -> Table | None:
     """What was noticed about the recordings; None when nothing was."""
     rows = tuple(
-        (letter, finding.severity, clipped(printable(finding.message), 300), count(finding.count))
+        (letter, finding.severity, clipped(printable(health_sentence(finding)), 300), count(finding.count))
         for letter, side in sides
         for finding in side.health
     )
