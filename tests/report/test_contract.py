@@ -22,7 +22,7 @@ from .conftest import (
 
 ANALYSIS_KEYS = [
     *("schema", "trace", "health", "window", "devices", "gpu", "kernels", "copies", "launches", "idle", "memory"),
-    *("steps", "cpu", "queue", "regions", "findings", "warnings", "grave"),
+    *("steps", "cpu", "queue", "regions", "findings", "warnings", "grave", "notes"),
 ]
 
 
@@ -70,8 +70,8 @@ def test_what_is_no_number_is_null(value):
 
 def test_a_comparison_has_the_keys_of_its_contract_in_order():
     told = json.loads(comparison_json(timed_comparison()))
-    keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "warnings"]
-    keys += ["gate", "traffic", "break_even", "accuracy", "grave", "reason"]
+    keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "notes"]
+    keys += ["gate", "traffic", "break_even", "accuracy", "reason", "warnings", "grave"]
     assert list(told) == keys
     assert told["schema"] == "tracekit.comparison/1"
     assert list(told["verdict"]) == [

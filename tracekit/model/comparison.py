@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracekit.model.apart import ApartChange
     from tracekit.model.compilation import Diagnostics
     from tracekit.model.gate import Gate
+    from tracekit.model.note import Note
     from tracekit.model.numerics import Accuracy, Picture
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.rates import Rates, Traffic, TrafficTotal
@@ -453,8 +454,8 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from A to B, and why. `grave` are those of the warnings without which the verdict misleads: they
-    stand beside it in every report.
+    """What changed from A to B, and why. `notes` are what a reader must know before believing the figures; the grave
+    ones stand beside the verdict in every report.
     """
 
     a: Side
@@ -465,14 +466,13 @@ class Comparison:
     groups: tuple[KernelGroup, ...]
     coverage: Coverage | None
     findings: tuple[Finding, ...]
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
     a_bound: Bound | None = None
     b_bound: Bound | None = None
     gate: Gate | None = None
     traffic: TrafficTotal | None = None
     break_even: tuple[BreakEven, ...] = ()
     accuracy: Accuracy | None = None
-    grave: tuple[str, ...] = ()
     reason: Reason | None = None
 
     @property

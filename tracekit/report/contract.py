@@ -16,6 +16,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.per_step import per_step
 from tracekit.names import encodable
+from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 
 def analysis_json(alone: Alone, *, top: int = 20) -> str:
@@ -23,7 +24,12 @@ def analysis_json(alone: Alone, *, top: int = 20) -> str:
     listed, largest total time first. What a run folder says beside the trace stands under the key `run`.
     """
     side = alone.side
-    told = {name: msgspec.to_builtins(getattr(alone, name)) for name in ("findings", "warnings", "grave")}
+    told = {
+        "findings": msgspec.to_builtins(alone.findings),
+        "warnings": other_sentences(alone.notes),
+        "grave": grave_sentences(alone.notes),
+        "notes": msgspec.to_builtins(alone.notes),
+    }
     run = {"run": _measured(side, top)} if side.form else {}
     return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told, **run})
 
@@ -40,7 +46,8 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
         "names": [each.b.label for each in told.comparisons],
         "paths": told.paths,
         "alike": told.alike,
-        "warnings": told.warnings,
+        "warnings": note_sentences(told.notes),
+        "notes": msgspec.to_builtins(told.notes),
         "fastest": told.fastest,
         "told_apart_by": told.told_apart_by,
         "comparisons": [_comparison(each, top) for each in told.comparisons],
@@ -50,6 +57,8 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 
 def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(comparison)
+    fields["warnings"] = note_sentences(comparison.notes)
+    fields["grave"] = grave_sentences(comparison.notes)
     if comparison.gate is not None:
         fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
     for group in fields["groups"]:
