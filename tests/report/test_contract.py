@@ -116,7 +116,8 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
     assert told["a"]["settings"]["workload"] == "flux"
     assert list(told["a"]["analysis"]["kernels"])[-1] == "top"
     bound = told["b"]["bound"]
-    assert list(bound) == ["kind", "basis", "parts_us", "starved_share", "because"]
+    told_of = ["kind", "basis", "parts_us", "starved_share", "unknown_because", "if_slowed", "because"]
+    assert list(bound) == told_of
     assert list(bound["parts_us"]) == [
         *("sync", "launch", "compile", "device", "unseen"),
         *("copy", "memory", "compute", "neither", "unknown"),

@@ -42,6 +42,9 @@ NAMED_SHARE = 0.15
 
 #: What holds a form back; `mixed` where no one thing does.
 BoundKind = Literal["launch-bound", "sync-bound", "compute-bound", "memory-bound", "copy-bound", "mixed"]
+#: Why the limit of a product is not known: its sizes were not recorded, as they are not of CUDA graphs; what the device
+#: can do at most is not known; sizes and types are known and do not tell it.
+UnknownLimit = Literal["no_sizes", "no_sizes_in_graphs", "unknown_device", "sizes_do_not_tell"]
 
 #: Causes that only a recording with operators can tell apart.
 UNSEEN_BY_LIGHT = ("op_dispatch", "guards", "compile", "gc", "python")
@@ -436,20 +439,32 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundIfSlowed:
+    """The bound `as_recorded`, and the one that it is (`slowed`) if recording made the call `times` as long, the most
+    that was ever measured."""
+
+    times: float
+    as_recorded: BoundKind | None
+    slowed: BoundKind | None
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """What holds one side back, by the rules of docs/bounds.md. `kind` is None where what was recorded does not say.
 
     `parts_us` divides the basis, per step: the unprofiled call, or the recorded window where there is none. Idle parts
     are `sync`, `launch`, `compile` and `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and
     `unknown`, these by estimate. `starved_share` is the share of launches that found nothing in flight, as recorded.
-    `because` says it in words.
+    `unknown_because` is why the limit of the `unknown` part is not known; None where there is none. `if_slowed` is what
+    the recording may mean where it is all there is.
     """
 
     kind: BoundKind | None
     basis: Basis
     parts_us: dict[str, float]
     starved_share: float | None
-    because: str
+    unknown_because: UnknownLimit | None = None
+    if_slowed: BoundIfSlowed | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ import msgspec
 
 from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Bound, Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.per_step import per_step
 from tracekit.names import encodable
+from tracekit.report.words.bounds import bound_because
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 
@@ -64,11 +65,16 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     for group in fields["groups"]:
         # Positions in sequences that are not written.
         del group["a_at"], group["b_at"]
-    bounds = fields.pop("a_bound"), fields.pop("b_bound")
+    del fields["a_bound"], fields["b_bound"]
+    bounds = map(_bound, (comparison.a_bound, comparison.b_bound))
     fields["a"], fields["b"] = (
         {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)
     )
     return fields
+
+
+def _bound(bound: Bound | None) -> dict[str, Any] | None:
+    return {**msgspec.to_builtins(bound), "because": bound_because(bound)} if bound else None
 
 
 def _side(side: Side, top: int) -> dict[str, Any]:

@@ -74,6 +74,7 @@ WARNINGS = "`warnings` are what the notes say."
 GRAVE_TOO = "`warnings` are what the notes say, `grave` the grave ones among them once more."
 GRAVE_APART = "`grave` is what the grave notes say, `warnings` what the others do."
 HELD_BACK = "`held_back` is what the limits say."
+BECAUSE = "`because` says it in words."
 #: What is said of what stands in no noun.
 RUN = "`run` is what a run folder says besides; not there for a bare trace."
 MEASURED = (
@@ -168,6 +169,7 @@ def _written(noun: type) -> type:
     own = None if (noun.__doc__ or "").startswith(f"{noun.__name__}(") else noun.__doc__
     fields = _fields(noun)
     said = [WARNINGS] * ("warnings" in fields) + [HELD_BACK] * ("held_back" in fields)
+    said += [BECAUSE] * (noun is comparison.Bound)
     return _made(noun.__name__, fields, " ".join([own or "", *said]).strip() or None)
 
 
@@ -175,6 +177,8 @@ def _fields(noun: type, without: tuple[str, ...] = ()) -> Fields:
     hints = typing.get_type_hints(noun, localns=NAMES)
     names = [field.name for field in dataclasses.fields(noun) if field.name not in (*without, *UNWRITTEN)]
     found = {name: _as_written(hints[name]) for name in names}
+    if noun is comparison.Bound:
+        found["because"] = str
     # What notes say stands beside them.
     for name, said in (("notes", "warnings"), ("limits", "held_back")):
         if hints.get(name) == tuple[note.Note, ...]:
