@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.comparison.apart import too_few_calls
 from tracekit.comparison.one_process import TWO_PROCESSES
+from tracekit.comparison.separate_runs import too_few_calls
 from tracekit.comparison.verdict import LEAST_IN_ONE_PROCESS, Pairs, find_noise_floor, judge
 from tracekit.model.comparison import Verdict
 from tracekit.model.compilation import CompilingCall, Diagnostics

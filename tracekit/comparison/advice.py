@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tracekit.comparison.elsewhere import find_other_speed_of_advice
+from tracekit.comparison.process_spread import find_other_speed_of_advice
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Comparison, Finding, Verdict
 from tracekit.statistics.interval import FEWEST, median_interval

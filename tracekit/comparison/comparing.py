@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.accuracy import judge_accuracy
-from tracekit.comparison.apart_change import find_apart_change
 from tracekit.comparison.bound import find_bound
 from tracekit.comparison.break_even import find_break_even
 from tracekit.comparison.cells import evened, find_cells, why_no_provenance
@@ -18,6 +17,7 @@ from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.noting import note_calls
 from tracekit.comparison.reason import find_reason
 from tracekit.comparison.removed import total_traffic
+from tracekit.comparison.separate_runs_change import find_apart_change
 from tracekit.comparison.verdict import judge
 from tracekit.comparison.waiting_lines import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracekit.comparison.apart import FEWEST_CALLS
 from tracekit.comparison.quietness import find_disturbance
+from tracekit.comparison.separate_runs import FEWEST_CALLS
 from tracekit.model.comparison import Side
 from tracekit.model.generation import Generation
 from tracekit.model.note import Note, distinct

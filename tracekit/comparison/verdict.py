@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart, too_few_calls
 from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
-from tracekit.comparison.elsewhere import find_other_speeds
 from tracekit.comparison.one_process import ENOUGH_PROCESSES, find_unrepeated
+from tracekit.comparison.process_spread import find_other_speeds
+from tracekit.comparison.separate_runs import FEWEST_CALLS, halves_floor, judge_apart, too_few_calls
 from tracekit.comparison.steadiness import find_restlessness, tell_thirds, unshared_change
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict, VerdictBasis

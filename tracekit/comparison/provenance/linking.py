@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tracekit.comparison.provenance.alignment import align, equal_pairs
 from tracekit.comparison.provenance.launches import Placed, place
 from tracekit.comparison.provenance.operators import Join, join_operators
-from tracekit.comparison.together import Together
+from tracekit.comparison.union_find import Together
 from tracekit.model.note import Note
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Activity

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tracekit.comparison.elsewhere import find_other_speed_of_advice, find_other_speeds
+from tracekit.comparison.process_spread import find_other_speed_of_advice, find_other_speeds
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side
 from tracekit.model.timing import FormTiming, ProcessTimes

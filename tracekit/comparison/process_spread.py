@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tracekit.comparison.apart import process_medians
 from tracekit.comparison.one_process import waits_for_host
+from tracekit.comparison.separate_runs import process_medians
 from tracekit.comparison.timed import Timed
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.note import Note
