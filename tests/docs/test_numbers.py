@@ -57,7 +57,7 @@ def test_every_key_is_defined(name: str, within: tuple[str, ...]) -> None:
     assert missing(keys(name, *within) - WORDS) == []
 
 
-#: Maps whose keys are data: sizes by the name of an input, versions by package, and what docs/notes.md lists.
+#: Maps whose keys are data: sizes by the name of an input, versions by package, and what docs/note-codes.md lists.
 MAPS = {"inputs", "packages", "facts"}
 
 

@@ -1,4 +1,4 @@
-"""docs/notes.md lists every note with its facts."""
+"""docs/note-codes.md lists every note with its facts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracekit.report.words.notes import SENTENCES
 
 from .texts import DOCS
 
-ROWS = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", (DOCS / "notes.md").read_text(encoding="utf-8"), re.MULTILINE))
+ROWS = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", (DOCS / "note-codes.md").read_text(encoding="utf-8"), re.MULTILINE))
 #: Beside the facts of a difference where more than two runs are compared.
 NAMES = {"a_name", "b_name"}
 
