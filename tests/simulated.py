@@ -16,6 +16,7 @@ from tracekit.capture.forms import Form
 from tracekit.capture.timing import CallTime, Timings, time_forms
 from tracekit.comparison.verdict import judge
 from tracekit.model.comparison import Verdict
+from tracekit.model.note import Note
 from tracekit.model.progress import Silent
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import FormTiming, ProcessTimes, StoppingRule
@@ -148,7 +149,7 @@ def measure(speedup: float, noise: Noise, rule: StoppingRule, seed: int) -> Timi
     return timings
 
 
-def judged(runs: Iterable[Timings], rule: StoppingRule) -> tuple[Verdict, tuple[str, ...]]:
+def judged(runs: Iterable[Timings], rule: StoppingRule) -> tuple[Verdict, tuple[Note, ...]]:
     """The verdict on one process and the repeats after it."""
     own, *repeats = runs
     sides = (make_side(name, form=_form(name, own, repeats, rule)) for name in ("eager", "compiled"))  # type: ignore[arg-type]
@@ -179,7 +180,7 @@ def simulate(
     rule: StoppingRule = RULE,
     processes: int = 1,
     offset: float = 0.0,
-) -> tuple[Verdict, tuple[str, ...]]:
+) -> tuple[Verdict, tuple[Note, ...]]:
     """One run of `processes`, in each of which every form is off by a constant of standard deviation `offset`."""
     random = np.random.default_rng(seed)
     runs = []

@@ -7,6 +7,7 @@ from tests.sides import make_side
 
 from tracekit.comparison.certainty import find_doubts, find_mixed, find_strangers
 from tracekit.model.comparison import Coverage, GroupMember, KernelGroup, Side
+from tracekit.model.note import Note
 from tracekit.model.sequence import Sequence
 
 WORK = make_sequence([product(64, 64, 64, call=0), eager("add", (64, 64), call=1)])
@@ -22,7 +23,7 @@ def test_operators_with_shapes_leave_no_doubt() -> None:
 
 def test_a_side_without_operators_is_told_what_would_lend_them() -> None:
     (doubt,) = find_doubts(side(WORK), side(replace(WORK, operators="none")))
-    assert doubt.startswith("graphed holds no operators") and "--ops TRACE" in doubt
+    assert doubt == Note("no_operators", subject="graphed")
 
 
 def test_operators_without_shapes_are_said_to_be() -> None:
@@ -30,18 +31,18 @@ def test_operators_without_shapes_are_said_to_be() -> None:
         replace(each, operator=each.operator and replace(each.operator, dims=(), dtypes=())) for each in WORK.activities
     )
     (doubt,) = find_doubts(side(replace(WORK, activities=tuple(bare))))
-    assert "record_shapes" in doubt
+    assert doubt == Note("no_shapes", subject="graphed")
 
 
 def test_sides_that_hardly_match_may_be_of_different_models() -> None:
     (warning,) = find_strangers(Coverage(0.302, 0.167))
-    assert warning.startswith("Only 30 % of A's GPU time and 17 % of B's GPU time could be matched")
+    assert warning == Note("little_matched", facts={"matched_shares": {"A": 0.302, "B": 0.167}})
     assert find_strangers(Coverage(0.99, 0.95)) == find_strangers(None) == ()
 
 
 def test_only_the_side_that_hardly_matches_is_named_and_what_is_known_to_be_gone_counts_as_told() -> None:
     (warning,) = find_strangers(Coverage(0.5, 1.0))
-    assert warning.startswith("Only 50 % of A's GPU time could be matched")
+    assert warning.facts == {"matched_shares": {"A": 0.5}}
     assert find_strangers(Coverage(0.5, 1.0, a_time_alone=0.45)) == ()
 
 
@@ -52,21 +53,18 @@ def group(how: str, us: float, *, exact: bool) -> KernelGroup:
 
 def test_work_that_is_mostly_aligned_by_elimination_is_doubted() -> None:
     (warning,) = find_mixed([group("anchors", 79.0, exact=False), group("anchors", 21.0, exact=True)])
-    assert warning.startswith("79 % of A's GPU time and 79 % of B's GPU time could only be matched by elimination")
+    assert (warning.code, warning.facts["shares"]) == ("matched_by_elimination", {"A": 0.79, "B": 0.79})
     assert find_mixed([group("anchors", 50.0, exact=False), group("anchors", 50.0, exact=True)]) == ()
     assert find_mixed([group("names", 100.0, exact=False)]) == find_mixed([]) == ()
 
 
 def test_one_note_tells_that_groups_are_doubtful_and_why_provenance_cannot_help() -> None:
     doubtful = [group("anchors", 100.0, exact=False)]
-    (both,) = find_mixed(doubtful, "the sides are of two runs", bare=False)
-    assert both.startswith("100 % of A's GPU time and 100 % of B's GPU time could only be matched by elimination")
-    assert both.endswith("Provenance cannot tell it: the sides are of two runs.")
-    assert "A run of `tracekit profile`" not in both
+    (both,) = find_mixed(doubtful, "two_runs")
+    assert both.facts == {"shares": {"A": 1.0, "B": 1.0}, "no_provenance": "two_runs", "advise_profile": False}
     # What is no use to advise of a run, brings something for a bare trace.
     (of_runs,), (of_traces,) = find_mixed(doubtful, bare=False), find_mixed(doubtful)
-    assert "A run of `tracekit profile`" not in of_runs
-    assert of_traces.endswith("A run of `tracekit profile` asks torch instead.")
+    assert (of_runs.facts["advise_profile"], of_traces.facts["advise_profile"]) == (False, True)
     sure = [group("anchors", 100.0, exact=True)]
-    (why,) = find_mixed(sure, "the sides are of two runs")
-    assert why == "Kernels are matched by operators, shapes and order, not by provenance: the sides are of two runs."
+    (why,) = find_mixed(sure, "two_runs")
+    assert why == Note("provenance_unused", "info", facts={"why": "two_runs"})

@@ -7,6 +7,7 @@ import pytest
 
 from tracekit.comparison import compare
 from tracekit.model.analysis import HealthFinding
+from tracekit.model.note import Note
 from tracekit.numbers import MISSING
 from tracekit.report.sections.overview import overview_table
 
@@ -60,7 +61,8 @@ def test_damage_of_a_rich_recording_is_said_of_its_side():
     a, b = make_pair(scaled(1.5), scaled(1.1))
     sides = replace(a, rich=make_analysis(health=[damage])), replace(b, rich=make_analysis())
     assert sides[0].health == (HealthFinding("truncated", "error", 1, {"recording": "rich"}),)
-    assert "eager: truncated" in compare(*sides).warnings
+    told = [(each.code, each.facts.get("health")) for each in compare(*sides).notes]
+    assert ("damaged_recording", "truncated") in told
 
 
 def test_a_rich_recording_of_one_side_alone_divides_neither():
@@ -69,7 +71,7 @@ def test_a_rich_recording_of_one_side_alone_divides_neither():
     found = compare(replace(a, rich=make_analysis(causes={"python": 1.0})), b)
     assert found.waterfall is not None
     assert all(part.delta_us == 0 for part in found.waterfall.parts)
-    assert any("no rich recording" in each for each in found.warnings)
+    assert Note("no_rich_recording", subject="compiled") in found.notes
 
 
 def test_nothing_is_claimed_of_a_step_against_a_whole_recording():

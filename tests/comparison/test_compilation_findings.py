@@ -20,6 +20,7 @@ from tracekit.model.compilation import (
     FrameCompilation,
     GraphBreak,
 )
+from tracekit.model.note import Note
 from tracekit.model.regions import CompiledRegions, RegionTime
 from tracekit.model.run import FormName
 
@@ -67,11 +68,11 @@ def test_a_healthy_compilation_asks_for_nothing():
     assert {finding.severity for finding in comparison.findings} <= {"info"}
     codes = {finding.code for finding in comparison.findings}
     assert not codes & {"broken_graphs", "eager_fallback", "recompile_limit", "skipped_cuda_graphs", "compiled_again"}
-    assert comparison.warnings == ()
+    assert comparison.notes == ()
 
 
 def test_a_run_of_before_is_compared_without_any_of_this():
-    assert compared(None).warnings == ()
+    assert compared(None).notes == ()
 
 
 def test_one_cheap_break_is_information_with_its_line_and_what_helps():
@@ -145,25 +146,21 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
     assert finding.title == "forward (model.py:12) was compiled so often that torch gave up: it runs eager"
     assert "75 % of GPU time was launched outside of compiled code" in finding.evidence
     assert finding.advice is not None and finding.advice.endswith("--dynamic")
-    assert comparison.warnings == (
-        "Part of the compiled form ran eager: forward (model.py:12): Dynamo recompile limit exceeded.",
-    )
+    facts = {"place": "forward (model.py:12)", "reason": "Dynamo recompile limit exceeded"}
+    assert comparison.notes == (Note("part_ran_eager", subject="compiled", facts=facts),)
 
 
 def test_a_compiled_form_without_any_compiled_step_ran_eager():
     comparison = compared(Diagnostics(fallbacks=(LIMIT,)), regions=make_regions(0))
-    (warning,) = comparison.warnings
-    assert warning == (
-        "The compiled form ran eager: no recorded step entered compiled code (Dynamo recompile limit exceeded)."
-        " The verdict is not of it."
-    )
+    facts = {"reason": "Dynamo recompile limit exceeded"}
+    assert comparison.notes == (Note("ran_eager", "error", facts=facts, grave=True),)
     assert "No recorded step entered compiled code." in comparison.findings[0].evidence
 
 
 def test_that_a_form_ran_eager_is_told_of_a_run_of_before_too():
     comparison = compared(None, regions=make_regions(0))
     assert comparison.findings[0].code == "eager_fallback"
-    assert comparison.warnings[0].startswith("The compiled form ran eager")
+    assert comparison.notes[0] == Note("ran_eager", "error", facts={"reason": None}, grave=True)
 
 
 def test_a_window_that_is_only_a_part_of_the_call_does_not_show_that_a_form_ran_eager():

@@ -9,6 +9,7 @@ from tracekit.comparison.fairness import find_other_work, find_unfairness
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Side
 from tracekit.model.generation import Generation
+from tracekit.model.note import Note
 from tracekit.model.option import WORK, words_of
 from tracekit.model.own import Own
 from tracekit.model.run import Settings
@@ -20,10 +21,14 @@ def changed(**changes: Any) -> Side:
     return replace(make_side("b", form=make_form()), **changes)
 
 
-def only(b: Side) -> str:
-    warnings = find_unfairness(make_side("a", form=make_form()), b)
-    assert len(warnings) == 1, warnings
-    return warnings[0]
+def differs(setting: str, a: object, b: object) -> Note:
+    return Note("setting_differs", facts={"setting": setting, "a": a, "b": b})
+
+
+def only(b: Side) -> Note:
+    notes = find_unfairness(make_side("a", form=make_form()), b)
+    assert len(notes) == 1, notes
+    return notes[0]
 
 
 def test_sides_of_one_run_are_fair():
@@ -31,41 +36,42 @@ def test_sides_of_one_run_are_fair():
 
 
 def test_timed_calls_much_slower_than_recorded_ones_are_a_disturbed_machine():
-    warning = only(replace(make_side("b", form=make_form(wall_us=(9000.0,) * 10)), path="other"))
-    assert "something else used this machine" in warning
+    note = only(replace(make_side("b", form=make_form(wall_us=(9000.0,) * 10)), path="other"))
+    assert (note.code, note.subject, note.facts["first_calls"]) == ("timed_slower_than_recorded", "b", False)
+    assert (note.facts["wall_us"], note.facts["timed_calls"]) == (9000.0, 10)
 
 
 def test_a_few_slow_calls_are_first_calls_before_they_are_a_disturbed_machine():
-    warning = only(replace(make_side("b", form=make_form(wall_us=(9000.0,))), path="other"))
-    assert "only 1 call was timed, and first calls are slow" in warning
-    assert "something else" not in warning
+    note = only(replace(make_side("b", form=make_form(wall_us=(9000.0,))), path="other"))
+    assert (note.code, note.facts["timed_calls"]) == ("timed_slower_than_recorded", 1)
+    assert note.facts["first_calls"]
 
 
 def test_a_gpu_that_seems_busier_than_the_call_lasted_is_said():
-    warning = only(replace(make_side("b", form=make_form(wall_us=(700.0,) * 10)), path="other"))
-    assert "longer than the unprofiled call" in warning
+    note = only(replace(make_side("b", form=make_form(wall_us=(700.0,) * 10)), path="other"))
+    assert (note.code, note.subject) == ("busier_than_the_call", "b")
+    assert note.facts["busy_us"] > note.facts["wall_us"] == 700.0
 
 
 def test_another_gpu_is_named():
-    assert only(changed(environment=make_environment(gpu="NVIDIA A100"))) == (
-        "The sides differ in GPU: A has NVIDIA H200, B has NVIDIA A100."
-    )
+    b = changed(environment=make_environment(gpu="NVIDIA A100"))
+    assert only(b) == differs("gpu", "NVIDIA H200", "NVIDIA A100")
 
 
 def test_another_torch_is_named():
-    warning = only(changed(environment=make_environment(packages={"torch": "2.12.0", "triton": "3.7.0"})))
-    assert warning == "The sides differ in torch: A has 2.13.0, B has 2.12.0."
+    note = only(changed(environment=make_environment(packages={"torch": "2.12.0", "triton": "3.7.0"})))
+    assert note == Note("package_differs", facts={"package": "torch", "a": "2.13.0", "b": "2.12.0"})
 
 
 def test_a_package_on_one_side_only_is_named():
-    warning = only(changed(environment=make_environment(packages={"torch": "2.13.0"})))
-    assert warning == "The sides differ in triton: A has 3.7.0, B has none recorded."
+    note = only(changed(environment=make_environment(packages={"torch": "2.13.0"})))
+    assert note == Note("package_differs", facts={"package": "triton", "a": "3.7.0", "b": None})
 
 
 def test_other_shapes_are_named():
-    assert "batch size: A has 1, B has 4" in only(changed(settings=make_settings(batch_size=4)))
-    assert "width: A has 512, B has 1024" in only(changed(settings=make_settings(width=1024)))
-    assert "dtype: A has bfloat16, B has float16" in only(changed(settings=make_settings(dtype="float16")))
+    assert only(changed(settings=make_settings(batch_size=4))) == differs("batch_size", 1, 4)
+    assert only(changed(settings=make_settings(width=1024))) == differs("width", 512, 1024)
+    assert only(changed(settings=make_settings(dtype="float16"))) == differs("dtype", "bfloat16", "float16")
 
 
 def test_another_mode_is_what_is_compared():
@@ -75,44 +81,44 @@ def test_another_mode_is_what_is_compared():
 
 def test_bare_traces_name_their_gpus():
     a, b = make_side("a"), make_side("b", make_analysis(gpu_name="NVIDIA L4"))
-    assert find_unfairness(a, b) == ("The sides differ in GPU: A has NVIDIA H200, B has NVIDIA L4.",)
+    assert find_unfairness(a, b) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
 
 
 def test_windows_of_different_kinds_are_told():
-    warning = only(changed(analysis=make_analysis(window="whole")))
-    assert "its marked steps" in warning
-    assert "the whole recording" in warning
+    note = only(changed(analysis=make_analysis(window="whole")))
+    assert note == Note("windows_differ", facts={"a": "steps", "b": "whole"})
 
 
 def test_another_number_of_steps_is_told():
-    assert "over 2 steps, B over 3" in only(changed(analysis=make_analysis(steps=3)))
+    assert only(changed(analysis=make_analysis(steps=3))) == Note("steps_differ", "info", facts={"a": 2, "b": 3})
 
 
 def test_whole_recordings_must_hold_the_same_work():
     a, b = make_side("a", make_analysis(window="whole")), make_side("b", make_analysis(window="whole"))
-    assert "Figures are of the whole recordings" in find_unfairness(a, b)[0]
+    assert find_unfairness(a, b)[0].code == "whole_recordings"
 
 
 def test_errors_of_a_recording_are_passed_on():
     error = HealthFinding("skipped_events", "error", 3, {"reasons": {"no time": 3}})
     info = HealthFinding("whole_trace", "info", 1, {"spans": []})
-    assert only(changed(analysis=make_analysis(health=[error, info]))) == "b: skipped_events"
+    facts = {"health": "skipped_events", "count": 3, "facts": {"reasons": {"no time": 3}}}
+    told = only(changed(analysis=make_analysis(health=[error, info])))
+    assert told == Note("damaged_recording", "error", "b", facts)
 
 
 def test_a_cpu_run_says_what_it_cannot_show():
     cpu = make_cpu_analysis()
-    warnings = find_unfairness(make_side("a", cpu), make_side("b", cpu))
-    assert warnings[0].startswith("This is a CPU run")
-    assert "cannot show GPU kernels" in warnings[0]
+    assert find_unfairness(make_side("a", cpu), make_side("b", cpu))[0] == Note("cpu_run", "info")
 
 
 def test_one_side_without_gpu_activity_is_told():
-    assert "b has no GPU activity" in find_unfairness(make_side("a"), make_side("b", make_cpu_analysis()))[0]
+    told = find_unfairness(make_side("a"), make_side("b", make_cpu_analysis()))
+    assert told[0] == Note("no_gpu_activity", subject="b")
 
 
 def test_several_gpus_are_told():
     several = make_side("b", make_analysis(devices=2))
-    assert "b ran on 2 GPUs" in find_unfairness(make_side("a"), several)[0]
+    assert find_unfairness(make_side("a"), several)[0] == Note("several_gpus", subject="b", facts={"gpus": 2})
 
 
 def test_another_precision_of_float32_products_is_said_where_both_runs_hold_it():
@@ -122,23 +128,23 @@ def test_another_precision_of_float32_products_is_said_where_both_runs_hold_it()
             replace(a, environment=make_environment(float32_matmul_precision=one)),
             replace(b, environment=make_environment(float32_matmul_precision=other)),
         )
-        assert any("precision of float32 products" in sentence for sentence in told) == said
+        assert (differs("float32_matmul_precision", one, other) in told) == said
 
 
 def test_another_way_to_steer_torch_is_said() -> None:
     a = make_side(form=make_form())
     b = replace(a, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1"}))
     (told,) = find_unfairness(a, b)[1:]
-    assert told.endswith("variables of the environment that steer torch: A has none, B has CUDA_LAUNCH_BLOCKING=1.")
+    assert told == differs("variables", {}, {"CUDA_LAUNCH_BLOCKING": "1"})
 
 
 def test_another_phase_or_cache_of_generation_is_named():
     decode = make_settings(generation=Generation("decode", None, "dynamic", fast_processor=False))
     prefill = make_settings(generation=Generation("prefill", None, "static", fast_processor=True))
     a = replace(make_side("a", form=make_form()), settings=decode)
-    warnings = find_unfairness(a, changed(settings=prefill))
-    assert "The sides differ in phase: A has decode, B has prefill." in warnings
-    assert "The sides differ in cache: A has dynamic, B has static." in warnings
+    notes = find_unfairness(a, changed(settings=prefill))
+    assert differs("phase", "decode", "prefill") in notes
+    assert differs("cache", "dynamic", "static") in notes
 
 
 def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
@@ -146,10 +152,11 @@ def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
     settings = make_settings(generation=asked, prompt="What is this?")
     a = replace(make_side("a", form=make_form()), settings=settings)
     longer = changed(settings=replace(settings, prompt="What is to be seen here, and where?"))
-    told = "The sides differ in prompt: A has What is this?, B has What is to be seen here, and where?."
+    told = differs("prompt", "What is this?", "What is to be seen here, and where?")
     assert told in find_unfairness(a, longer)
     drawn = replace(make_side("a", form=make_form()), settings=make_settings(prompt="a cat"))
-    assert not any("prompt" in each for each in find_unfairness(drawn, changed(settings=make_settings(prompt="a dog"))))
+    other = changed(settings=make_settings(prompt="a dog"))
+    assert not any(each.facts.get("setting") == "prompt" for each in find_unfairness(drawn, other))
 
 
 #: What is no other work: how it is compiled and timed, and what is told of another way.
@@ -211,8 +218,8 @@ def test_traces_of_another_gpu_or_of_more_are_other_work() -> None:
     four = make_side("d", make_analysis(devices=4))
     assert tuple(find_other_work(trace, run)) == ()
     for a in (trace, run):
-        assert tuple(find_other_work(a, other)) == ("The sides differ in GPU: A has NVIDIA H200, B has NVIDIA L4.",)
-        assert tuple(find_other_work(a, four)) == ("The sides differ in number of GPUs: A has 1, B has 4.",)
+        assert tuple(find_other_work(a, other)) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
+        assert tuple(find_other_work(a, four)) == (differs("gpus", 1, 4),)
 
 
 def test_a_trace_that_names_no_gpu_is_taken_for_the_same() -> None:
@@ -220,9 +227,7 @@ def test_a_trace_that_names_no_gpu_is_taken_for_the_same() -> None:
     assert tuple(find_other_work(unnamed, make_side("b"))) == ()
     # A run says itself what its trace does not.
     run = replace(unnamed, environment=make_environment(gpu="NVIDIA L4"))
-    assert tuple(find_other_work(run, make_side("b"))) == (
-        "The sides differ in GPU: A has NVIDIA L4, B has NVIDIA H200.",
-    )
+    assert tuple(find_other_work(run, make_side("b"))) == (differs("gpu", "NVIDIA L4", "NVIDIA H200"),)
 
 
 @pytest.mark.parametrize(("dtype", "refused"), [("float32", True), ("bfloat16", False)])
@@ -236,13 +241,14 @@ def test_another_precision_of_float32_products_is_other_work_to_a_model_of_float
         for name, precision in (("a", "highest"), ("b", "high"))
     )
     assert bool(tuple(find_other_work(a, b))) == refused
-    assert any("precision of float32 products" in each for each in find_unfairness(a, b))
+    assert differs("float32_matmul_precision", "highest", "high") in find_unfairness(a, b)
 
 
 @pytest.mark.parametrize("change", [{"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}])
 def test_another_driver_or_the_like_is_named_and_is_the_same_work(change: dict[str, str]) -> None:
     b = changed(environment=make_environment(**change))
-    assert next(iter(change.values())) in only(b)
+    ((setting, value),) = change.items()
+    assert only(b) == differs(setting, getattr(make_environment(), setting), value)
     assert tuple(find_other_work(make_side("a", form=make_form()), b)) == ()
 
 
@@ -251,11 +257,11 @@ def test_a_quarter_more_than_recorded_is_disturbed(factor: float, told: bool) ->
     b = make_side("b")
     assert b.recorded_wall_us is not None
     timed = make_form(wall_us=(factor * b.recorded_wall_us,) * 10)
-    warnings = find_unfairness(make_side("a", form=make_form()), replace(make_side("b", form=timed), path="other"))
-    assert any("as long as recorded ones" in each for each in warnings) == told
+    notes = find_unfairness(make_side("a", form=make_form()), replace(make_side("b", form=timed), path="other"))
+    assert any(each.code == "timed_slower_than_recorded" for each in notes) == told
 
 
 def test_recordings_that_were_not_read_over_steps_do_not_stand_beside_unprofiled_times() -> None:
     a, b = (make_side(name, make_analysis(window="whole"), make_form()) for name in "ab")
-    assert any("not read over their steps" in each for each in find_unfairness(a, b))
-    assert not any("not read over their steps" in each for each in find_unfairness(make_side("a"), make_side("b")))
+    assert Note("not_read_over_steps") in find_unfairness(a, b)
+    assert Note("not_read_over_steps") not in find_unfairness(make_side("a"), make_side("b"))

@@ -5,11 +5,18 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.one_process import SMALL, TWO, find_unrepeated, waits_for_host
+from tracekit.comparison.one_process import (
+    SMALL_CHANGE,
+    TWO_PROCESSES,
+    WAITING_DIFFERS,
+    find_unrepeated,
+    waits_for_host,
+)
 from tracekit.comparison.timed import TimedForm
 from tracekit.comparison.verdict import judge
 from tracekit.model.comparison import Side, Verdict
 from tracekit.model.compilation import Diagnostics
+from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 
 from ..sides import STEADY, make_analysis, make_form, make_side, scaled
@@ -32,19 +39,17 @@ def verdict(speedup: float, processes: int | None = 1, result: str = "faster") -
     return Verdict(result, speedup, None, None, 1.0, 1.0, processes=processes)  # type: ignore[arg-type]
 
 
-def told(a: float | None, b: float | None, found: Verdict) -> tuple[str, ...]:
+def told(a: float | None, b: float | None, found: Verdict) -> tuple[Note, ...]:
     return find_unrepeated(Form("eager", a), Form("compiled", b), found)
 
 
 @pytest.mark.parametrize("speedup", [0.72, 0.989, 1.142, 1.211, 1.39])
-@pytest.mark.parametrize(("a", "b", "name", "share"), [(0.82, 0.3, "eager", "82 %"), (0.1, 0.2, "compiled", "20 %")])
+@pytest.mark.parametrize(("a", "b", "name", "share"), [(0.82, 0.3, "eager", 0.82), (0.1, 0.2, "compiled", 0.2)])
 def test_a_form_that_waits_for_the_host_is_not_believed_up_to_forty_percent(
-    speedup: float, a: float, b: float, name: str, share: str
+    speedup: float, a: float, b: float, name: str, share: float
 ) -> None:
-    (sentence,) = told(a, b, verdict(speedup))
-    assert f"{name} waits for the host: the GPU is idle for {share} of its call" in sentence
-    assert "by up to 32 %" in sentence
-    assert "--repeat-process 4" in sentence
+    facts = {"idle_share": share, "seen_apart": WAITING_DIFFERS}
+    assert told(a, b, verdict(speedup)) == (Note("one_process_waits_for_host", subject=name, facts=facts),)
 
 
 @pytest.mark.parametrize("speedup", [0.71, 1.41, 6.75])
@@ -56,14 +61,14 @@ def test_a_larger_change_of_such_a_form_needs_no_repeating(speedup: float) -> No
 def test_forms_that_keep_the_gpu_busy_or_of_which_nobody_knows_are_believed_from_ten_percent_on(
     a: float | None, b: float | None
 ) -> None:
-    assert told(a, b, verdict(1.09)) == told(a, b, verdict(1 / 1.09, result="slower")) == (SMALL,)
+    assert told(a, b, verdict(1.09)) == told(a, b, verdict(1 / 1.09, result="slower")) == (SMALL_CHANGE,)
     assert told(a, b, verdict(1.11)) == told(a, b, verdict(1 / 1.11, result="slower")) == ()
     assert told(a, b, verdict(1.01, result="inconclusive")) == ()
 
 
 def test_one_side_that_is_known_to_wait_is_enough() -> None:
-    (sentence,) = told(None, 0.5, verdict(1.2))
-    assert "compiled waits for the host" in sentence
+    (note,) = told(None, 0.5, verdict(1.2))
+    assert (note.code, note.subject) == ("one_process_waits_for_host", "compiled")
 
 
 def test_what_one_process_found_inconclusive_may_be_a_change_in_another() -> None:
@@ -73,7 +78,7 @@ def test_what_one_process_found_inconclusive_may_be_a_change_in_another() -> Non
 def test_several_processes_have_measured_it_and_two_tell_little() -> None:
     assert told(0.8, 0.8, verdict(1.1, processes=5)) == ()
     assert told(0.8, 0.8, verdict(1.1, processes=3)) == ()
-    assert told(0.8, 0.8, verdict(1.1, processes=2)) == (TWO,)
+    assert told(0.8, 0.8, verdict(1.1, processes=2)) == (TWO_PROCESSES,)
 
 
 def test_nothing_is_said_of_sides_that_were_not_timed() -> None:
@@ -93,19 +98,19 @@ def test_a_run_that_was_recorded_knows_how_long_its_gpu_waits(busy_us: float, wa
     assert [waits_for_host(side) for side in sides] == [warned, warned]
     comparison = compare(*sides, ORDER)
     assert comparison.verdict.result == "faster", "the verdict stays"
-    assert any("waits for the host: the GPU is idle" in each for each in comparison.warnings) == warned
+    assert any(each.code == "one_process_waits_for_host" for each in comparison.notes) == warned
 
 
 def test_a_form_that_was_never_recorded_is_held_to_ten_percent() -> None:
     for factor, said in ((1.09, True), (1.142, False)):
         forms = (make_form("eager", STEADY), make_form("compiled", scaled(1 / factor)))
-        warnings = judge(*(TimedForm(form.name, form) for form in forms), ORDER)[1]
-        assert (SMALL in warnings) == said
-        assert not any("waits for the host" in each for each in warnings)
+        notes = judge(*(TimedForm(form.name, form) for form in forms), ORDER)[1]
+        assert (SMALL_CHANGE in notes) == said
+        assert not any(each.code == "one_process_waits_for_host" for each in notes)
 
 
 def test_of_a_verdict_that_is_withheld_nothing_is_said_of_processes() -> None:
     sides = of_run(STEADY, "eager", 200.0), of_run(scaled(1 / 1.142), "compiled", 200.0, during_timing=1)
-    found, warnings = judge(*sides, ORDER)
+    found, notes = judge(*sides, ORDER)
     assert found.result == "inconclusive"
-    assert not any("--repeat-process" in each for each in warnings)
+    assert {each.code for each in notes} == {"compiled_while_timed"}

@@ -53,15 +53,16 @@ def test_speeds_that_change_from_call_to_call_are_said_to():
     slow = np.random.default_rng(2).random(60) < 0.4
     walls = noisy() * np.where(slow, 1.08, 1.0)
     (changing,) = find_restlessness(make_side("a", form=make_form("eager", tuple(walls))))
-    assert "two speeds" in changing and "changing from call to call" in changing
+    assert (changing.code, changing.subject, changing.facts["lasting"]) == ("two_speeds", "a", False)
     (kept,) = find_restlessness(make_side("a", form=make_form("eager", tuple(noisy() * in_blocks()))))
-    assert "two speeds" in kept and "changing from call to call" not in kept
+    assert (kept.code, kept.facts["lasting"]) == ("two_speeds", True)
 
 
 def test_where_a_form_drifted_its_ratio_is_told_by_thirds():
     drift = np.linspace(1, 1.3, 60)
     (shared,) = tell_thirds(noisy() * drift, noisy(seed=1) * drift)
-    assert shared.endswith("the speed-up was 0.999× in the first third of the rounds and 1.002× in the last.")
+    assert shared.code == "speedup_by_thirds"
+    assert shared.facts == pytest.approx({"first": 0.999, "last": 1.002}, abs=5e-4)
     (alone,) = tell_thirds(noisy() * drift, noisy(seed=1))
-    assert alone.endswith("the speed-up was 1.044× in the first third of the rounds and 1.25× in the last.")
+    assert alone.facts == pytest.approx({"first": 1.044, "last": 1.25}, abs=5e-3)
     assert tell_thirds(noisy(), noisy(seed=1)) == ()

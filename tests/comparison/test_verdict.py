@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracekit.comparison.one_process import TWO_PROCESSES
+from tracekit.comparison.separate_runs import too_few_calls
 from tracekit.comparison.verdict import LEAST_IN_ONE_PROCESS, Pairs, find_noise_floor, judge
 from tracekit.model.comparison import Verdict
 from tracekit.model.compilation import CompilingCall, Diagnostics
+from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
 
@@ -19,13 +22,21 @@ from ..sides import STEADY, make_analysis, make_cpu_analysis, make_form, make_pa
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
 
+def about(notes: tuple[Note, ...]) -> list[tuple[str, str | None]]:
+    return [(each.code, each.subject) for each in notes]
+
+
+def compiled_while_timed(compilations: int, subject: str = "compiled") -> Note:
+    return Note("compiled_while_timed", subject=subject, facts={"compilations": compilations})
+
+
 def test_a_form_that_takes_two_thirds_of_the_time_is_faster():
-    verdict, warnings = judge(*make_pair(STEADY, scaled(2 / 3)), ORDER)
+    verdict, notes = judge(*make_pair(STEADY, scaled(2 / 3)), ORDER)
     assert verdict.result == "faster"
     assert verdict.speedup == pytest.approx(1.5)
     assert verdict.ci95 is not None
     assert verdict.ci95[0] <= 1.5 <= verdict.ci95[1]
-    assert warnings == ()
+    assert notes == ()
     assert (verdict.n, verdict.processes, verdict.basis) == (10, 1, "rounds")
 
 
@@ -50,9 +61,9 @@ def test_a_change_below_the_noise_floor_is_inconclusive_though_every_pair_agrees
 
 def test_drift_that_meets_both_forms_alike_does_not_widen_the_paired_interval():
     drift = np.linspace(1000, 2000, 20)
-    verdict, warnings = judge(*make_pair(drift, drift / 1.1), ORDER * 2)
+    verdict, notes = judge(*make_pair(drift, drift / 1.1), ORDER * 2)
     assert verdict.ci95 == (pytest.approx(1.1), pytest.approx(1.1))
-    assert any("eager became" in warning and "drifted" in warning for warning in warnings)
+    assert ("drifted", "eager") in about(notes)
     apart, _ = judge(*make_pair(drift, drift / 1.1), ())
     assert apart.ci95 is not None
     assert apart.ci95[1] - apart.ci95[0] > 0.2
@@ -63,10 +74,10 @@ def test_a_form_that_never_varies_has_no_noise():
 
 
 def test_traces_alone_give_no_verdict():
-    verdict, warnings = judge(make_side("a"), make_side("b"), ())
+    verdict, notes = judge(make_side("a"), make_side("b"), ())
     assert verdict.result == "not_timed"
     assert (verdict.speedup, verdict.ci95, verdict.noise_floor, verdict.a_wall_us, verdict.b_wall_us) == (None,) * 5
-    assert "traces alone" in warnings[0]
+    assert notes == (Note("not_timed"),)
 
 
 def test_one_timed_side_gives_no_verdict():
@@ -75,31 +86,31 @@ def test_one_timed_side_gives_no_verdict():
 
 
 def test_four_calls_are_too_few():
-    verdict, warnings = judge(*make_pair((1000.0,) * 4, (500.0,) * 4), ORDER[:8])
+    verdict, notes = judge(*make_pair((1000.0,) * 4, (500.0,) * 4), ORDER[:8])
     assert verdict.result == "inconclusive"
     assert verdict.speedup == 2
     assert verdict.ci95 is None
     assert verdict.noise_floor is None
-    assert any("Only 4 timed calls" in warning for warning in warnings)
+    assert too_few_calls(4) in notes
 
 
 def test_sides_of_different_runs_are_said_not_to_be_interleaved():
-    verdict, warnings = judge(*make_pair(STEADY, scaled(0.5)), ())
+    verdict, notes = judge(*make_pair(STEADY, scaled(0.5)), ())
     assert verdict.result == "inconclusive"
-    assert any("not timed in alternation" in warning for warning in warnings)
+    assert Note("not_alternated") in notes
 
 
 def test_an_interrupted_round_does_not_count():
-    _, warnings = judge(*make_pair(STEADY, scaled(0.5)[:9]), ORDER[:19])
-    assert any("only the first 9 rounds" in warning for warning in warnings)
+    _, notes = judge(*make_pair(STEADY, scaled(0.5)[:9]), ORDER[:19])
+    assert Note("uneven_calls", facts={"rounds": 9}) in notes
 
 
 def test_compilation_inside_timed_calls_withholds_the_verdict():
     a, _ = make_pair(STEADY, STEADY)
     b = make_side("compiled", form=make_form("compiled", scaled(0.5), during_timing=2))
-    verdict, warnings = judge(a, b, ORDER)
+    verdict, notes = judge(a, b, ORDER)
     assert verdict.result == "inconclusive"
-    assert any("2 compilations ran inside timed calls" in warning for warning in warnings)
+    assert compiled_while_timed(2) in notes
 
 
 def test_the_same_times_give_the_same_interval_every_time():
@@ -122,9 +133,9 @@ def test_a_change_that_another_start_could_undo_is_not_called_one_however_sure_i
 
 
 def test_a_small_change_in_one_process_comes_with_the_advice_to_repeat_it():
-    verdict, warnings = judge(*make_pair(STEADY, scaled(1 / 1.05)), ORDER)
+    verdict, notes = judge(*make_pair(STEADY, scaled(1 / 1.05)), ORDER)
     assert verdict.result == "faster"
-    assert any("--repeat-process" in warning for warning in warnings)
+    assert [each.code for each in notes] == ["one_process_waits_for_host"]
 
 
 def test_the_noise_floor_is_that_of_the_calls_that_were_made_twice():
@@ -173,8 +184,8 @@ def test_processes_that_agree_establish_a_change_too_small_for_one_of_them():
 
 
 def test_of_two_processes_it_is_said_that_they_tell_little():
-    _, warnings = judge_processes(1 / 1.2, 1 / 1.21)
-    assert any("Two processes hardly tell" in warning for warning in warnings)
+    _, notes = judge_processes(1 / 1.2, 1 / 1.21)
+    assert TWO_PROCESSES in notes
 
 
 def test_a_compilation_in_a_repeat_withholds_the_verdict():
@@ -183,25 +194,25 @@ def test_a_compilation_in_a_repeat_withholds_the_verdict():
     late = replace(compiled.timing.processes[1], during_timing=1)
     timing = replace(compiled.timing, processes=(compiled.timing.processes[0], late))
     sides = (make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)))
-    verdict, warnings = judge(*sides, ORDER)
+    verdict, notes = judge(*sides, ORDER)
     assert verdict.result == "inconclusive"
-    assert any("1 compilation ran inside timed calls" in warning for warning in warnings)
+    assert compiled_while_timed(1) in notes
 
 
 def test_a_form_that_switches_speeds_alone_cannot_be_told_from_a_change_as_large():
     switching = np.repeat([1000.0, 1080.0, 1000.0, 1080.0], 10) * np.tile(STEADY, 4) / 1000
-    verdict, warnings = judge(*make_pair(switching, np.tile(STEADY, 4) / 1.03), ORDER * 4)
+    verdict, notes = judge(*make_pair(switching, np.tile(STEADY, 4) / 1.03), ORDER * 4)
     assert verdict.result == "inconclusive"
-    assert any("eager ran at two speeds" in warning for warning in warnings)
+    assert ("two_speeds", "eager") in about(notes)
     far, _ = judge(*make_pair(switching, np.tile(STEADY, 4) / 2), ORDER * 4)
     assert far.result == "faster"
 
 
 def test_speeds_that_both_forms_switch_between_together_do_not_matter():
     switching = np.repeat([1000.0, 1080.0], 20) * np.tile(STEADY, 4) / 1000
-    verdict, warnings = judge(*make_pair(switching, switching / 1.03), ORDER * 4)
+    verdict, notes = judge(*make_pair(switching, switching / 1.03), ORDER * 4)
     assert verdict.result == "faster"
-    assert any("compiled ran at two speeds" in warning for warning in warnings)
+    assert ("two_speeds", "compiled") in about(notes)
 
 
 def test_processes_of_which_one_is_no_slower_establish_no_loss():
@@ -237,11 +248,11 @@ def test_a_large_change_in_one_process_needs_no_advice(gpu, small, large):
     """What is large depends on whether the GPU is known to wait for the host (test_one_process.py)."""
     analysis = make_analysis({"gemm": ("gemm", 20, 400.0)}) if gpu else make_cpu_analysis()
 
-    def told(factor: float) -> tuple[str, ...]:
+    def told(factor: float) -> tuple[Note, ...]:
         forms = (make_form("eager", STEADY), make_form("compiled", scaled(1 / factor)))
         return judge(*(make_side(form.name, analysis, form) for form in forms), ORDER)[1]
 
-    assert any("--repeat-process" in each for each in told(small))
+    assert told(small)[0].code in ("one_process_small_change", "one_process_waits_for_host")
     assert told(large) == ()
 
 
@@ -277,10 +288,10 @@ def test_a_call_that_compiled_is_left_out_of_what_runs_say_apart():
     form = make_form("compiled", (1e6,) * 5 + STEADY, during_timing=5)
     assert form.compilation is not None
     form = replace(form, compilation=replace(form.compilation, diagnostics=facts))
-    verdict, warnings = judge(make_side("a", form=make_form("eager", STEADY)), make_side("b", form=form), ())
+    verdict, notes = judge(make_side("a", form=make_form("eager", STEADY)), make_side("b", form=form), ())
     assert verdict.speedup == pytest.approx(1.0)
     assert verdict.n == 10
-    assert any("5 compilations ran inside timed calls" in each for each in warnings)
+    assert compiled_while_timed(5, "b") in notes
 
 
 def test_what_decides_in_a_repeat_is_told_and_where():
@@ -291,10 +302,10 @@ def test_what_decides_in_a_repeat_is_told_and_where():
         form = repeated(name, 1.0 if name == "eager" else 0.97, (1.0, 1.0))
         walls = (form.timing.processes[0], replace(form.timing.processes[1], wall_us=second))
         sides.append(make_side(name, form=replace(form, timing=replace(form.timing, processes=walls))))
-    verdict, warnings = judge(*sides, ORDER)
+    verdict, notes = judge(*sides, ORDER)
     assert verdict.least_change == pytest.approx(0.08, abs=0.005)
-    (told,) = [each for each in warnings if "no smaller difference is called a change" in each]
-    assert told.startswith("Within the timing of repeat 2 one form changed its speed against the other's by 8.0 %")
+    (told,) = [each for each in notes if each.code == "ratio_changed"]
+    assert told.facts == {"share": verdict.least_change, "repeat": 2}
 
 
 def test_the_times_of_several_processes_are_of_all_of_them_as_the_ratio_is():
@@ -315,10 +326,9 @@ def test_a_process_that_did_not_reach_its_target_is_why_timing_stopped():
     assert judge(*sides, ORDER)[0].stopped == "budget spent"
 
 
-def test_few_calls_are_said_in_good_grammar_and_so_are_repeats_that_do_not_help():
+def test_few_calls_are_told_and_so_are_repeats_that_do_not_help():
     a, b = make_pair(STEADY[:1], STEADY[:1])
-    assert "Only 1 timed call a side: a verdict needs 5 at least (--iterations)." in judge(a, b, ORDER)[1]
+    assert too_few_calls(1) in judge(a, b, ORDER)[1]
     forms = [replace(repeated(name, 1.0, (1.0, 1.0)), wall_us=STEADY[:4]) for name in ("eager", "compiled")]
-    _, warnings = judge(*(make_side(form.name, form=form) for form in forms), ORDER[:8])
-    (few,) = [each for each in warnings if each.startswith("Only 4 timed calls")]
-    assert few.endswith("That is of one process: the calls of 2 repeats do not make up for it.")
+    _, notes = judge(*(make_side(form.name, form=form) for form in forms), ORDER[:8])
+    assert Note("too_few_calls", facts={"calls": 4, "needed": 5, "repeats": 2}) in notes

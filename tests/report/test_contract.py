@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.alone import look_at
+from tracekit.comparison.single_run import look_at
 from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis, GpuUse
 from tracekit.report.contract import analysis_json, comparison_json
@@ -22,7 +22,7 @@ from .conftest import (
 
 ANALYSIS_KEYS = [
     *("schema", "trace", "health", "window", "devices", "gpu", "kernels", "copies", "launches", "idle", "memory"),
-    *("steps", "cpu", "queue", "regions", "findings", "warnings", "grave"),
+    *("steps", "cpu", "queue", "regions", "findings", "warnings", "grave", "notes"),
 ]
 
 
@@ -70,8 +70,8 @@ def test_what_is_no_number_is_null(value):
 
 def test_a_comparison_has_the_keys_of_its_contract_in_order():
     told = json.loads(comparison_json(timed_comparison()))
-    keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "warnings"]
-    keys += ["gate", "traffic", "break_even", "accuracy", "grave", "reason"]
+    keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "notes"]
+    keys += ["gate", "traffic", "break_even", "accuracy", "reason", "warnings", "grave"]
     assert list(told) == keys
     assert told["schema"] == "tracekit.comparison/1"
     assert list(told["verdict"]) == [
@@ -116,7 +116,8 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
     assert told["a"]["settings"]["workload"] == "flux"
     assert list(told["a"]["analysis"]["kernels"])[-1] == "top"
     bound = told["b"]["bound"]
-    assert list(bound) == ["kind", "basis", "parts_us", "starved_share", "because"]
+    told_of = ["kind", "basis", "parts_us", "starved_share", "unknown_because", "if_slowed", "because"]
+    assert list(bound) == told_of
     assert list(bound["parts_us"]) == [
         *("sync", "launch", "compile", "device", "unseen"),
         *("copy", "memory", "compute", "neither", "unknown"),

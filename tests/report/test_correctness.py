@@ -11,6 +11,7 @@ from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.gpu_state import GpuSample, GpuState
 from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
 from tracekit.report.contract import comparison_json
 from tracekit.report.lettered import both
@@ -155,11 +156,13 @@ def test_reasons_to_slow_down_are_those_of_each_form_s_own_samples():
 
 
 def test_what_makes_the_verdict_mislead_stands_before_every_figure():
+    facts = {"sides": ["eager", "compiled"], "limit": "power", "share": 0.97}
+    grave, other = Note("throttled", facts=facts, grave=True), Note("cache_not_empty")
     told = "eager and compiled: the GPU was held back while it was timed: by its power limit for 97 % of the time."
-    comparison = replace(checked_comparison(), grave=(told,), warnings=(told, "Something else."))
+    comparison = replace(checked_comparison(), notes=(other, grave))
     text = " ".join(rendered(comparison_summary(comparison, ())).split())
     assert text.count(told) == 1 and text.index(told) < text.index("Figures, per step")
-    assert "note: Something else." in text
+    assert "note: Inductor's cache was not empty" in text
     page, markdown = comparison_page(comparison, make_run()), comparison_markdown(comparison)
     assert page.count(told) == 1 and page.index(told) < page.index("Before you rely on this")
     assert markdown.count(told) == 1 and markdown.index(told) < markdown.index("Before you rely on this")

@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Finding
+from tracekit.model.note import Note
 from tracekit.report.escaping import escaped, unlinked
 from tracekit.report.markdown import comparison_markdown
 
@@ -43,6 +44,12 @@ def is_linked(markdown: str) -> bool:
     return any(map(SHOWN.search, re.split(r"<[^>]*>", shown))) or WRITTEN.search(text) is not None
 
 
+def damage(text: str) -> Note:
+    return Note(
+        "damaged_recording", "error", text, {"health": "skipped_events", "count": 1, "facts": {"reasons": {text: 1}}}
+    )
+
+
 @pytest.mark.parametrize("text", LINKED)
 def test_nothing_becomes_a_link_and_all_reads_as_it_was_written(text: str) -> None:
     assert is_linked(text)
@@ -60,7 +67,7 @@ def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> N
     told = compare(
         make_side(text, make_analysis(kernels)), make_side(f"b {text}", make_analysis({"x": ("gemm", 1, 9.0)}))
     )
-    told = replace(told, findings=(finding, replace(finding, severity="warning")), warnings=(text,))
+    told = replace(told, findings=(finding, replace(finding, severity="warning")), notes=(damage(text),))
     markdown = comparison_markdown(told, make_run(notes=(text,), size_reason=text), f"tracekit compare {text}")
     assert not is_linked(markdown)
     # Nothing in code becomes one: there it stands as it is.

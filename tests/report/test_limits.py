@@ -39,8 +39,8 @@ def test_a_side_without_a_gpu_has_no_idle_time() -> None:
 
 
 def test_a_bound_is_a_sentence_with_its_reason() -> None:
-    bound = Bound("launch-bound", "unprofiled", {}, None, "in 59 % of the call the GPU had nothing to do")
-    assert bound_sentence(bound) == "Launch-bound: in 59 % of the call the GPU had nothing to do"
+    bound = Bound("launch-bound", "unprofiled", {"launch": 59.0, "compute": 41.0, "copy": 0.0}, None)
+    assert bound_sentence(bound).startswith("Launch-bound: in 59 % of the call the GPU had nothing to do")
     assert bound_sentence(replace(bound, kind=None)).startswith("What limits it cannot be told: in 59 %")
 
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from rich.console import Console, RenderableType
 
 from tracekit.model.analysis import HealthFinding
+from tracekit.model.note import Note
 from tracekit.model.run import FormResult
 from tracekit.model.startup import Startup
 from tracekit.model.timing import FormTiming, ProcessTimes
 from tracekit.report.terminal import analysis_summary, comparison_summary
+from tracekit.report.words.notes import note_sentence
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
 from .conftest import (
@@ -34,13 +36,11 @@ def test_a_comparison_reads_well_at_80_columns(text_file):
 
 
 def test_a_note_that_fills_its_lines_is_told_whole():
-    note = (
-        "compiled: timed calls took 1.3 times as long as recorded ones, though recording slows calls: something else"
-        " used this machine meanwhile, or its clocks changed. Measure again."
-    )
+    facts = {"wall_us": 1300.0, "recorded_us": 1000.0, "timed_calls": 10, "first_calls": False}
+    note = Note("timed_slower_than_recorded", subject="compiled", facts=facts)
     for colours in (False, True):
-        text = rendered(comparison_summary(replace(timed_comparison(), warnings=(note,)), ()), colours=colours)
-        assert note in " ".join(text.split())
+        text = rendered(comparison_summary(replace(timed_comparison(), notes=(note,)), ()), colours=colours)
+        assert note_sentence(note) in " ".join(text.split())
 
 
 def test_bare_traces_are_compared_without_a_verdict(text_file):

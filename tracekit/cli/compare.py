@@ -150,6 +150,7 @@ def _compared(
     from tracekit.comparison.advice import with_verified
     from tracekit.comparison.gate import check
     from tracekit.walks.pairs import load_pair, with_interrupts, with_operators_of
+    from tracekit.walks.same_work import refuse_to_gate
 
     one, other = load_pair(pair, reading)
     run = pair.run
@@ -158,7 +159,10 @@ def _compared(
     order = run.order if run and one.label != other.label else ()
     comparison = with_interrupts(compare_sides(one, other, order), len(_interrupted(pair.one.place, pair.other.place)))
     comparison = with_verified(comparison, run.verified if run else None)
-    return replace(comparison, gate=check(comparison, conditions, taken_for)) if conditions else comparison
+    if not conditions:
+        return comparison
+    refuse_to_gate(comparison.a, comparison.b)
+    return replace(comparison, gate=check(comparison, conditions, taken_for))
 
 
 def _interrupted(a: str, b: str | None) -> list[Run]:

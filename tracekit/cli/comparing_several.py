@@ -66,15 +66,16 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     from tracekit import store
     from tracekit.comparison import compare
     from tracekit.comparison.advice import with_verified
-    from tracekit.comparison.several import find_differences, labelled, name_ways, refuse_other_work, set_beside
+    from tracekit.comparison.several import find_differences, labelled, name_ways, set_beside
     from tracekit.walks.folder_names import short_names
+    from tracekit.walks.same_work import refuse_side_by_side
     from tracekit.walks.sides import load_side
 
     _refuse_what_is_no_pair(places)
     runs = [store.load(Path(place)) for place in places]
     pairs = [[load_side(place, form=form, reading=reading) for form in ("eager", "compiled")] for place in places]
     eager = [pair[0] for pair in pairs]
-    refuse_other_work(eager, places)
+    refuse_side_by_side(eager, places)
     names = name_ways([run.settings for run in runs], short_names(places))
     differences = find_differences(eager, names)
     comparisons = []

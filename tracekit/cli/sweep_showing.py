@@ -91,12 +91,12 @@ def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]
 def _figures(
     folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], calls: int, suite: str | None
 ) -> Sweep:
-    from tracekit.report.sweep.spread import spread_sentences
+    from tracekit.report.sweep.spread import spread_notes
 
     name = (asked.suite if asked else None) or suite
     found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)
     doubts = find_doubts(folder, asked, results)
-    return replace(found, warnings=(*doubts, *spread_sentences(found), *found.warnings))
+    return replace(found, notes=(*doubts, *spread_notes(found), *found.notes))
 
 
 def _how_to_go_on(asked: Asked | None, folder: SweepFolder) -> str:

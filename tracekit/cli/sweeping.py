@@ -13,13 +13,15 @@ from tracekit.cli.sweep_showing import destination, resume_command, show_command
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
+from tracekit.numbers import counted
+from tracekit.report.words.notes import note_sentences
 from tracekit.shell import variable_words
 from tracekit.variables import steering_variables
 from tracekit.walks.forked import Zygote, forking, shared_modules
 from tracekit.walks.identity import identity_of_sweep
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.sweep_check import check_first
-from tracekit.walks.sweep_doubts import cells_word, of_other_versions, unreadable
+from tracekit.walks.sweep_doubts import of_other_versions, unreadable
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
 from tracekit.walks.timing_plan import stopping_rule
@@ -64,7 +66,7 @@ def _run_and_say(planned: Planned, console: Console, zygote: Zygote) -> None:
         say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
         raise
     if elsewhere:
-        say(console, f"{cells_word(elsewhere)} are another process's; to see all: {show_command(folder.path)}")
+        say(console, f"{counted(elsewhere, 'cell')} are another process's; to see all: {show_command(folder.path)}")
 
 
 def _tell_failures(planned: Planned, console: Console) -> None:
@@ -78,7 +80,7 @@ def _tell_failures(planned: Planned, console: Console) -> None:
         raise TracekitError(
             f"none of the cells asked for has times, the reasons are above: mend them, and {again} tries again"
         )
-    say(console, f"{cells_word(len(failed))} without times; to try again: {again}")
+    say(console, f"{counted(len(failed), 'cell')} without times; to try again: {again}")
 
 
 def _run(plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, console: Console, zygote: Zygote) -> int:
@@ -108,11 +110,11 @@ def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
     plan, folder = planned.plan, planned.folder
     eager = sum(cell.form == "eager" for cell in plan.cells)
     yield (
-        f"{cells_word(len(plan.cells))} in {folder.path}: {eager} eager, {len(plan.cells) - eager} compiled with eager"
-        f" beside it; {len(left)} to run"
+        f"{counted(len(plan.cells), 'cell')} in {folder.path}: {eager} eager, {len(plan.cells) - eager} compiled with"
+        f" eager beside it; {len(left)} to run"
     )
     there = folder.load_all()
-    yield from unreadable(folder)
+    yield from note_sentences(unreadable(folder))
     yield from _reasons(left, there)
     yield from _otherwise(planned, left, there)
     if left:
@@ -125,10 +127,10 @@ def _reasons(left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]
     for each in left:
         keys.setdefault(each.why, set()).add(each.cell.key)
     if anew := keys.get("anew"):
-        yield f"{cells_word(len(anew))} of these anew, as --again asked; what it has measured anew already is kept"
+        yield f"{counted(len(anew), 'cell')} of these anew, as --again asked; what it has measured anew already is kept"
     if failed := keys.get("failed"):
-        yield f"{cells_word(len(failed))} of these failed before"
-    yield from of_other_versions([found for found in there if found.cell.key in keys.get("changed", ())])
+        yield f"{counted(len(failed), 'cell')} of these failed before"
+    yield from note_sentences(of_other_versions([each for each in there if each.cell.key in keys.get("changed", ())]))
 
 
 def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:
@@ -137,13 +139,14 @@ def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResul
     keys = {cell.key for cell in plan.cells} - {each.cell.key for each in left}
     kept = [found for found in there if found.cell.key in keys]
     if others := sum(not _is_by_rule(plan, found) for found in kept):
-        yield f"{cells_word(others)} of these were timed by another rule before; --again runs them by this one"
+        yield f"{counted(others, 'cell')} of these were timed by another rule before; --again runs them by this one"
     if others := sum(found.cell.request.seed != plan.seed for found in kept):
-        yield f"{cells_word(others)} of these were made with another --seed; --again makes them with {plan.seed}"
+        yield f"{counted(others, 'cell')} of these were made with another --seed; --again makes them with {plan.seed}"
     now = steering_variables(os.environ)
     if others := sum(found.run is not None and found.run.settings.variables != now for found in kept):
         told = variable_words(now) or "none"
-        yield f"{cells_word(others)} of these were measured with other variables that steer torch; --again: with {told}"
+        other = f"{counted(others, 'cell')} of these were measured with other variables that steer torch"
+        yield f"{other}; --again: with {told}"
 
 
 def _is_by_rule(plan: SweepPlan, found: CellResult) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from tracekit.comparison.peaks import peak_of_side
 from tracekit.comparison.roofline import limit_of
 from tracekit.model.calibration import shrink_idle
-from tracekit.model.comparison import Basis, Bound, BoundKind, Side
+from tracekit.model.comparison import Basis, Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
 from tracekit.model.sequence import Activity, Sequence
 
 #: The largest part decides if it is this share of the call, and this many times the next one.
@@ -32,24 +32,8 @@ KINDS: dict[str, BoundKind] = {
     "compute": "compute-bound",
 }
 
-#: What a part of the call is, as a sentence goes on after its share.
-WORDS = {
-    "sync": "the GPU had nothing to do because the host had waited for it (synchronising calls)",
-    "launch": "the GPU had nothing to do because the host had not launched the next work yet",
-    "compile": "the GPU had nothing to do while code was compiled",
-    "device": "the GPU paused between pieces of work that had been launched",
-    "unseen": "the GPU had nothing to do for a reason that no recording shows",
-    "copy": "the GPU copied memory",
-    "memory": "the GPU ran kernels that are limited by memory (estimate)",
-    "compute": "the GPU ran kernels that are limited by arithmetic (estimate)",
-    "neither": (
-        "the GPU ran products or convolutions in kernels that reach less than a twentieth of either limit (estimate)"
-    ),
-}
 #: Families of kernels whose limit depends on their sizes.
 PRODUCTS = ("gemm", "attention", "convolution")
-#: From this share of the call on a second part, and work of unknown limit, is worth a word.
-SECOND, UNKNOWN = 0.1, 0.02
 Parts = dict[str, float]
 
 
@@ -71,12 +55,8 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
     kinds = {_decide(each) for each in cases}
     kind = kinds.pop() if len(kinds) == 1 else "mixed"
     starved = _starved_share(side)
-    sentences = [
-        _shares(cases[0], "call" if basis == "unprofiled" else "recording", _why_unknown(side, sequence)),
-        _starved(starved) if starved is not None and kind == "launch-bound" else "",
-        _if_slowed(side, cases) if basis == "trace" else "",
-    ]
-    return Bound(kind, basis, cases[0], starved, ". ".join(filter(None, sentences)))
+    unknown = _why_unknown(side, sequence) if cases[0]["unknown"] else None
+    return Bound(kind, basis, cases[0], starved, unknown, _if_slowed(side, cases) if basis == "trace" else None)
 
 
 def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> Parts:
@@ -145,47 +125,18 @@ def _starved_share(side: Side) -> float | None:
     return sum(queue.starved_items for queue in queues) / items if items else None
 
 
-def _why_unknown(side: Side, sequence: Sequence | None) -> str:
+def _why_unknown(side: Side, sequence: Sequence | None) -> UnknownLimit:
     """What keeps it from being told what limits a product."""
     asked = [activity.operator for activity in sequence.activities if activity.family in PRODUCTS] if sequence else []
     if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
-        if side.analysis.launches and side.analysis.launches.graph_launches:
-            return "kernels of CUDA graphs are recorded without sizes; --ops lends those of another trace"
-        return "the sizes of their inputs were not recorded; record_shapes=True records them"
-    if peak_of_side(side) is None:
-        return "what this device can do at most is not known here"
-    return "the recorded sizes and types do not tell it"
+        in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
+        return "no_sizes_in_graphs" if in_graphs else "no_sizes"
+    return "unknown_device" if peak_of_side(side) is None else "sizes_do_not_tell"
 
 
-def _shares(parts: Mapping[str, float], whole_is: str, why_unknown: str) -> str:
-    """The two largest parts in words, the second if it is a tenth at least, and what cannot be told."""
-    whole = math.fsum(parts.values())
-    if not whole:
-        return f"nothing was seen in the {whole_is}"
-    first, second = sorted(parts, key=lambda part: -parts[part])[:2]
-    named = [part for part in (first, second) if part == first or parts[part] >= SECOND * whole]
-    if "unknown" not in named and parts["unknown"] >= UNKNOWN * whole:
-        named.append("unknown")
-    words = WORDS | {"unknown": f"the GPU ran products of unknown limit ({why_unknown})"}
-    each = [f"in {_percent(parts[part] / whole)} {words[part]}" for part in named]
-    each[0] = each[0].replace(" %", f" % of the {whole_is}", 1)
-    return "; ".join(each)
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"
-
-
-def _starved(share: float) -> str:
-    return f"At {_percent(share)} of the launches, as recorded, the GPU had run out of work"
-
-
-def _if_slowed(side: Side, cases: list[Parts]) -> str:
+def _if_slowed(side: Side, cases: list[Parts]) -> BoundIfSlowed | None:
     """What the same trace says if recording slowed the call as much as it was ever seen to."""
-    if all(_decide(each) is None for each in cases):
-        return ""
-    as_recorded, slowed = (_decide(each) or "of unknown limit" for each in cases)
-    longer = f"recording made the call {_most_slowed(side):g} times as long, the most that was ever measured"
-    if as_recorded == slowed:
-        return f"Even if {longer}, the answer is the same"
-    return f"As recorded it is {as_recorded}; if {longer}, it is {slowed}: only times without the profiler can tell"
+    as_recorded, slowed = map(_decide, cases)
+    if as_recorded is None and slowed is None:
+        return None
+    return BoundIfSlowed(_most_slowed(side), as_recorded, slowed)

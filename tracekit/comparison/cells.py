@@ -7,18 +7,23 @@ from collections.abc import Hashable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
+from typing import Literal
 
 from tracekit.comparison.matching import Cell, align
 from tracekit.comparison.provenance import Linked, link
 from tracekit.model.comparison import Side
+from tracekit.model.note import Note, distinct
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Sequence
 
+#: The provenance leads between other forms than an eager and a compiled one, the sides are of two runs, or the steps of
+#: a side do not all run the same kernels.
+NoProvenance = Literal["other_forms", "two_runs", "steps_differ"]
 #: The positions of one step, on A and on B.
 _Round = tuple[range, range]
 
 
-def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[str, ...]]:
+def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[Note, ...]]:
     """A partition of both sides' activities, and what is amiss with the provenance they came with.
 
     Provenance tells eager operators from compiled launches, within one run; alignment takes what it leaves. Steps that
@@ -26,13 +31,13 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[str, ..
     """
     if a.sequence is None or b.sequence is None:
         return None, ()
-    amiss: list[str] = []
+    amiss: list[Note] = []
     rounds = _rounds(a.sequence, b.sequence)
     if len(rounds) == 1:
         cells, notes = _match(a.sequence, b.sequence, a, b)
         return cells, (*amiss, *notes)
     found: list[Cell] = []
-    matched: dict[Hashable, tuple[tuple[Cell, ...], tuple[str, ...]]] = {}
+    matched: dict[Hashable, tuple[tuple[Cell, ...], tuple[Note, ...]]] = {}
     for a_at, b_at in rounds:
         one, other = _part(a.sequence, a_at), _part(b.sequence, b_at)
         key = _content(one), _content(other)
@@ -41,7 +46,7 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[str, ..
         cells, notes = matched[key]
         found += [_moved(cell, a_at.start, b_at.start) for cell in cells]
         amiss += notes
-    return tuple(found), tuple(dict.fromkeys(amiss))
+    return tuple(found), distinct(amiss)
 
 
 def _content(sequence: Sequence) -> Hashable:
@@ -53,7 +58,7 @@ def _content(sequence: Sequence) -> Hashable:
     )
 
 
-def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[str, ...]]:
+def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
     """The cells of one step of each side, by provenance where it is of use."""
     eager, compiled = a.provenance, b.provenance
     if not one.activities or not other.activities:
@@ -67,16 +72,17 @@ def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell
     return (*told, *_align_rest(one, other, linked)), linked.notes
 
 
-def why_no_provenance(a: Side, b: Side) -> str | None:
+def why_no_provenance(a: Side, b: Side) -> NoProvenance | None:
     """Why the provenance that a side has is of no use here; None where it is of use, and where there is none."""
     if a.provenance is None and b.provenance is None:
         return None
     if not isinstance(a.provenance, EagerOps) or not isinstance(b.provenance, CompiledSites):
-        return "it leads from an eager form to a compiled one"
+        return "other_forms"
     if PurePath(a.path).parent != PurePath(b.path).parent:
-        return "the sides are of two runs"
+        return "two_runs"
     if not all(_tells_steps(side.sequence) for side in (a, b)):
-        return "the steps of a side do not all run the same kernels, and where each begins is not known"
+        # Where each begins is not known.
+        return "steps_differ"
     return None
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from tracekit.model.comparison import Coverage, GroupMember, KernelGroup, Side
-from tracekit.numbers import percent
+from tracekit.model.note import Note
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
 MOST_WITH_SHAPES = 0.5
@@ -16,13 +16,13 @@ LEAST_MATCHED = 0.9
 MOST_INEXACT = 0.6
 
 
-def find_doubts(*sides: Side) -> tuple[str, ...]:
-    """A sentence for each side whose kernels are matched by less than operators with shapes, with what mends it."""
+def find_doubts(*sides: Side) -> tuple[Note, ...]:
+    """A note for each side whose kernels are matched by less than operators with shapes."""
     return tuple(doubt for side in sides if (doubt := _doubt(side)) is not None)
 
 
-def find_strangers(coverage: Coverage | None) -> tuple[str, ...]:
-    """A sentence where so little was matched that the sides may not be the same model."""
+def find_strangers(coverage: Coverage | None) -> tuple[Note, ...]:
+    """A note where so little was matched that the sides may not be the same model."""
     if coverage is None:
         return ()
     # What is known to be gone or new has been told apart too.
@@ -32,30 +32,26 @@ def find_strangers(coverage: Coverage | None) -> tuple[str, ...]:
     }
     if min(known.values()) >= LEAST_MATCHED:
         return ()
-    below = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in known.items() if share < LEAST_MATCHED]
-    return (f"Only {' and '.join(below)} could be matched: are both sides the same model, at the same sizes?",)
+    below = {letter: share for letter, share in known.items() if share < LEAST_MATCHED}
+    return (Note("little_matched", facts={"matched_shares": below}),)
 
 
-def find_mixed(groups: Iterable[KernelGroup], why: str | None = None, *, bare: bool = True) -> tuple[str, ...]:
-    """A sentence where most of a side's GPU time was aligned by elimination, so that groups may hold others' kernels,
+def find_mixed(groups: Iterable[KernelGroup], why: str | None = None, *, bare: bool = True) -> tuple[Note, ...]:
+    """A note where most of a side's GPU time was aligned by elimination, so that groups may hold others' kernels,
     or where provenance is of no use, which `why` tells. Bare traces hear what would bring it. Matching by names alone
-    has a sentence of its own (`find_doubts`).
+    has a note of its own (`find_doubts`).
 
     Without provenance that is so of products that Inductor wrote itself (max-autotune), which have no operator's sizes:
     on ViT the groups then agreed with provenance by a fifth.
     """
     groups = tuple(groups)
     shares = {"A": _mixed([(each, each.a) for each in groups]), "B": _mixed([(each, each.b) for each in groups])}
-    most = [f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in shares.items() if share > MOST_INEXACT]
+    most = {letter: share for letter, share in shares.items() if share > MOST_INEXACT}
     if not most:
-        return (f"Kernels are matched by operators, shapes and order, not by provenance: {why}.",) if why else ()
-    told = (
-        f"{' and '.join(most)} could only be matched by elimination, not kernel by kernel: which kernel became which is"
-        " doubtful there."
-    )
-    if why:
-        return (f"{told} Provenance cannot tell it: {why}.",)
-    return (f"{told} A run of `tracekit profile` asks torch instead.",) if bare else (told,)
+        return (Note("provenance_unused", "info", facts={"why": why}),) if why else ()
+    advised = bare and not why
+    facts = {"shares": most, "no_provenance": why, "advise_profile": advised}
+    return (Note("matched_by_elimination", facts=facts),)
 
 
 def _mixed(groups: Sequence[tuple[KernelGroup, Sequence[GroupMember]]]) -> float:
@@ -65,20 +61,13 @@ def _mixed(groups: Sequence[tuple[KernelGroup, Sequence[GroupMember]]]) -> float
     return math.fsum(us for group, us in times if group.how == "anchors" and not group.exact) / whole if whole else 0.0
 
 
-def _doubt(side: Side) -> str | None:
+def _doubt(side: Side) -> Note | None:
     work = side.sequence
     if work is None or not work.activities:
         return None
     if work.operators == "none":
-        return (
-            f"{side.label} holds no operators for most of its kernels (CUDA graphs, or CUDA activity alone): they are"
-            " matched by their names, which can mix up work of different sizes; --ops TRACE lends the operators of a"
-            " recording of the same model without CUDA graphs."
-        )
+        return Note("no_operators", subject=side.label)
     asked = [each.operator for each in work.activities if each.operator]
     if sum(bool(operator.dims) for operator in asked) < MOST_WITH_SHAPES * len(asked):
-        return (
-            f"{side.label} was recorded without shapes (record_shapes): its kernels are matched by names and order,"
-            " which can mix up work of different sizes."
-        )
+        return Note("no_shapes", subject=side.label)
     return None

@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.accuracy import judge_accuracy
-from tracekit.comparison.apart_change import find_apart_change
 from tracekit.comparison.bound import find_bound
 from tracekit.comparison.break_even import find_break_even
 from tracekit.comparison.cells import evened, find_cells, why_no_provenance
 from tracekit.comparison.certainty import find_doubts, find_mixed, find_strangers
 from tracekit.comparison.deltas import measure_deltas
 from tracekit.comparison.fairness import find_unfairness
-from tracekit.comparison.fallbacks import find_fallbacks, find_whole_fallback
+from tracekit.comparison.fallbacks import find_fallbacks
 from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.noting import note_calls
-from tracekit.comparison.quietness import find_disturbance
 from tracekit.comparison.reason import find_reason
 from tracekit.comparison.removed import total_traffic
+from tracekit.comparison.separate_runs_change import find_apart_change
 from tracekit.comparison.verdict import judge
 from tracekit.comparison.waiting_lines import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Comparison, Side, comparable
+from tracekit.model.note import Note
 from tracekit.model.run import FormName
 
 
@@ -32,11 +32,10 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
-    a, b, warnings = _alike(*evened(*with_waiting_lines(note_calls(a), note_calls(b))))
-    verdict, timing_warnings = judge(a, b, order)
+    a, b, unlike = _alike(*evened(*with_waiting_lines(note_calls(a), note_calls(b))))
+    verdict, of_timing = judge(a, b, order)
     verdict = replace(verdict, apart=find_apart_change(a, b, verdict))
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
-    told = (*amiss, *warnings)
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None
     waterfall = build_waterfall(a, b, groups)
@@ -49,30 +48,29 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         groups=groups,
         coverage=coverage,
         findings=(),
-        warnings=(
-            *timing_warnings,
+        notes=(
+            *of_timing,
             *find_fallbacks(a, b),
             *find_unfairness(a, b),
             *find_strangers(coverage),
             *find_mixed(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
             *find_doubts(a, b),
-            *told,
+            *amiss,
+            *unlike,
         ),
         a_bound=find_bound(a, a.sequence),
         b_bound=find_bound(b, b.sequence),
         traffic=total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
         accuracy=judge_accuracy(a, b),
-        grave=(*find_whole_fallback(a, b), *find_disturbance(a, b)),
         reason=find_reason(a, b, verdict, waterfall),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 
 
-def _alike(a: Side, b: Side) -> tuple[Side, Side, tuple[str, ...]]:
+def _alike(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
     """A rich recording of one side alone would divide that side's idle time alone: then neither is divided."""
     if (a.rich is None) == (b.rich is None) or a.form is None or b.form is None:
         return a, b, ()
     lacking = a if a.rich is None else b
-    warning = f"{lacking.label} has no rich recording, so host time is not divided into causes on either side."
-    return replace(a, rich=None), replace(b, rich=None), (warning,)
+    return replace(a, rich=None), replace(b, rich=None), (Note("no_rich_recording", subject=lacking.label),)

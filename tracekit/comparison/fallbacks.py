@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import EagerFallback
+from tracekit.model.note import Note
 
 
-def find_fallbacks(*sides: Side) -> tuple[str, ...]:
-    """A sentence for each side that ran eager though it was to be compiled, and for each part of one that did."""
-    return tuple(sentence for side in sides for sentence in _fallbacks(side))
+def find_fallbacks(*sides: Side) -> tuple[Note, ...]:
+    """A note for each side that ran eager though it was to be compiled, and for each part of one that did."""
+    return tuple(note for side in sides for note in _fallbacks(side))
 
 
 def ran_eager(side: Side) -> bool:
@@ -22,22 +25,13 @@ def ran_eager(side: Side) -> bool:
     return regions is not None and regions.count == 0 and regions.graphs == 0
 
 
-def find_whole_fallback(*sides: Side) -> tuple[str, ...]:
-    """The sentence for each side that ran eager all of it."""
-    return tuple(_ran_eager(side) for side in sides if ran_eager(side))
-
-
-def _fallbacks(side: Side) -> tuple[str, ...]:
+def _fallbacks(side: Side) -> Iterator[Note]:
+    parts = side.diagnostics.fallbacks if side.diagnostics else ()
     if ran_eager(side):
-        return (_ran_eager(side),)
-    parts = side.diagnostics.fallbacks if side.diagnostics else ()
-    return tuple(f"Part of the {side.label} form ran eager: {place(part)}: {part.reason}." for part in parts)
-
-
-def _ran_eager(side: Side) -> str:
-    parts = side.diagnostics.fallbacks if side.diagnostics else ()
-    why = f" ({parts[-1].reason})" if parts else ""
-    return f"The compiled form ran eager: no recorded step entered compiled code{why}. The verdict is not of it."
+        yield Note("ran_eager", "error", facts={"reason": parts[-1].reason if parts else None}, grave=True)
+        return
+    for part in parts:
+        yield Note("part_ran_eager", subject=side.label, facts={"place": place(part), "reason": part.reason})
 
 
 def place(part: EagerFallback) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-from tracekit.comparison.fairness import find_other_work
 from tracekit.comparison.ranges import RANGES, Doubt, Range, Span, is_slight
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
@@ -64,13 +63,8 @@ def _parse(text: str) -> Condition:
 
 
 def check(comparison: Comparison, conditions: tuple[Condition, ...], taken_for: Outcome | None = None) -> Gate:
-    """What became of each condition; `taken_for` is what it ends as where it cannot be decided.
-
-    Raises TracekitError where the sides are not the same work or GPU.
-    """
-    different = tuple(find_other_work(comparison.a, comparison.b))
-    if different:
-        raise TracekitError(f"--gate compares like with like: {' '.join(different)}")
+    """What became of each condition; `taken_for` is what it ends as where it cannot be decided. The sides are of the
+    same work and GPU."""
     return Gate(tuple(_check(comparison, condition) for condition in conditions), taken_for)
 
 

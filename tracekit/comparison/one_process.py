@@ -7,7 +7,7 @@ import math
 from tracekit.comparison.compiling_calls import compilations_while_timed
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict
-from tracekit.numbers import percent
+from tracekit.model.note import Note
 
 #: So few processes and more tell what processes have in common; of two the interval is 9 times as wide as of many.
 ENOUGH_PROCESSES = 3
@@ -25,26 +25,23 @@ WAITING_DIFFERS = 0.32
 #: The same as `LARGE` for them: beyond the most that was seen, 4 standard deviations of how two processes differ.
 LARGE_WAITING = 0.4
 
-SMALL = (
-    "Measured in one process, and the change is small: where the program's memory and threads come to lie can change"
-    " times by several percent from one start to the next. --repeat-process 4 measures that."
-)
-TWO = "Two processes hardly tell how much processes differ: their interval is wide. --repeat-process 4 makes five."
+SMALL_CHANGE = Note("one_process_small_change")
+TWO_PROCESSES = Note("two_processes")
 
 
-def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[str, ...]:
-    """A sentence where the change is too small for how few processes tell of it; empty where it is not. Where a form
+def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
+    """A note where the change is too small for how few processes tell of it; empty where it is not. Where a form
     waits for the host that is said of what is inconclusive too: another process may find a change."""
     if verdict.processes is None or verdict.speedup is None:
         return ()
     if verdict.processes > 1:
-        return (TWO,) if verdict.processes < ENOUGH_PROCESSES else ()
+        return (TWO_PROCESSES,) if verdict.processes < ENOUGH_PROCESSES else ()
     change = abs(math.log(verdict.speedup))
     idler = max(a, b, key=lambda side: side.idle_share or 0.0)
     if waits_for_host(idler):
         withheld = any(map(compilations_while_timed, (a, b)))
         return (_waiting(idler),) if change < math.log1p(LARGE_WAITING) and not withheld else ()
-    return (SMALL,) if change < math.log1p(LARGE) and verdict.result != "inconclusive" else ()
+    return (SMALL_CHANGE,) if change < math.log1p(LARGE) and verdict.result != "inconclusive" else ()
 
 
 def waits_for_host(side: Timed) -> bool:
@@ -53,10 +50,6 @@ def waits_for_host(side: Timed) -> bool:
     return side.idle_share is not None and side.idle_share >= WAITING_SHARE
 
 
-def _waiting(side: Timed) -> str:
-    return (
-        f"Measured in one process, and {side.label} waits for the host: the GPU is idle for"
-        f" {percent(side.idle_share, 0)} of its call. Speed-ups of such forms differed by up to"
-        f" {percent(WAITING_DIFFERS, 0)} from process to process on an H200 (docs/timing.md), so one process hardly"
-        " tells how large the change is. --repeat-process 4 measures it."
-    )
+def _waiting(side: Timed) -> Note:
+    facts = {"idle_share": side.idle_share, "seen_apart": WAITING_DIFFERS}
+    return Note("one_process_waits_for_host", subject=side.label, facts=facts)

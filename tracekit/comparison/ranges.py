@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, process_medians
 from tracekit.comparison.compiling_calls import calls_that_count, compilations_while_timed
 from tracekit.comparison.lost_groups import MOST_UNKNOWN, find_lost_groups
 from tracekit.comparison.one_process import waits_for_host
+from tracekit.comparison.separate_runs import FEWEST_CALLS, halves_floor, process_medians
 from tracekit.comparison.windows_alike import find_unlike_windows
 from tracekit.model.comparison import BUSY_MOVES, Comparison, Side, Verdict
 from tracekit.model.gate import Metric

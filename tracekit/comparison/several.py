@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracekit.comparison.fairness import find_other_machine, find_other_work
-from tracekit.errors import TracekitError
+from tracekit.comparison.fairness import find_other_machine
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
+from tracekit.model.note import Note
 from tracekit.model.run import Settings
 
 #: How a run compiles: what is being compared, and names it.
@@ -21,17 +21,6 @@ MOST_RUNS = 8
 EAGER_DIFFERS = 0.05
 #: What two processes may differ by where eager code shows no more.
 LEAST_DIFFERENCE = 0.02
-
-
-def refuse_other_work(sides: Sequence[Side], paths: Sequence[str]) -> None:
-    """Raises TracekitError where a run does other work than the first, or ran on another GPU: their figures differ
-    whatever the code."""
-    for side, path in zip(sides[1:], paths[1:], strict=True):
-        for difference in find_other_work(sides[0], side):
-            raise TracekitError(
-                f"{paths[0]} and {path} cannot stand side by side: {difference} Compare two of them at a time, or "
-                "record runs that differ in --mode or --scope alone"
-            )
 
 
 def name_ways(settings: Sequence[Settings], folders: Sequence[str]) -> tuple[str, ...]:
@@ -54,23 +43,23 @@ def labelled(a: Side, b: Side, name: str, *, alike: bool) -> tuple[Side, Side]:
     return replace(a, label="eager" if alike else f"eager, {name}"), replace(b, label=name)
 
 
-def find_differences(sides: Sequence[Side], names: Sequence[str]) -> tuple[str, ...]:
-    """One sentence for each thing besides the way to compile in which a run differs from the first."""
+def find_differences(sides: Sequence[Side], names: Sequence[str]) -> tuple[Note, ...]:
+    """One note for each thing besides the way to compile in which a run differs from the first."""
     return tuple(
-        f"{names[0]} (A) and {name} (B): {difference}"
+        replace(note, facts={**note.facts, "a_name": names[0], "b_name": name})
         for side, name in zip(sides[1:], names[1:], strict=True)
-        for difference in find_other_machine(sides[0], side)
+        for note in find_other_machine(sides[0], side)
     )
 
 
-def set_beside(comparisons: Sequence[Comparison], paths: Sequence[str], differences: Sequence[str]) -> Comparisons:
+def set_beside(comparisons: Sequence[Comparison], paths: Sequence[str], differences: Sequence[Note]) -> Comparisons:
     """The comparisons side by side, with what must be known of all of them together. `differences` are those in machine
     and software."""
     return Comparisons(
         comparisons=tuple(comparisons),
         paths=tuple(paths),
         alike=not differences,
-        warnings=(*differences, *_other_eager(comparisons)),
+        notes=(*differences, *_other_eager(comparisons)),
         fastest=find_fastest(comparisons),
         told_apart_by=_least_difference(comparisons),
     )
@@ -100,16 +89,12 @@ def _least_difference(comparisons: Sequence[Comparison]) -> float:
     return max(LEAST_DIFFERENCE, apart, *(each.verdict.least_change or 0.0 for each in comparisons))
 
 
-def _other_eager(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+def _other_eager(comparisons: Sequence[Comparison]) -> tuple[Note, ...]:
     """That eager code took another time in another process, where it did: absolute times then differ for that too."""
     # By their places: labels may be the same.
     walls = {at: each.a.wall_us for at, each in enumerate(comparisons) if each.a.wall_us}
     if len(walls) < 2 or max(walls.values()) <= (1 + EAGER_DIFFERS) * min(walls.values()):
         return ()
     slowest, fastest = max(walls, key=lambda at: walls[at]), min(walls, key=lambda at: walls[at])
-    ratio = walls[slowest] / walls[fastest]
-    warning = (
-        f"The eager form took {ratio:.2f} times as long in the process of {comparisons[slowest].b.label} as in that of "
-        f"{comparisons[fastest].b.label}: look at speed-ups, each within one process, before absolute times."
-    )
-    return (warning,)
+    names = {"slowest": comparisons[slowest].b.label, "fastest": comparisons[fastest].b.label}
+    return (Note("eager_differs_between_runs", facts={**names, "ratio": walls[slowest] / walls[fastest]}),)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracekit.comparison.timed import Timed
-from tracekit.numbers import percent, times
+from tracekit.model.note import Note
 from tracekit.statistics.speeds import find_drift, find_two_speeds
 
 Times = NDArray[np.float64]
@@ -21,20 +21,19 @@ SWAYS = 0.15
 MOST_APART = 0.5
 
 
-def find_restlessness(*sides: Timed) -> tuple[str, ...]:
-    """A sentence for each side that drifted, and for each that ran at two speeds."""
-    return tuple(sentence for side in sides for sentence in _of(side))
+def find_restlessness(*sides: Timed) -> tuple[Note, ...]:
+    """A note for each side that drifted, and for each that ran at two speeds."""
+    return tuple(note for side in sides for note in _of(side))
 
 
-def tell_thirds(a_us: Times, b_us: Times) -> tuple[str, ...]:
+def tell_thirds(a_us: Times, b_us: Times) -> tuple[Note, ...]:
     """Where a form drifted in its rounds, what became of the ratio, which they are to spare; empty where none did."""
     if find_drift(a_us) is None and find_drift(b_us) is None:
         return ()
     third = len(a_us) // 3
     ratios = np.asarray(a_us / b_us)
     first, last = float(np.median(ratios[:third])), float(np.median(ratios[-third:]))
-    told = "Rounds hold both forms, so that what moves both leaves their ratio in peace"
-    return (f"{told}: the speed-up was {times(first)} in the first third of the rounds and {times(last)} in the last.",)
+    return (Note("speedup_by_thirds", "info", facts={"first": first, "last": last}),)
 
 
 def unshared_change(a_us: Times, b_us: Times) -> float:
@@ -58,20 +57,18 @@ def _range(values: Times) -> float:
     return float(high - low)
 
 
-def _of(side: Timed) -> Iterator[str]:
+def _of(side: Timed) -> Iterator[Note]:
     if side.form is None:
         return
     wall_us = np.asarray(side.form.wall_us)
     drift, speeds = find_drift(wall_us), find_two_speeds(wall_us)
     if drift is not None:
-        yield (
-            f"{side.label} became {percent(abs(drift))} {'slower' if drift > 0 else 'faster'} while it was timed (last "
-            "third of the calls to first): the machine's speed drifted."
-        )
+        yield Note("drifted", subject=side.label, facts={"share": drift})
     if speeds is not None:
-        yield (
-            f"{side.label} ran at two speeds: {percent(1 - speeds.slow_share, 0)} of the calls took about "
-            f"{speeds.fast_us / 1e3:.3f} ms, the others {speeds.slow_us / 1e3:.3f} ms"
-            f"{'' if speeds.lasting else ', changing from call to call'}. Clocks that switch or other work on this "
-            "machine do that."
-        )
+        facts = {
+            "fast_us": speeds.fast_us,
+            "slow_us": speeds.slow_us,
+            "slow_share": speeds.slow_share,
+            "lasting": speeds.lasting,
+        }
+        yield Note("two_speeds", subject=side.label, facts=facts)

@@ -10,16 +10,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.comparison.apart import FEWEST_CALLS, halves_floor, judge_apart
 from tracekit.comparison.compiling_calls import compilations_while_timed, without_compiling
-from tracekit.comparison.elsewhere import find_other_speeds
 from tracekit.comparison.one_process import ENOUGH_PROCESSES, find_unrepeated
+from tracekit.comparison.process_spread import find_other_speeds
+from tracekit.comparison.separate_runs import FEWEST_CALLS, halves_floor, judge_apart, too_few_calls
 from tracekit.comparison.steadiness import find_restlessness, tell_thirds, unshared_change
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict, VerdictBasis
+from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall, StopReason
-from tracekit.numbers import counted, percent
 from tracekit.statistics.blocks import block_length
 from tracekit.statistics.interval import (
     Interval,
@@ -55,7 +55,7 @@ class Pairs:
         return np.asarray(np.log(self.a_us / self.b_us))
 
 
-def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tuple[str, ...]]:
+def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tuple[Note, ...]]:
     """The verdict, and what a reader must know of how it was reached.
 
     In alternation (`order` is not empty) the speed-up is the median over rounds of A's call by B's, with a block
@@ -65,35 +65,27 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tup
     the noise floor and beyond what is small (docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
-        return NOT_TIMED, ("No unprofiled times of both sides: the traces alone cannot say which side is faster.",)
+        return NOT_TIMED, (Note("not_timed"),)
     ends = (float(np.median(a.form.wall_us)), float(np.median(b.form.wall_us)))
     own = without_compiling(a, b, np.asarray(a.form.wall_us), np.asarray(b.form.wall_us))
     recompiled = _recompiled(a, b)
     if not order:
-        verdict, warnings = judge_apart(a, b, ends)
-        return verdict, (*warnings, *recompiled)
+        verdict, notes = judge_apart(a, b, ends)
+        return verdict, (*notes, *recompiled)
     every = _every_process(a.form, b.form, own)
-    warnings = _uneven(a.form, b.form)
+    uneven = _uneven(a.form, b.form)
     if len(every[0].a_us) < FEWEST_CALLS:
-        few = _too_few(len(every[0].a_us), a.form)
+        few = too_few_calls(len(every[0].a_us), len(a.form.timing.processes) if a.form.timing else 0)
         speedup = math.exp(float(np.median(every[0].log_ratios)))
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=len(every[0].a_us), basis="rounds")
-        return verdict, (*warnings, few, *recompiled)
+        return verdict, (*uneven, few, *recompiled)
     if len(every) > 1:
         ends = _typical_ends(every)
     verdict = _judge_together(every, ends, withheld=bool(recompiled))
     verdict = replace(verdict, stopped=_stopped(b.form))
     restless = (*find_restlessness(a, b), *tell_thirds(every[0].a_us, every[0].b_us), *_unshared(every))
-    elsewhere = (*find_other_speeds(a), *find_other_speeds(b))
-    return verdict, (*warnings, *recompiled, *restless, *elsewhere, *find_unrepeated(a, b, verdict))
-
-
-def _too_few(rounds: int, form: FormResult) -> str:
-    repeats = len(form.timing.processes) if form.timing else 0
-    told = f"Only {counted(rounds, 'timed call')} a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
-    if not repeats:
-        return told
-    return f"{told} That is of one process: the calls of {counted(repeats, 'repeat')} do not make up for it."
+    spread = (*find_other_speeds(a), *find_other_speeds(b))
+    return verdict, (*uneven, *recompiled, *restless, *spread, *find_unrepeated(a, b, verdict))
 
 
 def _typical_ends(every: tuple[Pairs, ...]) -> tuple[float, float]:
@@ -111,17 +103,14 @@ def _stopped(form: FormResult) -> StopReason | None:
     return next((each for each in reasons if each != "target reached"), "target reached")
 
 
-def _unshared(every: tuple[Pairs, ...]) -> tuple[str, ...]:
+def _unshared(every: tuple[Pairs, ...]) -> tuple[Note, ...]:
     """Where one form changed its speed by itself so far that this decides what counts as a change."""
     changes = [unshared_change(pairs.a_us, pairs.b_us) for pairs in every]
     largest = max(changes)
     if largest <= _least_change(every):
         return ()
-    where = changes.index(largest)
-    place = "the run's own process" if where == 0 else f"repeat {where}"
-    of = f" of {place}" if len(every) > 1 else ""
-    told = f"Within the timing{of} one form changed its speed against the other's by {percent(largest)}"
-    return (f"{told}: no smaller difference is called a change.",)
+    repeat = changes.index(largest) if len(every) > 1 else None
+    return (Note("ratio_changed", facts={"share": largest, "repeat": repeat}),)
 
 
 def _least_change(every: tuple[Pairs, ...]) -> float:
@@ -167,16 +156,16 @@ def _every_process(a: FormResult, b: FormResult, times: tuple[Times, Times]) -> 
     return (own, *repeats)
 
 
-def _uneven(a: FormResult, b: FormResult) -> tuple[str, ...]:
+def _uneven(a: FormResult, b: FormResult) -> tuple[Note, ...]:
     if len(a.wall_us) == len(b.wall_us):
         return ()
     rounds = min(len(a.wall_us), len(b.wall_us))
-    return (f"One side has more timed calls than the other; only the first {rounds} rounds, made of both, count.",)
+    return (Note("uneven_calls", facts={"rounds": rounds}),)
 
 
-def _recompiled(a: Timed, b: Timed) -> tuple[str, ...]:
+def _recompiled(a: Timed, b: Timed) -> tuple[Note, ...]:
     return tuple(
-        f"{side.label}: {counted(count, 'compilation')} ran inside timed calls: the verdict is withheld."
+        Note("compiled_while_timed", subject=side.label, facts={"compilations": count})
         for side in (a, b)
         if (count := compilations_while_timed(side))
     )

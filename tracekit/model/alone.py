@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Bound, Finding, Side
+    from tracekit.model.note import Note
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
     """`bound` is what holds the side back, None without GPU figures. `findings` are those that need no other side to
-    compare with. `warnings` are what a reader must know before believing the figures; `grave` those of them that stand
-    at the top."""
+    compare with. `notes` are what a reader must know before believing the figures."""
 
     side: Side
     bound: Bound | None
     findings: tuple[Finding, ...]
-    warnings: tuple[str, ...]
-    grave: tuple[str, ...]
+    notes: tuple[Note, ...]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracekit.model.apart import ApartChange
     from tracekit.model.compilation import Diagnostics
     from tracekit.model.gate import Gate
+    from tracekit.model.note import Note
     from tracekit.model.numerics import Accuracy, Picture
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.rates import Rates, Traffic, TrafficTotal
@@ -41,6 +42,9 @@ NAMED_SHARE = 0.15
 
 #: What holds a form back; `mixed` where no one thing does.
 BoundKind = Literal["launch-bound", "sync-bound", "compute-bound", "memory-bound", "copy-bound", "mixed"]
+#: Why the limit of a product is not known: its sizes were not recorded, as they are not of CUDA graphs; what the device
+#: can do at most is not known; sizes and types are known and do not tell it.
+UnknownLimit = Literal["no_sizes", "no_sizes_in_graphs", "unknown_device", "sizes_do_not_tell"]
 
 #: Causes that only a recording with operators can tell apart.
 UNSEEN_BY_LIGHT = ("op_dispatch", "guards", "compile", "gc", "python")
@@ -435,26 +439,38 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundIfSlowed:
+    """The bound `as_recorded`, and the one that it is (`slowed`) if recording made the call `times` as long, the most
+    that was ever measured."""
+
+    times: float
+    as_recorded: BoundKind | None
+    slowed: BoundKind | None
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """What holds one side back, by the rules of docs/bounds.md. `kind` is None where what was recorded does not say.
 
     `parts_us` divides the basis, per step: the unprofiled call, or the recorded window where there is none. Idle parts
     are `sync`, `launch`, `compile` and `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and
     `unknown`, these by estimate. `starved_share` is the share of launches that found nothing in flight, as recorded.
-    `because` says it in words.
+    `unknown_because` is why the limit of the `unknown` part is not known; None where there is none. `if_slowed` is what
+    the recording may mean where it is all there is.
     """
 
     kind: BoundKind | None
     basis: Basis
     parts_us: dict[str, float]
     starved_share: float | None
-    because: str
+    unknown_because: UnknownLimit | None = None
+    if_slowed: BoundIfSlowed | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from A to B, and why. `grave` are those of the warnings without which the verdict misleads: they
-    stand beside it in every report.
+    """What changed from A to B, and why. `notes` are what a reader must know before believing the figures; the grave
+    ones stand beside the verdict in every report.
     """
 
     a: Side
@@ -465,14 +481,13 @@ class Comparison:
     groups: tuple[KernelGroup, ...]
     coverage: Coverage | None
     findings: tuple[Finding, ...]
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
     a_bound: Bound | None = None
     b_bound: Bound | None = None
     gate: Gate | None = None
     traffic: TrafficTotal | None = None
     break_even: tuple[BreakEven, ...] = ()
     accuracy: Accuracy | None = None
-    grave: tuple[str, ...] = ()
     reason: Reason | None = None
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
+    from tracekit.model.note import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Comparisons:
     """`comparisons` are of one run each, eager with compiled, at `paths`; the label of each compiled side says by what
     it differs from the others.
 
-    `alike` says that the runs differ in how they compile alone: one eager form then stands for all. `warnings` are what
+    `alike` says that the runs differ in how they compile alone: one eager form then stands for all. `notes` are what
     a reader must know before setting one run beside another. `fastest` are the places of the one with the largest
     certain speed-up over its own eager form and of those that cannot be told from it, undecided ones too; empty where
     none is faster than eager. `told_apart_by` is the share that must lie between the intervals of two forms, beside
@@ -26,7 +27,7 @@ class Comparisons:
     comparisons: tuple[Comparison, ...]
     paths: tuple[str, ...]
     alike: bool
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
     fastest: tuple[int, ...]
     told_apart_by: float | None = None
 

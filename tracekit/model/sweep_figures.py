@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracekit.model.comparison import Verdict
+from tracekit.model.note import Note
 from tracekit.model.run import Settings
 from tracekit.model.startup import BreakEven
 from tracekit.model.suite import Published
@@ -39,13 +40,14 @@ class CallFigures:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The machine while a cell was timed: the GPU's median clock between calls, the most power and heat, what held it
-    back, and how many other processes had it open; `host_load` as in the cell's file. None for what nobody tells."""
+    """The machine while a cell was timed: the GPU's median clock between calls, the most power and heat, the `limits`
+    that held it back, and how many other processes had it open; `host_load` as in the cell's file. None for what
+    nobody tells."""
 
     sm_clock_mhz: float | None
     power_w: float | None
     temperature_c: int | None
-    held_back: tuple[str, ...]
+    limits: tuple[Note, ...]
     other_processes: int | None
     host_load: float | None
 
@@ -118,7 +120,7 @@ class CellFigures:
     size_reason: str | None
     break_even: BreakEven | None
     conditions: Conditions
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
     command: str
     within_eager_spread: bool | None = None
 
@@ -227,7 +229,7 @@ class Sweep:
     published: tuple[PublishedBeside, ...]
     published_source: str
     differs: tuple[str, ...]
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
     left: tuple[Cell, ...] = ()
 
     @property

@@ -12,11 +12,13 @@ import msgspec
 
 from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Bound, Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.per_step import per_step
 from tracekit.names import encodable
+from tracekit.report.words.bounds import bound_because
 from tracekit.report.words.health import health_sentence
+from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 
 def analysis_json(alone: Alone, *, top: int = 20) -> str:
@@ -24,7 +26,12 @@ def analysis_json(alone: Alone, *, top: int = 20) -> str:
     listed, largest total time first. What a run folder says beside the trace stands under the key `run`.
     """
     side = alone.side
-    told = {name: msgspec.to_builtins(getattr(alone, name)) for name in ("findings", "warnings", "grave")}
+    told = {
+        "findings": msgspec.to_builtins(alone.findings),
+        "warnings": other_sentences(alone.notes),
+        "grave": grave_sentences(alone.notes),
+        "notes": msgspec.to_builtins(alone.notes),
+    }
     run = {"run": _measured(side, top)} if side.form else {}
     return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told, **run})
 
@@ -41,7 +48,8 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
         "names": [each.b.label for each in told.comparisons],
         "paths": told.paths,
         "alike": told.alike,
-        "warnings": told.warnings,
+        "warnings": note_sentences(told.notes),
+        "notes": msgspec.to_builtins(told.notes),
         "fastest": told.fastest,
         "told_apart_by": told.told_apart_by,
         "comparisons": [_comparison(each, top) for each in told.comparisons],
@@ -51,16 +59,23 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 
 def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(comparison)
+    fields["warnings"] = note_sentences(comparison.notes)
+    fields["grave"] = grave_sentences(comparison.notes)
     if comparison.gate is not None:
         fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
     for group in fields["groups"]:
         # Positions in sequences that are not written.
         del group["a_at"], group["b_at"]
-    bounds = fields.pop("a_bound"), fields.pop("b_bound")
+    del fields["a_bound"], fields["b_bound"]
+    bounds = map(_bound, (comparison.a_bound, comparison.b_bound))
     fields["a"], fields["b"] = (
         {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)
     )
     return fields
+
+
+def _bound(bound: Bound | None) -> dict[str, Any] | None:
+    return {**msgspec.to_builtins(bound), "because": bound_because(bound)} if bound else None
 
 
 def _side(side: Side, top: int) -> dict[str, Any]:

@@ -31,7 +31,8 @@ from tracekit.report.sections.timing import certainty_table, process_table, timi
 from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Cell, Name, Table
-from tracekit.report.words.common import shared_scope, subjects, verdict_evidence, verdict_sentence, warnings_beside
+from tracekit.report.words.common import shared_scope, subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words.notes import grave_sentences, other_sentences
 
 #: What makes a table's names shortens them. A command that was cut could not be run.
 LONGEST_CODE = 4000
@@ -53,13 +54,13 @@ def _sections(comparison: Comparison, run: Run | None, command: str | None) -> I
     yield f"{escaped(subjects(comparison))}\n\n"
     evidence = verdict_evidence(comparison)
     yield f"{escaped(evidence)}\n\n" if evidence else ""
-    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in comparison.grave)
+    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in grave_sentences(comparison.notes))
     told = (reason_sentence(comparison), *limit_sentences(comparison), accuracy_sentence(comparison))
     yield "".join(f"{escaped(each)}\n\n" for each in told if each)
     yield key_table(key_figures(comparison))
     yield from markdown_findings(comparison.findings, shared_scope(comparison))
     yield "## Details\n\n"
-    yield from folded_list("Before you rely on this", warnings_beside(comparison))
+    yield from folded_list("Before you rely on this", other_sentences(comparison.notes))
     yield from folded_list("About this run", about_run(run))
     yield from tables_and_details(_tables(comparison), _details(comparison, run))
     yield from markdown_ending(how_measured(comparison, run), command)

@@ -30,8 +30,8 @@ from tracekit.report.words.common import (
     subjects,
     verdict_evidence,
     verdict_sentence,
-    warnings_beside,
 )
+from tracekit.report.words.notes import grave_sentences, other_sentences
 
 
 def comparison_page(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
@@ -52,7 +52,8 @@ def comparison_page(comparison: Comparison, run: Run | None = None, command: str
         gate_sentences=gate_sentences(comparison),
         reason=reason_sentence(comparison),
         limits=limit_sentences(comparison),
-        warnings=(*warnings_beside(comparison), *(run.notes if run else ())),
+        grave=grave_sentences(comparison.notes),
+        warnings=(*other_sentences(comparison.notes), *(run.notes if run else ())),
         accuracy=accuracy_sentence(comparison),
         pictures=picture_sources(comparison),
         result=result_word(comparison),

@@ -27,6 +27,7 @@ from tracekit.model import (
     generation,
     gpu_state,
     memory,
+    note,
     numerics,
     per_step,
     provenance,
@@ -46,6 +47,7 @@ SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "s
 #: The modules of nouns, in the order in which a later one's name wins.
 NOUNS = (
     advice,
+    note,
     rates,
     sequence,
     provenance,
@@ -67,6 +69,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Positions in sequences that are not written.
 UNWRITTEN = ("a_at", "b_at")
 
+#: What stands in JSON in English beside the notes that say it.
+WARNINGS = "`warnings` are what the notes say."
+GRAVE_TOO = "`warnings` are what the notes say, `grave` the grave ones among them once more."
+GRAVE_APART = "`grave` is what the grave notes say, `warnings` what the others do."
+HELD_BACK = "`held_back` is what the limits say."
+BECAUSE = "`because` says it in words."
 #: What is said of what stands in no noun.
 RUN = "`run` is what a run folder says besides; not there for a bare trace."
 MEASURED = (
@@ -108,22 +116,24 @@ def schema_text(name: SchemaName) -> str:
 def _analysis_file() -> type:
     """`run` is there for a run folder alone."""
     told = _fields(alone.Alone, without=("side", "bound"))
-    parts = {"schema": Literal["tracekit.analysis/1"], **_fields(analysis.Analysis), **told}
+    parts = {"schema": Literal["tracekit.analysis/1"], **_fields(analysis.Analysis), **told, "grave": tuple[str, ...]}
     measured = _made("Measured", {"form": _as_written(run.FormResult), "steps": int, **_derived()}, MEASURED)
-    return _made("AnalysisFile", parts, f"{analysis.Analysis.__doc__} {alone.Alone.__doc__} {RUN}", run=measured)
+    return _made(
+        "AnalysisFile", parts, f"{analysis.Analysis.__doc__} {alone.Alone.__doc__} {GRAVE_APART} {RUN}", run=measured
+    )
 
 
 def _comparison_file() -> type:
     written = {"schema": Literal["tracekit.comparison/1"], **_comparison()}
-    return _made("ComparisonFile", written, comparison.Comparison.__doc__)
+    return _made("ComparisonFile", written, f"{comparison.Comparison.__doc__} {GRAVE_TOO}")
 
 
 def _comparisons_file() -> type:
     parts = _fields(comparisons.Comparisons, without=("comparisons",))
-    each = _made("Comparison", _comparison(), comparison.Comparison.__doc__)
+    each = _made("Comparison", _comparison(), f"{comparison.Comparison.__doc__} {GRAVE_TOO}")
     told = {"schema": Literal["tracekit.comparisons/1"], "names": tuple[str, ...], **parts}
     every = {**told, "comparisons": tuple[each, ...]}  # type: ignore[valid-type]
-    return _made("ComparisonsFile", every, f"{comparisons.Comparisons.__doc__} {NAMED}")
+    return _made("ComparisonsFile", every, f"{comparisons.Comparisons.__doc__} {WARNINGS} {NAMED}")
 
 
 def _comparison() -> Fields:
@@ -133,7 +143,7 @@ def _comparison() -> Fields:
     side = _made("Side", {**_side_fields(), "bound": bound}, f"{comparison.Side.__doc__} {SIDE}")
     written = {"outcome": gate.Outcome, "ends_as": gate.Outcome, **_fields(gate.Gate)}
     checked = _made("Gate", written, f"{gate.Gate.__doc__} {GATE}")
-    return {**parts, "a": side, "b": side, "gate": checked | None}
+    return {**parts, "grave": tuple[str, ...], "a": side, "b": side, "gate": checked | None}
 
 
 def _side_fields() -> Fields:
@@ -160,13 +170,22 @@ def _written(noun: type) -> type:
     """The noun as it stands in JSON: names of kernels are listed under `top`, the first of them."""
     # A dataclass without a docstring is given one that lists its fields, which tells nothing.
     own = None if (noun.__doc__ or "").startswith(f"{noun.__name__}(") else noun.__doc__
-    return _made(noun.__name__, {**_fields(noun), **IN_ENGLISH.get(noun, {})}, own)
+    fields = {**_fields(noun), **IN_ENGLISH.get(noun, {})}
+    said = [WARNINGS] * ("warnings" in fields) + [HELD_BACK] * ("held_back" in fields)
+    said += [BECAUSE] * (noun is comparison.Bound)
+    return _made(noun.__name__, fields, " ".join([own or "", *said]).strip() or None)
 
 
 def _fields(noun: type, without: tuple[str, ...] = ()) -> Fields:
     hints = typing.get_type_hints(noun, localns=NAMES)
     names = [field.name for field in dataclasses.fields(noun) if field.name not in (*without, *UNWRITTEN)]
     found = {name: _as_written(hints[name]) for name in names}
+    if noun is comparison.Bound:
+        found["because"] = str
+    # What notes say stands beside them.
+    for name, said in (("notes", "warnings"), ("limits", "held_back")):
+        if hints.get(name) == tuple[note.Note, ...]:
+            found[said] = tuple[str, ...]
     return {"top" if name == "by_name" else name: kind for name, kind in found.items()}
 
 

@@ -41,9 +41,9 @@ from tracekit.report.words.common import (
     subjects,
     verdict_evidence,
     verdict_sentence,
-    warnings_beside,
 )
 from tracekit.report.words.health import health_sentence
+from tracekit.report.words.notes import grave_sentences, other_sentences
 
 if TYPE_CHECKING:
     from tracekit.model.run import Run
@@ -99,7 +99,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [*gate, Text()] if gate else []
     parts.append(Text(printable(verdict_sentence(comparison)), style=RESULT_STYLES[comparison.verdict.result]))
     parts += [Text(evidence)] if evidence else []
-    parts += [Text.assemble(("warning: ", "yellow"), printable(each)) for each in comparison.grave]
+    parts += [Text.assemble(("warning: ", "yellow"), printable(each)) for each in grave_sentences(comparison.notes)]
     pays = break_even_sentence(comparison)
     parts += [Text(pays)] if pays else []
     parts += [Text(printable(why))] if (why := reason_sentence(comparison)) else []
@@ -111,7 +111,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     parts += [Text(), _waterfall(comparison)] if comparison.waterfall else []
     parts += [Text(), _groups(comparison)] if comparison.groups else []
     parts += [part for finding in comparison.findings for part in _finding(finding)]
-    notes = list(_warnings(comparison))
+    notes = list(_notes(comparison))
     parts += [Text(), *notes] if notes else []
     parts += _health([each for each in health if each.severity != "error"])
     parts += [Text(), *next_lines(next_commands)] if next_commands else []
@@ -259,16 +259,10 @@ def _finding(finding: Finding) -> Iterator[RenderableType]:
     yield from (Text("  " + printable(note), style="dim") for note in finding_notes(finding))
 
 
-def _warnings(comparison: Comparison) -> Iterator[Text]:
-    damage = {
-        f"{side.label}: {each.code}"
-        for side in (comparison.a, comparison.b)
-        for each in side.health
-        if each.severity == "error"
-    }
+def _notes(comparison: Comparison) -> Iterator[Text]:
     # Damage stands at the top already.
-    for warning in (each for each in warnings_beside(comparison) if each not in damage):
-        yield Text.assemble(("note: ", "yellow"), printable(warning))
+    for sentence in other_sentences(each for each in comparison.notes if each.code != "damaged_recording"):
+        yield Text.assemble(("note: ", "yellow"), printable(sentence))
 
 
 def _health(findings: Sequence[HealthFinding]) -> list[Text]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.model.note import Note
 from tracekit.tracefile.source import raise_if_absent
 from tracekit.walks.identity import Named, identity_of_report, name_side
 from tracekit.walks.sides import borrow_operators, is_run_folder, load_side, refuse_sweep
@@ -77,7 +78,7 @@ def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> t
     """Both sides, with the operators of the trace at `place` where they lack their own. Raises TracekitError where
     it has none to lend, or is of other work."""
     from tracekit.comparison.matching import lacks_operators
-    from tracekit.comparison.misfit import find_misfit
+    from tracekit.comparison.other_sizes import find_misfit
 
     side = load_side(place, reading=reading)
     lender = side.sequence
@@ -99,6 +100,4 @@ def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
     """The report is read without the terminal: it says too that a run is not whole."""
     if not runs:
         return comparison
-    which = "A run of this comparison" if runs == 1 else "Both runs of this comparison"
-    warning = f"{which} was interrupted and is not whole: calls or recordings are missing."
-    return replace(comparison, warnings=(warning, *comparison.warnings))
+    return replace(comparison, notes=(Note("interrupted", facts={"runs": runs}), *comparison.notes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from statistics import fmean, median
 
@@ -20,10 +21,15 @@ from tests.sweeps import (
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.comparison.sweeping.cells import ends, read_cell, until_done_us
 from tracekit.comparison.sweeping.pooling import pool_eager
+from tracekit.model.note import Note
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.statistics.interval import Interval
 from tracekit.workloads.suites import VISION
+
+
+def codes(notes: Iterable[Note]) -> list[str]:
+    return [each.code for each in notes]
 
 
 def test_the_speed_up_is_of_the_cells_own_process() -> None:
@@ -121,7 +127,7 @@ def test_calls_that_compiled_withhold_the_verdict() -> None:
     cell = work.cells[0]
     assert cell.verdict is not None
     assert (cell.verdict.result, cell.during_timing) == ("inconclusive", 2)
-    assert any("ran inside timed calls" in warning for warning in cell.warnings)
+    assert "compiled_while_timed" in codes(cell.notes)
     assert all(each.key is None for best in work.best if best.goal == "latency" for each in best.candidates)
 
 
@@ -143,11 +149,12 @@ def test_works_are_told_apart_by_machine_torch_and_resolved_size() -> None:
     sweep = read_sweep("vit", make_asked([each.cell for each in results]), results, None, 1000)
     assert [(work.machine, len(work.cells)) for work in sweep.works] == [("NVIDIA H200", 3), ("NVIDIA A100", 1)]
     assert sweep.works[0].eager is not None and sweep.works[0].eager.processes == 2
-    assert any("several machines (NVIDIA H200, NVIDIA A100)" in warning for warning in sweep.warnings)
+    assert Note("several_machines", facts={"machines": ["NVIDIA H200", "NVIDIA A100"]}) in sweep.notes
     assert sweep.missing == 0
     other = make_result(compiled_cell(batch_size=4), environment=make_environment(torch="2.12.0"))
-    assert any("versions of torch (2.11.0, 2.12.0)" in each for each in _read(*results[:2], other).warnings)
-    assert _read(*results[:2]).warnings == ()
+    told = Note("several_torches", facts={"versions": ["2.11.0", "2.12.0"]})
+    assert told in _read(*results[:2], other).notes
+    assert _read(*results[:2]).notes == ()
 
 
 def _read(*results: CellResult) -> Sweep:
@@ -252,24 +259,24 @@ def test_machines_that_differ_in_what_matters_are_said_where_their_cells_share_a
     here = {"transformers": "5.1", "triton": "3.6", "diffusers": "0.42", "numpy": "2.0"}
     one = on(make_result(eager_cell()), here, driver="580.1")
     alike = on(make_result(compiled_cell()), {**here, "numpy": "2.1"}, driver="580.1")
-    assert _read(one, alike).warnings == ()
+    assert _read(one, alike).notes == ()
     sweep = _read(one, on(alike, **there))  # type: ignore[arg-type]
     (work,) = sweep.works
     assert work.differs == (told,)
-    (warning,) = sweep.warnings
-    assert told in warning and "eager times are taken together all the same" in warning
+    facts = {"differences": [told], "works": 1, "of_works": 1}
+    assert sweep.notes == (Note("machines_of_a_work_differ", facts=facts),)
 
 
 def test_other_rules_and_other_versions_of_tracekit_are_said() -> None:
     one, two = make_result(eager_cell()), make_result(compiled_cell())
     assert two.run is not None
     longer = replace(two, run=replace(two.run, rule=replace(two.run.rule, rounds=300)))
-    assert any("timed by different rules" in each for each in _read(one, longer).warnings)
+    assert "several_timing_rules" in codes(_read(one, longer).notes)
     sought = replace(two, run=replace(two.run, rule=replace(two.run.rule, rounds=None)))
     wider = replace(two, run=replace(two.run, rule=replace(two.run.rule, rounds=None, target=0.02)))
-    assert any("timed by different rules" in each for each in _read(sought, wider).warnings)
+    assert "several_timing_rules" in codes(_read(sought, wider).notes)
     later = replace(two, tracekit="0.2.0")
-    assert any("versions of tracekit (0.1.0, 0.2.0)" in each for each in _read(one, later).warnings)
+    assert Note("several_tracekits", facts={"versions": ["0.1.0", "0.2.0"]}) in _read(one, later).notes
 
 
 def test_two_files_of_one_cell_are_told_and_the_later_one_counts() -> None:
@@ -281,10 +288,9 @@ def test_two_files_of_one_cell_are_told_and_the_later_one_counts() -> None:
         assert [cell.cell.form for cell in work.cells] == ["eager", "compiled"]
         assert work.cells[1].started == late.started
         assert work.eager is not None and work.eager.processes == 2
-        (warning,) = sweep.warnings
-        assert early.cell.key in warning and "2 files" in warning
+        assert sweep.notes == (Note("same_cell_in_files", facts={"key": early.cell.key, "files": 2}),)
     elsewhere = replace(late, run=make_result(compiled_cell(), environment=make_environment("NVIDIA A100")).run)
-    assert not any("files" in each for each in _read(early, elsewhere).warnings), "rows of their own"
+    assert "same_cell_in_files" not in codes(_read(early, elsewhere).notes), "rows of their own"
 
 
 def test_eager_of_a_cell_that_did_not_end_is_not_pooled() -> None:
@@ -365,7 +371,7 @@ def test_five_calls_far_apart_have_intervals_above_nothing_and_are_pooled() -> N
 
 
 def test_what_came_from_a_cache_is_told() -> None:
-    def cached(hits: int, *, empty: bool | None) -> tuple[str, ...]:
+    def cached(hits: int, *, empty: bool | None) -> tuple[Note, ...]:
         result = make_result(compiled_cell())
         assert result.run is not None
         eager, compiled = result.run.forms
@@ -375,15 +381,13 @@ def test_what_came_from_a_cache_is_told() -> None:
         found = read_cell(told, 1000)
         assert (found.cache_hits, found.cache_was_empty, found.load_seconds) == (hits, empty, 3.0)
         assert found.size_reason == "as asked"
-        return found.warnings
+        return found.notes
 
     assert cached(0, empty=True) == ()
-    (some,) = cached(1, empty=True)
-    assert "1 of 3 graphs" in some and "or a remote cache" in some
-    (every,) = cached(3, empty=True)
-    assert "3 of 3 graphs" in every and "less than it does the first time" in every
-    (full,) = cached(0, empty=False)
-    assert "not empty" in full
+    for hits in (1, 3):
+        facts = {"hits": hits, "graphs": 3, "cache_was_empty": True}
+        assert cached(hits, empty=True) == (Note("graphs_from_cache", facts=facts),)
+    assert cached(0, empty=False) == (Note("cache_not_empty"),)
 
 
 def test_that_a_gpu_was_held_back_is_said_for_the_whole_sweep_and_of_which_form_a_clock_is() -> None:
@@ -401,6 +405,7 @@ def test_that_a_gpu_was_held_back_is_said_for_the_whole_sweep_and_of_which_form_
     sweep = _read(held, make_result(eager_cell()), make_failure(compiled_cell(mode="max-autotune")))
     (work,) = sweep.works
     compiled = work.cells[0]
-    assert any("between eager's calls and 1,740 MHz between compiled's" in each for each in compiled.warnings)
-    assert not any("A's" in each for each in compiled.warnings)
-    assert any(each.startswith("The GPU was held back while 1 of 2 cells were timed") for each in sweep.warnings)
+    (clocks,) = [each.facts for each in compiled.notes if each.code == "clocks_differ"]
+    assert (clocks["sides"], clocks["clocks_mhz"]) == (["eager", "compiled"], [1965, 1740])
+    assert Note("cells_throttled", facts={"cells": 1, "of_cells": 2}) in sweep.notes
+    assert [each.facts["limit"] for each in compiled.conditions.limits] == ["power"]

@@ -22,6 +22,7 @@ from tracekit.comparison import compare
 from tracekit.comparison.several import labelled, set_beside
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
+from tracekit.model.note import Note
 from tracekit.report import timelines as drawing
 from tracekit.report.comment import LONGEST
 from tracekit.report.contract import comparisons_json
@@ -42,7 +43,8 @@ def made(alike: bool = True, names: tuple[str, ...] = NAMES) -> Comparisons:
     for name, eager, compiled in zip(names, (1.5, 1.56, 1.5), (1.0, 0.52, 1.25), strict=True):
         sides = labelled(*make_pair(scaled(eager), scaled(compiled)), name, alike=alike)
         comparisons.append(compare(*sides, ORDER))
-    differences = () if alike else ("default (A) and max-autotune (B): The sides differ in torch: A has 1, B has 2.",)
+    facts = {"package": "torch", "a": "1", "b": "2", "a_name": "default", "b_name": "max-autotune"}
+    differences = () if alike else (Note("package_differs", facts=facts),)
     return set_beside(comparisons, [f"traces/{name}" for name in names], differences)
 
 

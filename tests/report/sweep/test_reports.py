@@ -19,6 +19,7 @@ from tests.report.conftest import HOSTILE_NAMES
 from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result
 
 from tracekit.comparison.sweeping import read_sweep
+from tracekit.model.note import Note
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import MISSING
@@ -467,7 +468,7 @@ def test_a_tie_says_within_how_much_and_beside_each_speed_up_stands_its_median()
 def test_notes_are_named_where_they_are_folded_away():
     sweep = vision()
     (work, *more) = sweep.works
-    noted = replace(work, cells=(replace(work.cells[0], warnings=("it drifted",)), *work.cells[1:]))
+    noted = replace(work, cells=(replace(work.cells[0], notes=(Note("cache_not_empty"),)), *work.cells[1:]))
     told = "1 cell has notes (Notes on single cells)."
     assert told not in sweep_markdown(sweep) + sweep_page(sweep)
     sweep = replace(sweep, works=(noted, *more))

@@ -17,7 +17,7 @@ from tracekit.report.sweep.contract import sweep_json
 from tracekit.report.sweep.heat import heat_map
 from tracekit.report.sweep.markdown import sweep_markdown
 from tracekit.report.sweep.page import sweep_page
-from tracekit.report.sweep.spread import SLIGHT_NOTE, slight_note, spread_sentences
+from tracekit.report.sweep.spread import SLIGHT_NOTE, slight_note, spread_notes
 from tracekit.report.sweep.tables import cell_table, published_table, speedup_table
 from tracekit.report.sweep.words import headline
 from tracekit.workloads.suites import VISION
@@ -68,7 +68,7 @@ def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> Non
 
 def test_without_such_a_change_there_is_no_mark_and_no_word_of_it() -> None:
     sweep = sweep_of(cells_of(0.04, 1.1, 3.0))
-    assert slight_note(sweep) == "" and spread_sentences(sweep) == ()
+    assert slight_note(sweep) == "" and spread_notes(sweep) == ()
     for text in (rendered(sweep), sweep_markdown(sweep), re.sub(r"<(style|script).*?</\1>", "", sweep_page(sweep))):
         assert "~" not in text
 
@@ -94,47 +94,34 @@ def test_a_count_of_what_is_faster_claims_no_marked_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("works", "widest", "changes"),
+    ("works", "work", "spread", "slight", "compared"),
     [
-        (
-            (cells_of(0.272, 1.1, 0.9, 3.0), cells_of(0.03, 1.02, batch=4)),
-            "27.2 %",
-            "(vit, batch 1); 3 of 4 changes are no larger than that of their own work, marked ~",
-        ),
-        (
-            (cells_of(0.03, 1.02, 2.0),),
-            "3.0 %",
-            "(vit, batch 1); 1 of 2 changes is no larger than that of its own work, marked ~",
-        ),
-        (
-            (cells_of(0.02, 2.0), cells_of(0.1, 2.0, batch=4)),
-            "10.0 %",
-            "(vit, batch 4); all 2 changes are larger than that of their own work, yet",
-        ),
-        (
-            (cells_of(0.06, 2.0),),
-            "6.0 %",
-            "(vit, batch 1); the one change is larger than that of its own work, yet",
-        ),
+        ((cells_of(0.272, 1.1, 0.9, 3.0), cells_of(0.03, 1.02, batch=4)), "vit, batch 1", 0.272, 3, 4),
+        ((cells_of(0.03, 1.02, 2.0),), "vit, batch 1", 0.03, 1, 2),
+        ((cells_of(0.02, 2.0), cells_of(0.1, 2.0, batch=4)), "vit, batch 4", 0.1, 0, 2),
+        ((cells_of(0.06, 2.0),), "vit, batch 1", 0.06, 0, 1),
     ],
 )
 def test_the_widest_work_is_named_with_how_many_changes_are_no_larger_than_their_own(
-    works: tuple[tuple[CellResult, ...], ...], widest: str, changes: str
+    works: tuple[tuple[CellResult, ...], ...], work: str, spread: float, slight: int, compared: int
 ) -> None:
-    (told,) = spread_sentences(sweep_of(*works))
-    assert told.startswith(f"Eager differs by up to {widest} from process to process {changes}")
-    assert ("another process may find none, or the opposite" in told) == ("marked" in changes)
-    assert ("each figure may move as much" in told) == ("marked" not in changes)
-    assert told.endswith(" tracekit profile with --repeat-process 4 measures that.")
+    (told,) = spread_notes(sweep_of(*works))
+    assert told.code == "eager_process_spread"
+    assert told.facts == {
+        "work": work,
+        "spread": pytest.approx(spread, abs=1e-3),
+        "slight": slight,
+        "compared": compared,
+    }
 
 
 def test_one_process_and_processes_that_agree_are_not_mentioned() -> None:
-    assert spread_sentences(sweep_of(cells_of(0.049, 2.0))) == ()
-    assert spread_sentences(read_sweep("vit", None, (make_result(compiled_cell()),), None, 1000)) == ()
+    assert spread_notes(sweep_of(cells_of(0.049, 2.0))) == ()
+    assert spread_notes(read_sweep("vit", None, (make_result(compiled_cell()),), None, 1000)) == ()
 
 
 def test_of_the_committed_sweep_every_gain_is_larger_than_eager_s_spread() -> None:
     sweep = load_sweep(ROOT / "sweeps" / "h200-qwen2.5-vl", calls=1000)
     assert headline(sweep) == "h200-qwen2.5-vl: compiling made 3 of 3 compiled cells faster, the most 5.78×."
     assert [cell.cell.key for cell in sweep.cells if cell.within_eager_spread] == []
-    assert sweep.warnings[0].startswith("Eager differs by up to 6.5 % from process to process (qwen2.5-vl, batch 3,")
+    assert sweep.notes[0].facts["spread"] == pytest.approx(0.065, abs=1e-3)

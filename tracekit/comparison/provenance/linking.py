@@ -14,11 +14,11 @@ from typing import Any, Literal
 from tracekit.comparison.provenance.alignment import align, equal_pairs
 from tracekit.comparison.provenance.launches import Placed, place
 from tracekit.comparison.provenance.operators import Join, join_operators
-from tracekit.comparison.together import Together
+from tracekit.comparison.union_find import Together
+from tracekit.model.note import Note
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Activity
 from tracekit.model.sequence import Sequence as GpuSequence
-from tracekit.numbers import counted
 
 #: Of a link's places so many are named.
 MOST_PLACES = 12
@@ -48,13 +48,13 @@ class Linked:
     links: tuple[Link, ...]
     a_aligned: int
     b_aligned: int
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def link(a: GpuSequence, b: GpuSequence, eager: EagerOps, compiled: CompiledSites) -> Linked:
     """The links between the eager sequence `a` and the compiled sequence `b`."""
     if not eager.activities or not compiled.activities:
-        return Linked((), 0, 0, (*compiled.notes, "the runs that were asked where work comes from hold no GPU work"))
+        return Linked((), 0, 0, (*map(_noted, compiled.notes), Note("provenance_without_work")))
     in_eager = _align(a, [activity.name for activity in eager.activities])
     in_compiled = _align(b, [activity.name for activity in compiled.activities])
     placed = place(compiled, {activity.name: activity.family for activity in b.activities})
@@ -218,8 +218,8 @@ def _names(activities: Sequence[Activity], positions: Sequence[int]) -> list[str
     return [activities[i].name for i in positions]
 
 
-def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterator[str]:
-    yield from linking.compiled.notes
+def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterator[Note]:
+    yield from map(_noted, linking.compiled.notes)
     sides = (
         ("eager", linking.in_eager, len(linking.eager.activities) * _repeats(linking.a)),
         ("compiled", linking.in_compiled, len(linking.compiled.activities) * _repeats(linking.b)),
@@ -228,23 +228,22 @@ def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterato
         strange = sum(i is None for i in found)
         missing = asked - (len(found) - strange)
         if strange:
-            yield f"{strange} of {len(found)} {side} activities are not in the run that was asked where they come from"
+            yield Note("not_in_provenance", subject=side, facts={"activities": strange, "of_activities": len(found)})
         if missing > 0:
-            yield f"{missing} {side} activities of the run that was asked where they come from are not in the recording"
-    inexact = Counter(each.exact for each in placed)[False]
-    if inexact:
-        groups = counted(inexact, "group")
-        yield f"{groups} of compiled activities could be of several launch sites: each is one with them"
-    approximate = sum(not each.exact for each in join.joined)
-    if approximate:
-        of = f"{approximate} of {len(join.joined)} eager operators"
-        yield f"{of} {'was' if approximate == 1 else 'were'} linked to launches by elimination, not one by one"
+            yield Note("only_in_provenance", subject=side, facts={"activities": missing})
+    if inexact := Counter(each.exact for each in placed)[False]:
+        yield Note("ambiguous_launch_sites", facts={"groups": inexact})
+    if approximate := sum(not each.exact for each in join.joined):
+        facts = {"operators": approximate, "of_operators": len(join.joined)}
+        yield Note("operators_linked_by_elimination", facts=facts)
     if join.wrong_sizes:
-        have = "operator has" if join.wrong_sizes == 1 else "operators have"
-        yield f"{join.wrong_sizes} {have} an output of another size than the work linked to it"
+        yield Note("operators_of_other_sizes", facts={"operators": join.wrong_sizes})
     if join.unmatched:
-        operators, have = ("operator", "has") if len(join.unmatched) == 1 else ("operators", "have")
-        yield f"{len(join.unmatched)} eager {operators} inside compiled modules {have} no counterpart in a graph"
+        yield Note("operators_without_counterpart", facts={"operators": len(join.unmatched)})
     if join.unexplained:
-        stand = "launch site stands" if len(join.unexplained) == 1 else "launch sites stand"
-        yield f"{len(join.unexplained)} {stand} for no eager operator that is known"
+        yield Note("unexplained_launch_sites", facts={"sites": len(join.unexplained)})
+
+
+def _noted(message: str) -> Note:
+    """What was noted while the run was asked, as its folder holds it."""
+    return Note("provenance_noted", facts={"message": message})

@@ -8,19 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from tracekit.comparison.break_even import extra_us, find_break_even
-from tracekit.comparison.quietness import find_disturbance, held_back, other_processes
+from tracekit.comparison.quietness import find_disturbance, find_limits, other_processes
 from tracekit.comparison.sweeping.commanding import command_of
 from tracekit.comparison.timed import TimedForm
 from tracekit.comparison.verdict import judge
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
 from tracekit.model.gpu_state import GpuState
+from tracekit.model.note import Note
 from tracekit.model.run import CompileFacts, FormName, FormResult
 from tracekit.model.startup import BreakEven
 from tracekit.model.sweep import CellResult, CellRun
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions
 from tracekit.model.timing import FormTiming, ProcessTimes
-from tracekit.numbers import counted
 from tracekit.statistics.interval import FEWEST, Interval, mean_time, median_time
 
 #: That the forms were timed in alternation; which form came when is no part of the verdict.
@@ -31,7 +31,7 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
     """The cell's figures; `calls` is the number of calls that a cold start is judged by."""
     run = result.run
     eager, compiled = (run.form(name) if run else None for name in ORDER)
-    verdict, break_even, warnings = _judged(eager, compiled)
+    verdict, break_even, notes = _judged(eager, compiled)
     # Of a cell that failed before its compiled form was warm there is nothing that is its own.
     last = compiled if result.cell.form == "compiled" else eager
     facts = compiled.compilation if compiled else None
@@ -58,7 +58,7 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
         size_reason=run.size_reason if run else None,
         break_even=break_even,
         conditions=_conditions(last.gpu_state if last else None, result.host_load),
-        warnings=(*warnings, *_of_cache(facts)),
+        notes=(*notes, *_of_cache(facts)),
         command=command_of(result, result.cell.form),
     )
 
@@ -71,18 +71,15 @@ def _spared_us(eager: ChildForm | None) -> float | None:
     return max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.wall_us))))
 
 
-def _of_cache(facts: CompileFacts | None) -> tuple[str, ...]:
+def _of_cache(facts: CompileFacts | None) -> tuple[Note, ...]:
     """A cell's own cache is empty, but a remote one, or one that the environment names, may not be."""
     if facts is None:
         return ()
     if facts.cache_hits:
-        told = f"{facts.cache_hits} of {counted(facts.graphs, 'graph')} came from a cache of compiled code"
-        if facts.cache_was_empty is not False and facts.cache_hits < facts.graphs:
-            # A graph may be like an earlier one of the same process.
-            return (f"{told}: what this process compiled before, or a remote cache, where a first time takes longer.",)
-        return (f"{told}: compiling took less than it does the first time.",)
+        told = {"hits": facts.cache_hits, "graphs": facts.graphs, "cache_was_empty": facts.cache_was_empty}
+        return (Note("graphs_from_cache", facts=told),)
     if facts.cache_was_empty is False:
-        return ("Inductor's cache was not empty: compiling may have taken less than it does the first time.",)
+        return (Note("cache_not_empty"),)
     return ()
 
 
@@ -92,7 +89,7 @@ def _conditions(state: GpuState | None, host_load: float | None) -> Conditions:
         sm_clock_mhz=state.sm_clock_mhz if state else None,
         power_w=max((each.power_w for each in samples if each.power_w is not None), default=None),
         temperature_c=max((each.temperature_c for each in samples if each.temperature_c is not None), default=None),
-        held_back=tuple(held_back(state)),
+        limits=tuple(find_limits(state)),
         other_processes=other_processes(state) if state else None,
         host_load=host_load,
     )
@@ -138,14 +135,14 @@ def until_done_us(form: ChildForm, calls: int) -> float:
 
 def _judged(
     eager: ChildForm | None, compiled: ChildForm | None
-) -> tuple[Verdict | None, BreakEven | None, tuple[str, ...]]:
+) -> tuple[Verdict | None, BreakEven | None, tuple[Note, ...]]:
     """The verdict as any run's with both forms, and what a reader must know of it."""
     if eager is None or compiled is None or eager.times is None or compiled.times is None:
         return None, None, ()
     a, b = (TimedForm(form.name, _form_result(form, form.times)) for form in (eager, compiled) if form.times)
-    verdict, warnings = judge(a, b, ORDER)
+    verdict, notes = judge(a, b, ORDER)
     found = find_break_even(a, b, verdict)
-    return verdict, found[0] if found else None, (*warnings, *find_disturbance(a, b, ORDER))
+    return verdict, found[0] if found else None, (*notes, *find_disturbance(a, b, ORDER))
 
 
 def _form_result(form: ChildForm, times: ProcessTimes) -> FormResult:

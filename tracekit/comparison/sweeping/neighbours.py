@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from tracekit.model.note import Note
 from tracekit.model.sweep import CellResult
-from tracekit.numbers import counted
 
 #: A cell that begins while the one before it is still going out meets little of it.
 SHORTEST_SECONDS = 5.0
 
 
-def of_neighbours(results: Sequence[CellResult]) -> Iterator[str]:
-    """A sentence where cells that have times were measured while others ran. On which host is not known: hosts have no
+def of_neighbours(results: Sequence[CellResult]) -> Iterator[Note]:
+    """A note where cells that have times were measured while others ran. On which host is not known: hosts have no
     names here."""
     spans = [(result.cell.key, *_span(result)) for result in results]
     timed = [each for each, result in zip(spans, results, strict=True) if result.outcome == "done"]
     beside = sum(sum(_beside(each, other) for other in spans) > SHORTEST_SECONDS for each in timed)
     if beside:
-        yield (
-            f"{beside} of {counted(len(timed), 'cell')} with times ran while another cell of this folder did, on the"
-            " same host or on another. Processes of one host share its cores: calls that wait for the host, above all"
-            " the eager ones of small models, can be longer, and speed-ups larger, than on a quiet one. Its load is in"
-            " the table of conditions."
-        )
+        yield Note("cells_side_by_side", facts={"cells": beside, "of_cells": len(timed)})
 
 
 def _beside(one: tuple[str, float, float], other: tuple[str, float, float]) -> float:

@@ -15,11 +15,11 @@ from tracekit.comparison.sweeping.machines import find_differences, machine_of
 from tracekit.comparison.sweeping.neighbours import of_neighbours
 from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.comparison.sweeping.spread import is_within_spread
+from tracekit.model.note import Note
 from tracekit.model.suite import Suite
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import CellFigures, EagerPool, Sweep, Work
 from tracekit.model.timing import StoppingRule
-from tracekit.numbers import counted
 
 
 def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], suite: Suite | None, calls: int) -> Sweep:
@@ -41,8 +41,8 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
         published=beside,
         published_source=suite.source if suite and beside else "",
         differs=differences(works, results) if beside else (),
-        warnings=(
-            *_warnings(results),
+        notes=(
+            *_unlike_cells(results),
             *_of_differences(works),
             *_of_doubles(groups),
             *of_neighbours(results),
@@ -96,31 +96,25 @@ def _without_doubles(results: Sequence[CellResult]) -> tuple[CellResult, ...]:
     return tuple(latest.values())
 
 
-def _of_doubles(groups: Sequence[Sequence[CellResult]]) -> Iterator[str]:
+def _of_doubles(groups: Sequence[Sequence[CellResult]]) -> Iterator[Note]:
     for group in groups:
         for key, number in Counter(result.cell.key for result in group).items():
             if number > 1:
-                yield f"{number} files tell of cell {key}: the one that was begun last is shown, and no other counts."
+                yield Note("same_cell_in_files", facts={"key": key, "files": number})
 
 
-def _of_differences(works: Sequence[Work]) -> Iterator[str]:
+def _of_differences(works: Sequence[Work]) -> Iterator[Note]:
     differing = [work for work in works if work.differs]
     if differing:
-        told = "; ".join(dict.fromkeys(each for work in differing for each in work.differs))
-        yield (
-            f"Cells of the same work were measured on machines that differ ({told}), in {len(differing)} of"
-            f" {counted(len(works), 'work')}: their eager times are taken together all the same, and times of"
-            " different cells are not of one machine. Speed-ups are."
-        )
+        differences = list(dict.fromkeys(each for work in differing for each in work.differs))
+        facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
+        yield Note("machines_of_a_work_differ", facts=facts)
 
 
-def _of_limits(works: Sequence[Work]) -> Iterator[str]:
+def _of_limits(works: Sequence[Work]) -> Iterator[Note]:
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
-    if held := sum(bool(cell.conditions.held_back) for cell in timed):
-        yield (
-            f"The GPU was held back while {held} of {counted(len(timed), 'cell')} were timed: by what, and for how much"
-            " of the time, is in the table of conditions."
-        )
+    if held := sum(bool(cell.conditions.limits) for cell in timed):
+        yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
 
 
 def _where(result: CellResult) -> tuple[object, ...]:
@@ -130,22 +124,21 @@ def _where(result: CellResult) -> tuple[object, ...]:
     return settings.size, settings.dtype, machine_of(environment), environment.packages.get("torch")
 
 
-def _warnings(results: Sequence[CellResult]) -> Iterator[str]:
+def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
     """What keeps the cells from being compared with each other."""
     ran = [result.run.environment for result in results if result.run]
     machines = list(dict.fromkeys(name for each in ran if (name := machine_of(each))))
     torches = list(dict.fromkeys(name for each in ran if (name := each.packages.get("torch"))))
     if len(machines) > 1:
-        yield f"Cells were measured on several machines ({', '.join(machines)}): each is a row of its own."
+        yield Note("several_machines", facts={"machines": machines})
     if len(torches) > 1:
-        yield f"Cells were measured with several versions of torch ({', '.join(torches)}): each is a row of its own."
+        yield Note("several_torches", facts={"versions": torches})
     rules = {_rule(result.run.rule) for result in results if result.run}
     if len(rules) > 1:
-        options = "--iterations, --target, --time-budget"
-        yield f"Cells were timed by different rules ({options}): how many calls each made is in the table."
+        yield Note("several_timing_rules")
     versions = list(dict.fromkeys(result.tracekit for result in results))
     if len(versions) > 1:
-        yield f"Cells were measured by several versions of tracekit ({', '.join(versions)})."
+        yield Note("several_tracekits", facts={"versions": versions})
 
 
 def _rule(rule: StoppingRule) -> tuple[float | None, ...]:

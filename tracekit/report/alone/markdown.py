@@ -30,6 +30,7 @@ from tracekit.report.sections.queue import queue_table
 from tracekit.report.sections.timing import timing_table
 from tracekit.report.table import Table
 from tracekit.report.words.common import scope, subject
+from tracekit.report.words.notes import grave_sentences
 
 
 def alone_markdown(alone: Alone, run: Run | None = None, command: str | None = None) -> str:
@@ -39,7 +40,7 @@ def alone_markdown(alone: Alone, run: Run | None = None, command: str | None = N
 
 def _sections(alone: Alone, run: Run | None, command: str | None) -> Iterator[str | Part | Detail]:
     yield f"# {escaped(headline(alone.side))}\n\n{escaped(subject(alone.side))}\n\n"
-    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in alone.grave)
+    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in grave_sentences(alone.notes))
     yield "".join(f"{escaped(each)}\n\n" for each in sentences(alone))
     yield key_table(key_figures(alone.side))
     yield from markdown_findings(alone.findings, scope(alone.side))

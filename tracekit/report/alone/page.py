@@ -16,6 +16,7 @@ from tracekit.report.sections.setting import component_table
 from tracekit.report.sections.timing import timing_table
 from tracekit.report.timelines import timelines_by_name
 from tracekit.report.words.common import scope, subject
+from tracekit.report.words.notes import grave_sentences
 
 
 def alone_page(alone: Alone, run: Run | None = None, command: str | None = None) -> str:
@@ -40,7 +41,7 @@ def alone_page(alone: Alone, run: Run | None = None, command: str | None = None)
         subject=subject(side),
         scope=scope(side),
         sentences=sentences(alone),
-        grave=alone.grave,
+        grave=grave_sentences(alone.notes),
         warnings=warnings(alone, run.notes if run else ()),
         findings=alone.findings,
         key_figures=key_figures(side),

@@ -9,6 +9,7 @@ from tracekit.numbers import count, counted, duration, percent
 from tracekit.report.sections.alone import compiled_too_late
 from tracekit.report.sections.limits import limit_sentence
 from tracekit.report.words.common import extent, scope
+from tracekit.report.words.notes import other_sentences
 
 LONGEST_LABEL = 60
 
@@ -40,7 +41,7 @@ def sentences(alone: Alone) -> tuple[str, ...]:
 def warnings(alone: Alone, notes: tuple[str, ...]) -> tuple[str, ...]:
     """What to know before relying on the figures, `notes` of the run last."""
     late = compiled_too_late(alone.side)
-    return (*([late] if late else []), *alone.warnings, *notes)
+    return (*([late] if late else []), *other_sentences(alone.notes), *notes)
 
 
 def key_figures(side: Side) -> tuple[tuple[str, str, str], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tracekit.model.comparison import Bound, Comparison, Side
 from tracekit.numbers import percent, times
+from tracekit.report.words.bounds import bound_because
 
 
 def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
@@ -48,4 +49,4 @@ def _why_not(side: Side) -> str:
 def bound_sentence(bound: Bound) -> str:
     """`Launch-bound: in 59 % of the call ...`."""
     said = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "What limits it cannot be told"
-    return f"{said}: {bound.because}"
+    return f"{said}: {bound_because(bound)}"

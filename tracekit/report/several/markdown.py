@@ -21,6 +21,7 @@ from tracekit.report.several.tables import figures_table, run_table, sides_of, w
 from tracekit.report.several.words import grave, headline, key_figures, notes_of_runs, sentences, subjects
 from tracekit.report.table import Table
 from tracekit.report.words.common import shared_scope
+from tracekit.report.words.notes import note_sentences
 
 
 def comparisons_markdown(told: Comparisons, command: str | None = None) -> str:
@@ -38,7 +39,7 @@ def _sections(told: Comparisons, command: str | None) -> Iterator[str | Part | D
             title = f"Findings: {each.b.label} ({len(each.findings)})"
             yield Detail(title, findings_in_full(each.findings, shared_scope(each)))
     yield "## Details\n\n"
-    yield from folded_list("Before you rely on this", (*told.warnings, *notes_of_runs(told)))
+    yield from folded_list("Before you rely on this", (*note_sentences(told.notes), *notes_of_runs(told)))
     yield from tables_and_details(_tables(told), _details(told))
     yield from markdown_ending(how_measured(told.comparisons[0], None), command)
 

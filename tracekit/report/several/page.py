@@ -14,6 +14,7 @@ from tracekit.report.several.tables import ends_of, figures_table, run_table, si
 from tracekit.report.several.words import grave, headline, key_figures, notes_of_runs, sentences, subjects
 from tracekit.report.timelines import timelines_by_name
 from tracekit.report.words.common import scope_of
+from tracekit.report.words.notes import note_sentences
 
 #: Kernels of one form that are listed: there are several forms.
 TOP_KERNELS = 8
@@ -49,7 +50,7 @@ def comparisons_page(told: Comparisons, command: str | None = None) -> str:
         ],
         sentences=sentences(told),
         grave=grave(told),
-        warnings=told.warnings,
+        warnings=note_sentences(told.notes),
         notes_of_runs=notes_of_runs(told),
         key_figures=key_figures(told),
         method=(

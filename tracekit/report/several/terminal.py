@@ -13,6 +13,7 @@ from tracekit.numbers import counted
 from tracekit.report.several.tables import figures_table
 from tracekit.report.several.words import grave, headline, notes_of_runs, sentences, subjects
 from tracekit.report.terminal import SEVERITY_STYLES, next_lines, rendered
+from tracekit.report.words.notes import note_sentences
 
 
 def comparisons_summary(told: Comparisons, next_commands: Sequence[str]) -> RenderableType:
@@ -28,7 +29,7 @@ def comparisons_summary(told: Comparisons, next_commands: Sequence[str]) -> Rend
             title = f"{printable(each.b.label)}: {printable(finding.title)}"
             parts.append(Text.assemble((f"{finding.severity}: ", SEVERITY_STYLES[finding.severity]), title))
     own = len(notes_of_runs(told))
-    notes = [*told.warnings, *([f"{counted(own, 'note')} on single runs in the report"] if own else [])]
+    notes = [*note_sentences(told.notes), *([f"{counted(own, 'note')} on single runs in the report"] if own else [])]
     parts += [Text(), *(Text.assemble(("note: ", "yellow"), printable(each)) for each in notes)] if notes else []
     parts += [Text(), *next_lines(next_commands)]
     return Group(*parts)

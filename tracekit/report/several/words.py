@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
+from tracekit.model.note import distinct
 from tracekit.names import printable
 from tracekit.numbers import duration, percent, times
 from tracekit.report.sections.numerics import accuracy_sentence
 from tracekit.report.sections.reason import reason_sentence
-from tracekit.report.words.common import result_word, subject, warnings_beside
+from tracekit.report.words.common import result_word, subject
+from tracekit.report.words.notes import note_sentence
 from tracekit.shell import variable_words
 
 PROCESSES = (
@@ -101,20 +103,20 @@ def _gained_less(one: Comparison, other: Comparison) -> bool:
 
 def notes_of_runs(told: Comparisons) -> tuple[str, ...]:
     """What must be known of single runs; what is said of several stands once, with their names."""
-    return _by_text((each.b.label, warnings_beside(each)) for each in told.comparisons)
+    return _with_names(told, grave=False)
 
 
 def grave(told: Comparisons) -> tuple[str, ...]:
-    """The warnings without which a verdict misleads, each once."""
-    return _by_text((each.b.label, each.grave) for each in told.comparisons)
+    """The notes without which a verdict misleads, each once."""
+    return _with_names(told, grave=True)
 
 
-def _by_text(found: Iterable[tuple[str, Iterable[str]]]) -> tuple[str, ...]:
-    names: dict[str, list[str]] = {}
-    for name, texts in found:
-        for text in texts:
-            names.setdefault(text, []).append(name)
-    return tuple(f"{', '.join(each)}: {text}" for text, each in names.items())
+def _with_names(told: Comparisons, *, grave: bool) -> tuple[str, ...]:
+    found = [(each.b.label, note) for each in told.comparisons for note in each.notes if note.grave == grave]
+    return tuple(
+        f"{', '.join(name for name, each in found if each == note)}: {note_sentence(note)}"
+        for note in distinct(note for _, note in found)
+    )
 
 
 def key_figures(told: Comparisons) -> tuple[tuple[str, str, str], ...]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.numbers import MISSING, times
 from tracekit.report.sweep.labels import label, left_ways, ways
-from tracekit.report.sweep.spread import SLIGHT
 from tracekit.report.sweep.words import OUTCOMES, TO_RUN, both_medians
+from tracekit.report.words.notes.sweeps import SLIGHT
 
 #: A speed-up of so much, or a slowdown, has the strongest colour; text stays readable on it.
 FULL = 3.0

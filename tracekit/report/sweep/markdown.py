@@ -27,6 +27,7 @@ from tracekit.report.sweep.tables import (
 )
 from tracekit.report.sweep.words import MOST_WORKS, NOTES, headline, noted_sentence, progress_sentence
 from tracekit.report.table import Table
+from tracekit.report.words.notes import note_sentences
 
 #: The figures that have a table of their own, the more telling first; medians are in that of speed-ups as well.
 FIGURES = ("even", "compile", "memory")
@@ -42,7 +43,7 @@ def sweep_markdown(sweep: Sweep, command: str | None = None) -> str:
 def _sections(sweep: Sweep, command: str | None) -> Iterator[str | Part | Detail]:
     yield f"# {escaped(headline(sweep))}\n\n{escaped(' · '.join(label(sweep).common))}\n\n"
     yield f"{escaped(f'{progress_sentence(sweep)} {noted_sentence(sweep)}'.strip())}\n\n"
-    yield from markdown_list("Before you rely on this", sweep.warnings)
+    yield from markdown_list("Before you rely on this", note_sentences(sweep.notes))
     yield from markdown_tables(_tables(sweep), first=4)
     yield "## Details\n\n"
     yield from details((command_table(sweep, with_eager=len(sweep.works) <= MOST_WORKS), eager_table(sweep)))

@@ -24,6 +24,7 @@ from tracekit.report.sweep.tables import (
 )
 from tracekit.report.sweep.words import MOST_WORKS, NOTES, headline, noted_sentence, progress_sentence
 from tracekit.report.templating import asset, environment, policy, script_hash
+from tracekit.report.words.notes import note_sentences
 
 #: What each section shows, in this order.
 TIMES = ("mean", "median", "device")
@@ -40,6 +41,7 @@ def sweep_page(sweep: Sweep, command: str | None = None) -> str:
         .get_template("sweep.html.j2")
         .render(
             sweep=sweep,
+            warnings=note_sentences(sweep.notes),
             command=command,
             policy=policy(script_hash(script.encode())),
             style=Markup(asset("page.css") + asset("sweep.css")),

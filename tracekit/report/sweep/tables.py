@@ -25,6 +25,7 @@ from tracekit.report.sweep.words import (
     spread,
 )
 from tracekit.report.table import Column, Name, Table
+from tracekit.report.words.notes import note_sentences
 
 WORK = Column("Work", numeric=False)
 
@@ -367,7 +368,7 @@ def _conditions(seen: Conditions) -> tuple[str, ...]:
         count(seen.temperature_c),
         count(seen.other_processes),
         MISSING if seen.host_load is None else f"{seen.host_load:.1f}",
-        ", ".join(seen.held_back) or MISSING,
+        ", ".join(note_sentences(seen.limits)) or MISSING,
     )
 
 
@@ -425,8 +426,8 @@ def note_rows(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What must be known of single cells: their names and sentences."""
     labels = label(sweep)
     return tuple(
-        (f"{labels.of(work)}, {labels.way(cell)}", cell.warnings)
+        (f"{labels.of(work)}, {labels.way(cell)}", note_sentences(cell.notes))
         for work in sweep.works
         for cell in work.cells
-        if cell.warnings
+        if cell.notes
     )

@@ -23,6 +23,7 @@ from tracekit.report.sweep.words import (
     seconds,
     speedup,
 )
+from tracekit.report.words.notes import note_sentences
 
 STYLES = {"faster": "green", "slower": "red", "inconclusive": "yellow"}
 #: Beyond so many works what is best for each is for the page.
@@ -47,7 +48,7 @@ def sweep_summary(sweep: Sweep) -> RenderableType:
     labels = label(sweep)
     parts: list[RenderableType] = [Text(printable(headline(sweep)), "bold")]
     parts += [Text(printable(" · ".join(labels.common))), Text(progress_sentence(sweep))]
-    parts += [Text(f"! {printable(each)}", "yellow") for each in sweep.warnings]
+    parts += [Text(f"! {printable(each)}", "yellow") for each in note_sentences(sweep.notes)]
     parts += [Text(), *_cells(sweep, labels), Text()]
     parts += [Text(WHENCE, "dim")] if any(cell.verdict for cell in sweep.cells) else []
     parts += [Text(note, "dim")] if (note := slight_note(sweep)) else []

@@ -10,7 +10,7 @@ from tracekit.model.startup import BreakEven
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Sweep, Work
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label
-from tracekit.report.sweep.spread import SLIGHT
+from tracekit.report.words.notes.sweeps import SLIGHT
 
 #: What became of a cell that has no times.
 OUTCOMES = {
@@ -218,7 +218,7 @@ def _named_left(sweep: Sweep) -> str:
 
 def noted_sentence(sweep: Sweep) -> str:
     """That there are notes: they are folded away, and figures may rest on them. Empty where there are none."""
-    noted = sum(bool(cell.warnings) for cell in sweep.cells)
+    noted = sum(bool(cell.notes) for cell in sweep.cells)
     return f"{counted(noted, 'cell')} {'has' if noted == 1 else 'have'} notes ({NOTES})." if noted else ""
 
 

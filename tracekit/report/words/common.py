@@ -191,11 +191,6 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     return text + "."
 
 
-def warnings_beside(comparison: Comparison) -> tuple[str, ...]:
-    """The warnings besides those that stand beside the verdict."""
-    return tuple(each for each in comparison.warnings if each not in comparison.grave)
-
-
 def _roughly(share: float) -> str:
     """One figure, or two from 10 % on: more would be false precision for an estimate of noise."""
     figures = 2 if share >= 0.1 else 1

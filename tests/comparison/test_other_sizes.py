@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.sequences import eager, make_activity, make_sequence, product, triton
 
-from tracekit.comparison.misfit import find_misfit
+from tracekit.comparison.other_sizes import find_misfit
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Activity, OperatorSource
 

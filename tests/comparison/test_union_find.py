@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.comparison.together import Together
+from tracekit.comparison.union_find import Together
 
 
 def test_things_hang_together_over_others_and_stand_in_the_order_they_were_named() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tracekit.comparison.elsewhere import find_other_speed_of_advice, find_other_speeds
+from tracekit.comparison.process_spread import find_other_speed_of_advice, find_other_speeds
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side
 from tracekit.model.timing import FormTiming, ProcessTimes
@@ -33,18 +33,16 @@ def tried(eager_ms: float) -> VerifiedAdvice:
 
 def test_processes_of_other_speeds_are_said_with_what_holds_all_the_same() -> None:
     (told,) = find_other_speeds(side(4.253, 3.586, 3.596, 3.437, 3.542, 3.309))
-    assert told.startswith("eager took 3.3")
-    assert "to 4.2" in told
-    assert "28 % apart" in told or "29 % apart" in told
-    assert "Ratios of calls in one process hold better" in told
+    assert (told.code, told.subject, told.facts["waits_for_host"]) == ("process_spread", "eager", False)
+    assert told.facts["fastest_us"] == pytest.approx(3309, rel=0.01)
+    assert told.facts["slowest_us"] == pytest.approx(4253, rel=0.01)
 
 
 def test_of_a_form_that_waits_for_the_host_ratios_do_not_hold_either() -> None:
     (told,) = find_other_speeds(side(4.253, 3.586, idle=True))
     (tried_told,) = find_other_speed_of_advice(side(4.56, idle=True), tried(3.80))
-    for sentence in (told, tried_told):
-        assert sentence.endswith("It waits for the host: speed-ups of such forms move from process to process too.")
-        assert "hold better" not in sentence
+    assert (told.code, tried_told.code) == ("process_spread", "advice_process_spread")
+    assert told.facts["waits_for_host"] and tried_told.facts["waits_for_host"]
 
 
 def test_processes_that_agree_or_of_which_there_is_one_are_not_mentioned() -> None:
@@ -55,8 +53,9 @@ def test_processes_that_agree_or_of_which_there_is_one_are_not_mentioned() -> No
 
 def test_eager_in_the_process_that_tried_the_advice_is_compared_with_the_runs_own() -> None:
     (told,) = find_other_speed_of_advice(side(4.56), tried(3.80))
-    assert "in the run's own process and 3.80 ms in the one that tried the advice" in told
-    assert "20 % apart" in told
+    assert (told.code, told.subject) == ("advice_process_spread", "eager")
+    assert told.facts["own_us"] == pytest.approx(4560, rel=0.01)
+    assert told.facts["advised_us"] == 3800.0
     assert find_other_speed_of_advice(side(4.56), tried(4.52)) == ()
 
 
@@ -67,5 +66,5 @@ def test_that_stands_among_the_comparisons_warnings(eager_ms: float, said: bool)
 
     eager, compiled = side(4.56), make_side("compiled", form=make_form("compiled", walls(3.8, 7)))
     comparison = compare(eager, compiled, ("eager", "compiled") * 40)
-    warnings = with_verified(comparison, tried(eager_ms)).warnings
-    assert any("tried the advice" in each for each in warnings) == said
+    notes = with_verified(comparison, tried(eager_ms)).notes
+    assert any(each.code == "advice_process_spread" for each in notes) == said

@@ -9,7 +9,7 @@ import numpy as np
 from tracekit.comparison.compiling_calls import calls_that_count
 from tracekit.comparison.timed import Timed
 from tracekit.model.comparison import Verdict
-from tracekit.numbers import counted
+from tracekit.model.note import Note
 from tracekit.statistics.blocks import Values
 from tracekit.statistics.interval import (
     AT_ONCE,
@@ -24,10 +24,10 @@ from tracekit.statistics.interval import (
 #: Fewer calls than this say nothing about spread.
 FEWEST_CALLS = FEWEST
 
-NOT_TOGETHER = "The sides were not timed in alternation: drift of the machine between them counts as a difference."
+NOT_ALTERNATED = Note("not_alternated")
 
 
-def judge_apart(a: Timed, b: Timed, ends: tuple[float, float]) -> tuple[Verdict, tuple[str, ...]]:
+def judge_apart(a: Timed, b: Timed, ends: tuple[float, float]) -> tuple[Verdict, tuple[Note, ...]]:
     """A ratio with an interval that holds if nothing else changed, and no verdict; `ends` are the sides' medians.
 
     Where a run was timed in several processes, it is the ratio of the means (of logarithms) of their medians, with an
@@ -36,11 +36,8 @@ def judge_apart(a: Timed, b: Timed, ends: tuple[float, float]) -> tuple[Verdict,
     calls = tuple(calls_that_count(side) for side in (a, b))
     fewest = min(map(len, calls))
     if fewest < FEWEST_CALLS:
-        few = f"Only {counted(fewest, 'timed call')} a side: a verdict needs {FEWEST_CALLS} at least (--iterations)."
-        return Verdict("inconclusive", ends[0] / ends[1], None, None, *ends, n=fewest, basis="apart"), (
-            NOT_TOGETHER,
-            few,
-        )
+        verdict = Verdict("inconclusive", ends[0] / ends[1], None, None, *ends, n=fewest, basis="apart")
+        return verdict, (NOT_ALTERNATED, too_few_calls(fewest))
     of_a, of_b = process_medians(a), process_medians(b)
     interval = interval_of_difference(of_a, of_b)
     verdict = Verdict(
@@ -54,7 +51,12 @@ def judge_apart(a: Timed, b: Timed, ends: tuple[float, float]) -> tuple[Verdict,
         basis="apart",
         block=interval.block,
     )
-    return verdict, (NOT_TOGETHER,)
+    return verdict, (NOT_ALTERNATED,)
+
+
+def too_few_calls(calls: int, repeats: int = 0) -> Note:
+    """That so few calls a side give no verdict; those of `repeats` of the process do not make up for it."""
+    return Note("too_few_calls", facts={"calls": calls, "needed": FEWEST_CALLS, "repeats": repeats})
 
 
 def process_medians(side: Timed) -> tuple[Interval, ...]:

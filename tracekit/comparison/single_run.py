@@ -17,5 +17,5 @@ def look_at(side: Side) -> Alone:
     noted = note_calls(side)
     told, _ = with_waiting_lines(noted, noted)
     bound = find_bound(told, told.sequence)
-    grave = tuple(find_disturbance(told, told))
-    return Alone(told, bound, find_alone(told, bound), find_unsound(told), grave)
+    notes = (*find_unsound(told), *find_disturbance(told, told))
+    return Alone(told, bound, find_alone(told, bound), notes)

@@ -1,0 +1,177 @@
+"""What each note says: read the snapshot when it changes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tracekit
+from tracekit.model.note import Note, distinct
+from tracekit.report.words.notes import SENTENCES, grave_sentences, note_sentence, other_sentences
+
+SIDES = ["eager", "compiled"]
+
+
+def note(code: str, subject: str | None = None, **facts: object) -> Note:
+    return Note(code, subject=subject, facts=facts)
+
+
+TIMING = (
+    note("not_timed"),
+    note("not_alternated"),
+    note("too_few_calls", calls=1, needed=5, repeats=0),
+    note("too_few_calls", calls=4, needed=5, repeats=2),
+    note("uneven_calls", rounds=9),
+    note("compiled_while_timed", "compiled", compilations=1),
+    note("compiled_while_timed", "compiled", compilations=2),
+    note("ran_eager", reason=None),
+    note("ran_eager", reason="Dynamo recompile limit exceeded"),
+    note("part_ran_eager", "compiled", place="forward (model.py:12)", reason="Dynamo recompile limit exceeded"),
+    note("drifted", "eager", share=0.08),
+    note("drifted", "eager", share=-0.08),
+    note("two_speeds", "eager", fast_us=1000.0, slow_us=1080.0, slow_share=0.4, lasting=True),
+    note("two_speeds", "eager", fast_us=1000.0, slow_us=1080.0, slow_share=0.4, lasting=False),
+    note("speedup_by_thirds", first=1.044, last=1.25),
+    note("ratio_changed", share=0.08, repeat=None),
+    note("ratio_changed", share=0.08, repeat=0),
+    note("ratio_changed", share=0.08, repeat=2),
+    note("process_spread", "eager", fastest_us=3309.0, slowest_us=4253.0, waits_for_host=False),
+    note("process_spread", "eager", fastest_us=3309.0, slowest_us=4253.0, waits_for_host=True),
+    note("advice_process_spread", "eager", own_us=4560.0, advised_us=3800.0, waits_for_host=False),
+    note("advice_process_spread", "eager", own_us=3800.0, advised_us=4560.0, waits_for_host=True),
+    note("one_process_small_change"),
+    note("one_process_waits_for_host", "eager", idle_share=0.82, seen_apart=0.32),
+    note("two_processes"),
+    note("eager_differs_between_runs", slowest="regional", fastest="default", ratio=1.2),
+    note("interrupted", runs=1),
+    note("interrupted", runs=2),
+)
+GPU = (
+    note("throttled", sides=SIDES, limit="power", share=0.74),
+    note("throttled", limit="power", share=0.74),
+    note("throttled_in_samples", sides=["compiled"], reason="power brake", samples=1, of_samples=2),
+    note("gpu_shared", sides=SIDES, processes=1),
+    note("gpu_shared", sides=["compiled"], processes=2),
+    note("clocks_differ", sides=["A", "B"], clocks_mhz=[1980, 1770], lower="compiled", faster="compiled"),
+    note("clocks_differ", sides=["A", "B"], clocks_mhz=[1980, 1770], lower="compiled", faster="eager"),
+    note("clocks_differ", sides=["A", "B"], clocks_mhz=[1980, 1770], lower="compiled", faster=None),
+)
+RECORDINGS = (
+    note("same_recording", path="trace.json"),
+    note("cpu_run"),
+    note("no_gpu_activity", "b"),
+    note("several_gpus", "b", gpus=2),
+    note("not_read_over_steps"),
+    note("windows_differ", a="steps", b="whole"),
+    note("windows_differ", a="span", b="steps"),
+    note("whole_recordings"),
+    note("named_spans"),
+    note("steps_differ", a=2, b=3),
+    note("busier_than_the_call", "b", busy_us=709.0, wall_us=700.0, idle_taken_for_0=True),
+    note("busier_than_the_call", "b", busy_us=809.0, wall_us=700.0, idle_taken_for_0=False),
+    note("timed_slower_than_recorded", "b", wall_us=9e3, recorded_us=1e3, timed_calls=1, first_calls=True),
+    note("timed_slower_than_recorded", "b", wall_us=9e3, recorded_us=1e3, timed_calls=3, first_calls=True),
+    note("timed_slower_than_recorded", "b", wall_us=9e3, recorded_us=1e3, timed_calls=10, first_calls=False),
+    note("damaged_recording", "b", health="truncated", count=1, facts={}),
+    note("no_rich_recording", "compiled"),
+)
+DIFFERENCES = (
+    note("setting_differs", setting="gpu", a="NVIDIA H200", b="NVIDIA A100"),
+    note("setting_differs", setting="gpus", a=1, b=4),
+    note("setting_differs", setting="batch_size", a=1, b=4),
+    note("setting_differs", setting="options", a=["depth=1", "width=2"], b=[]),
+    note("setting_differs", setting="float32_matmul_precision", a="highest", b="high"),
+    note("setting_differs", setting="variables", a={}, b={"CUDA_LAUNCH_BLOCKING": "1"}),
+    note("package_differs", package="torch", a="2.13.0", b=None),
+    note("package_differs", package="torch", a="2.13.0", b="2.14.0", a_name="vit", b_name="vit-autotune"),
+    note("one_side_generates", side="A"),
+    note("one_side_is_own", side="B"),
+)
+MATCHING = (
+    note("no_operators", "graphed"),
+    note("no_shapes", "graphed"),
+    note("little_matched", matched_shares={"A": 0.302, "B": 0.167}),
+    note("little_matched", matched_shares={"B": 0.5}),
+    note("matched_by_elimination", shares={"A": 0.79, "B": 0.8}, no_provenance=None, advise_profile=True),
+    note("matched_by_elimination", shares={"A": 0.79}, no_provenance=None, advise_profile=False),
+    note("matched_by_elimination", shares={"A": 0.79}, no_provenance="two_runs", advise_profile=False),
+    note("provenance_unused", why="other_forms"),
+    note("provenance_unused", why="steps_differ"),
+    note("provenance_noted", message="graph 0: it came from a cache"),
+    note("provenance_without_work"),
+    note("not_in_provenance", "eager", activities=1, of_activities=4),
+    note("only_in_provenance", "eager", activities=1),
+    note("ambiguous_launch_sites", groups=1),
+    note("operators_linked_by_elimination", operators=1, of_operators=2),
+    note("operators_linked_by_elimination", operators=2, of_operators=2),
+    note("operators_of_other_sizes", operators=1),
+    note("operators_of_other_sizes", operators=2),
+    note("operators_without_counterpart", operators=1),
+    note("operators_without_counterpart", operators=2),
+    note("unexplained_launch_sites", sites=1),
+    note("unexplained_launch_sites", sites=2),
+)
+SWEEPS = (
+    note("cell_unreadable", path="sweeps/vit/cells/one.json", reason="it ends early"),
+    note("cells_outdated", cells=1, of_cells=4, since="2026-11-21T19:00:00+00:00"),
+    note("cells_of_another_version", cells=1, workload="vit", files=["vit.py"]),
+    note("cells_of_another_version", cells=2, workload="vit", files=["vit.py", "inputs.py"]),
+    note("cells_of_unknown_version", cells=2, workload="vit"),
+    note("several_seeds", seeds=[0, 1]),
+    note("several_machines", machines=["NVIDIA H200", "NVIDIA A100"]),
+    note("several_torches", versions=["2.11.0", "2.12.0"]),
+    note("several_timing_rules"),
+    note("several_tracekits", versions=["0.1.0", "0.2.0"]),
+    note("same_cell_in_files", key="vit-1", files=2),
+    note("machines_of_a_work_differ", differences=["driver: 580.1, 590.1"], works=1, of_works=2),
+    note("cells_side_by_side", cells=2, of_cells=3),
+    note("cells_throttled", cells=1, of_cells=2),
+    note("graphs_from_cache", hits=1, graphs=3, cache_was_empty=True),
+    note("graphs_from_cache", hits=3, graphs=3, cache_was_empty=True),
+    note("graphs_from_cache", hits=1, graphs=3, cache_was_empty=False),
+    note("cache_not_empty"),
+    note("eager_process_spread", work="vit, batch 1", spread=0.272, slight=3, compared=4),
+    note("eager_process_spread", work="vit, batch 1", spread=0.03, slight=1, compared=2),
+    note("eager_process_spread", work="vit, batch 4", spread=0.1, slight=0, compared=2),
+    note("eager_process_spread", work="vit, batch 1", spread=0.06, slight=0, compared=1),
+)
+EVERY = {
+    "timing": TIMING,
+    "gpu": GPU,
+    "recordings": RECORDINGS,
+    "differences": DIFFERENCES,
+    "matching": MATCHING,
+    "sweeps": SWEEPS,
+}
+
+
+@pytest.mark.parametrize("about", EVERY)
+def test_every_note_reads_well(about: str, text_file: object) -> None:
+    told = "".join(f"{each.code}\n    {note_sentence(each)}\n" for each in EVERY[about])
+    assert told == text_file
+
+
+def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example() -> None:
+    rooms = [path for room in ("comparison", "walks", "report/sweep") for path in _sources(room)]
+    given = {code for path in rooms for code in re.findall(r'Note\(\s*"(\w+)"', path.read_text(encoding="utf-8"))}
+    assert len(given) > 60
+    assert given == set(SENTENCES) == {each.code for some in EVERY.values() for each in some}
+
+
+def _sources(room: str) -> list[Path]:
+    return sorted((Path(tracekit.__file__).parent / room).rglob("*.py"))
+
+
+def test_grave_notes_stand_apart_from_the_others() -> None:
+    grave, other = Note("ran_eager", facts={"reason": None}, grave=True), Note("cache_not_empty")
+    assert grave_sentences((other, grave)) == (note_sentence(grave),)
+    assert other_sentences((other, grave)) == (note_sentence(other),)
+
+
+def test_notes_are_told_apart_by_what_they_are_about_and_not_by_what_they_say() -> None:
+    near, far = (note("drifted", "eager", share=share) for share in (0.08001, 0.08002))
+    assert note_sentence(near) == note_sentence(far)
+    assert distinct((near, far, near)) == (near, far)
+    assert distinct((near, note("drifted", "compiled", share=0.08001))) != (near,)

@@ -1,0 +1,38 @@
+"""What a note says: its code's sentence, of its subject and its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tracekit.model.note import Note
+from tracekit.report.words.notes import differences, gpu, matching, recordings, sweeps, timing
+
+SENTENCES: dict[str, Callable[..., str]] = {
+    **timing.SENTENCES,
+    **gpu.SENTENCES,
+    **recordings.SENTENCES,
+    **differences.SENTENCES,
+    **matching.SENTENCES,
+    **sweeps.SENTENCES,
+}
+
+
+def note_sentence(note: Note) -> str:
+    """The note in English."""
+    about = () if note.subject is None else (note.subject,)
+    return SENTENCES[note.code](*about, **note.facts)
+
+
+def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
+    """All notes, in their order."""
+    return tuple(map(note_sentence, notes))
+
+
+def grave_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
+    """Those that stand beside the headline."""
+    return note_sentences(note for note in notes if note.grave)
+
+
+def other_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
+    """Those that do not."""
+    return note_sentences(note for note in notes if not note.grave)
