@@ -44,7 +44,7 @@ def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
     deltas = comparison.deltas
     assert (deltas.kernels, deltas.launches, deltas.busy_us, deltas.idle_us) == (None,) * 4
     assert [finding.code for finding in comparison.findings] == ["profiler_distortion"]
-    assert "GPU" not in comparison.findings[0].evidence
+    assert not comparison.findings[0].facts["on_gpu"]
 
 
 def test_a_side_compared_with_itself_changes_nothing():

@@ -117,8 +117,10 @@ def test_nearly_all_gpu_time_of_a_generation_is_matched() -> None:
 def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() -> None:
     group = compare(side_of("vit_eager"), side_of("vit_default")).groups[0]
     assert (group.kind, group.repeats, group.delta_count) == ("defused", 24, 24 * (7 - 2))
-    assert "2 matrix products and 5 other kernels" in group.evidence[0]
-    assert "float32" in group.evidence[1]
+    lost, single = group.evidence[:2]
+    assert lost.kind == "attention_lost"
+    assert (lost.facts["products"], lost.facts["other_kernels"]) == (2, 5)
+    assert single.kind == "single_precision"
 
 
 def test_large_groups_have_parts_of_the_waterfall_by_their_labels() -> None:

@@ -12,10 +12,12 @@ import msgspec
 
 from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.per_step import per_step
 from tracekit.names import encodable
+from tracekit.report.words.evidence import evidence_sentences
+from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 
 
 def analysis_json(alone: Alone, *, top: int = 20) -> str:
@@ -23,7 +25,8 @@ def analysis_json(alone: Alone, *, top: int = 20) -> str:
     listed, largest total time first. What a run folder says beside the trace stands under the key `run`.
     """
     side = alone.side
-    told = {name: msgspec.to_builtins(getattr(alone, name)) for name in ("findings", "warnings", "grave")}
+    told = {"findings": list(map(_finding, alone.findings))}
+    told |= {name: msgspec.to_builtins(getattr(alone, name)) for name in ("warnings", "grave")}
     run = {"run": _measured(side, top)} if side.form else {}
     return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told, **run})
 
@@ -52,14 +55,35 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(comparison)
     if comparison.gate is not None:
         fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
-    for group in fields["groups"]:
-        # Positions in sequences that are not written.
-        del group["a_at"], group["b_at"]
+    fields["groups"] = list(map(_group, comparison.groups))
+    fields["findings"] = list(map(_finding, comparison.findings))
     bounds = fields.pop("a_bound"), fields.pop("b_bound")
     fields["a"], fields["b"] = (
         {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)
     )
     return fields
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    """With what is said of it in words."""
+    fields: dict[str, Any] = msgspec.to_builtins(finding)
+    added = {name: fields.pop(name) for name in ("facts", "action")}
+    return {
+        **{name: fields.pop(name) for name in ("code", "severity")},
+        "title": finding_title(finding),
+        "evidence": finding_evidence(finding),
+        "saving_us": fields.pop("saving_us"),
+        "advice": finding_advice(finding),
+        **fields,
+        **added,
+    }
+
+
+def _group(group: KernelGroup) -> dict[str, Any]:
+    """With words beside facts, and without positions in sequences that are not written."""
+    fields: dict[str, Any] = msgspec.to_builtins(group)
+    del fields["a_at"], fields["b_at"]
+    return {**fields, "evidence": evidence_sentences(group.evidence), "evidence_facts": fields["evidence"]}
 
 
 def _side(side: Side, top: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from tracekit.model import (
+    action,
     advice,
     alone,
     analysis,
@@ -23,6 +24,7 @@ from tracekit.model import (
     comparison,
     comparisons,
     compilation,
+    evidence,
     gate,
     generation,
     gpu_state,
@@ -45,6 +47,8 @@ from tracekit.report.describing import described
 SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"]
 #: The modules of nouns, in the order in which a later one's name wins.
 NOUNS = (
+    action,
+    evidence,
     advice,
     rates,
     sequence,
@@ -66,6 +70,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 #: Positions in sequences that are not written.
 UNWRITTEN = ("a_at", "b_at")
+
+#: Keys of words that are written beside a noun's facts, or in their place.
+WORDED: dict[type, dict[str, Any]] = {
+    comparison.Finding: {"title": str, "evidence": str, "advice": str | None},
+    comparison.KernelGroup: {"evidence": tuple[str, ...], "evidence_facts": tuple[evidence.Evidence, ...]},
+}
 
 #: What is said of what stands in no noun.
 RUN = "`run` is what a run folder says besides; not there for a bare trace."
@@ -163,7 +173,7 @@ def _written(noun: type) -> type:
 def _fields(noun: type, without: tuple[str, ...] = ()) -> Fields:
     hints = typing.get_type_hints(noun, localns=NAMES)
     names = [field.name for field in dataclasses.fields(noun) if field.name not in (*without, *UNWRITTEN)]
-    found = {name: _as_written(hints[name]) for name in names}
+    found = {name: _as_written(hints[name]) for name in names} | WORDED.get(noun, {})
     return {"top" if name == "by_name" else name: kind for name, kind in found.items()}
 
 

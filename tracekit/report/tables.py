@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.report.words.evidence import evidence_sentences
 
 #: What every file has, whatever is known of its groups.
 GROUP_COLUMNS: dict[str, type] = {
@@ -56,7 +57,7 @@ def _row(number: int, group: KernelGroup) -> dict[str, Any]:
         "where": BETWEEN.join(group.where),
         "a_kernels": _names(group.a),
         "b_kernels": _names(group.b),
-        "evidence": BETWEEN.join(group.evidence),
+        "evidence": BETWEEN.join(evidence_sentences(group.evidence)),
     }
 
 

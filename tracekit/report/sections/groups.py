@@ -13,6 +13,7 @@ from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
+from tracekit.report.words.evidence import evidence_sentences
 
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005
@@ -119,7 +120,9 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
 
 def told_evidence(group: KernelGroup) -> tuple[str, ...]:
     """The first of the sentences, so that a row stays readable."""
-    return tuple(clipped(printable(each), LONGEST_EVIDENCE) for each in group.evidence[:MOST_EVIDENCE])
+    return tuple(
+        clipped(printable(each), LONGEST_EVIDENCE) for each in evidence_sentences(group.evidence[:MOST_EVIDENCE])
+    )
 
 
 def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
