@@ -57,8 +57,8 @@ def test_every_key_is_defined(name: str, within: tuple[str, ...]) -> None:
     assert missing(keys(name, *within) - WORDS) == []
 
 
-#: Maps whose keys are data: sizes by the name of an input, versions by package.
-MAPS = {"inputs", "packages"}
+#: Maps whose keys are data: sizes by the name of an input, versions by package, facts by the code that they belong to.
+MAPS = {"inputs", "packages", "facts"}
 
 
 def written_keys(told: Any) -> set[str]:
