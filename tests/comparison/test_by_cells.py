@@ -13,6 +13,7 @@ from tracekit.comparison.matching import Cell, align
 from tracekit.comparison.peaks import peak_of
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.evidence import Evidence
+from tracekit.model.labels import GroupLabel, KernelCounts
 from tracekit.model.rates import Traffic
 from tracekit.model.sequence import Activity, Operator
 
@@ -143,7 +144,8 @@ def test_repeated_blocks_are_one_group_with_their_number() -> None:
     b = [each for at in range(0, 380, 10) for each in fused_block(at)]
     group = only(a, b)
     assert (group.kind, group.repeats, group.how) == ("fused", 38, "anchors")
-    assert group.label == "x38: 3 kernels -> 1 Triton (rms_norm, mul, add)"
+    counts = KernelCounts(3, 0, ()), KernelCounts(1, 1, ())
+    assert group.label == GroupLabel("fused", 38, *counts, ("rms_norm", "mul", "add"))
     assert (group.delta_count, group.delta_us) == (38 - 3 * 38, pytest.approx(38 * (12 - 30)))
 
 

@@ -17,7 +17,7 @@ def test_group_changes_add_up_to_the_change_of_busy_time():
     comparison = compare(*make_pair(scaled(1.5), scaled(1.0)), ("eager", "compiled") * 10)
     assert comparison.deltas.busy_us == pytest.approx(math.fsum(group.delta_us for group in comparison.groups))
     assert comparison.waterfall is not None
-    overlap = next(part for part in comparison.waterfall.parts if part.label == "overlap correction")
+    overlap = next(part for part in comparison.waterfall.parts if part.label == "overlap_correction")
     assert overlap.delta_us == pytest.approx(0, abs=1e-9)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tracekit.model.compilation import Diagnostics
     from tracekit.model.evidence import Evidence
     from tracekit.model.gate import Gate
+    from tracekit.model.labels import Label
     from tracekit.model.numerics import Accuracy, Picture
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.rates import Rates, Traffic, TrafficTotal
@@ -301,11 +302,11 @@ class Deltas:
 
 @dataclass(frozen=True, slots=True)
 class WaterfallPart:
-    """A change from A to B. `recorded_delta_us` is an idle part's change as the recordings show it, where `delta_us` is
-    without what recording added; None for all others."""
+    """A change from A to B. `label` is that of a group, an idle cause, or a code. `recorded_delta_us` is an idle
+    part's change as the recordings show it, where `delta_us` is without what recording added; None for all others."""
 
     kind: Literal["gpu", "idle"]
-    label: str
+    label: Label
     delta_us: float
     recorded_delta_us: float | None = None
 
@@ -369,7 +370,7 @@ class KernelGroup:
     """
 
     kind: GroupKind
-    label: str
+    label: Label
     how: MatchedBy
     a: tuple[GroupMember, ...]
     b: tuple[GroupMember, ...]

@@ -18,6 +18,7 @@ from tracekit.model.per_step import per_step
 from tracekit.names import encodable
 from tracekit.report.words.evidence import evidence_sentences
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
+from tracekit.report.words.groups import label_words
 
 
 def analysis_json(alone: Alone, *, top: int = 20) -> str:
@@ -55,6 +56,7 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(comparison)
     if comparison.gate is not None:
         fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
+    _say_parts(comparison, fields)
     fields["groups"] = list(map(_group, comparison.groups))
     fields["findings"] = list(map(_finding, comparison.findings))
     bounds = fields.pop("a_bound"), fields.pop("b_bound")
@@ -62,6 +64,18 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
         {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)
     )
     return fields
+
+
+def _say_parts(comparison: Comparison, fields: dict[str, Any]) -> None:
+    """Labels of the waterfall's parts, and of those that the reason names, in words."""
+    if comparison.waterfall:
+        for part, told in zip(comparison.waterfall.parts, fields["waterfall"]["parts"], strict=True):
+            told["label"] = label_words(part.label)
+    for share, said in zip(
+        comparison.reason.shares if comparison.reason else (), (fields["reason"] or {}).get("shares", ()), strict=True
+    ):
+        for part, told in zip(share.parts, said["parts"], strict=True):
+            told["label"] = label_words(part.label)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -83,6 +97,7 @@ def _group(group: KernelGroup) -> dict[str, Any]:
     """With words beside facts, and without positions in sequences that are not written."""
     fields: dict[str, Any] = msgspec.to_builtins(group)
     del fields["a_at"], fields["b_at"]
+    fields["label"] = label_words(group.label)
     return {**fields, "evidence": evidence_sentences(group.evidence), "evidence_facts": fields["evidence"]}
 
 

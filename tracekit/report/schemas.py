@@ -28,6 +28,7 @@ from tracekit.model import (
     gate,
     generation,
     gpu_state,
+    labels,
     memory,
     numerics,
     per_step,
@@ -57,6 +58,7 @@ NOUNS = (
     regions,
     generation,
     gpu_state,
+    labels,
     memory,
     numerics,
     startup,
@@ -74,7 +76,12 @@ UNWRITTEN = ("a_at", "b_at")
 #: Keys of words that are written beside a noun's facts, or in their place.
 WORDED: dict[type, dict[str, Any]] = {
     comparison.Finding: {"title": str, "evidence": str, "advice": str | None},
-    comparison.KernelGroup: {"evidence": tuple[str, ...], "evidence_facts": tuple[evidence.Evidence, ...]},
+    comparison.WaterfallPart: {"label": str},
+    comparison.KernelGroup: {
+        "label": str,
+        "evidence": tuple[str, ...],
+        "evidence_facts": tuple[evidence.Evidence, ...],
+    },
 }
 
 #: What is said of what stands in no noun.

@@ -14,6 +14,7 @@ from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
 from tracekit.report.words.evidence import evidence_sentences
+from tracekit.report.words.groups import label_words
 
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005
@@ -170,7 +171,7 @@ def bandwidth(rates: Rates | None) -> str:
 
 def _row(group: KernelGroup, place: str) -> tuple[str | Name, ...]:
     return (
-        kernel_name(group.label) if group.kind == "unchanged" else group_label(group),
+        kernel_name(label_words(group.label)) if group.kind == "unchanged" else group_label(group),
         clipped_before(place, 60) or MISSING,
         became(group),
         group.how,
@@ -184,7 +185,8 @@ def _row(group: KernelGroup, place: str) -> tuple[str | Name, ...]:
 
 def group_label(group: KernelGroup) -> str:
     """An unchanged group is called by its kernel's name; the others have labels made of words."""
-    return short_kernel_name(group.label) if group.kind == "unchanged" else clipped(printable(group.label), 64)
+    label = label_words(group.label)
+    return short_kernel_name(label) if group.kind == "unchanged" else clipped(printable(label), 64)
 
 
 def _rest(rest: tuple[KernelGroup, ...]) -> tuple[str, ...]:
