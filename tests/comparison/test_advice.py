@@ -6,6 +6,7 @@ import pytest
 
 from tracekit.comparison import compare
 from tracekit.comparison.advice import judge_advice, top_advice, with_verified
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.report.sections.findings import finding_notes
 
@@ -13,7 +14,7 @@ from ..sides import STEADY, make_pair, scaled
 
 
 def finding(code: str, saving_us: float | None, **changes: str) -> Finding:
-    return Finding(code, "warning", code, "", saving_us, f"try {code}", changes=changes)
+    return Finding(code, "warning", {}, saving_us, Action("run_again", f"try {code}"), changes=changes)
 
 
 def advised(*findings: Finding) -> Comparison:

@@ -12,6 +12,8 @@ from tracekit.comparison.by_cells import group_by_cells
 from tracekit.comparison.matching import Cell, align
 from tracekit.comparison.peaks import peak_of
 from tracekit.model.comparison import KernelGroup
+from tracekit.model.evidence import Evidence
+from tracekit.model.labels import GroupLabel, KernelCounts
 from tracekit.model.rates import Traffic
 from tracekit.model.sequence import Activity, Operator
 
@@ -112,12 +114,16 @@ def test_attention_that_was_given_a_mask_says_what_differs_and_what_it_costs() -
     after = cudnn((1, 8, 512, 256), 34.0, mask=(1, 1, 512, 512), values=(*CAUSAL[:-1], "False"))
     (group,) = grouped([before], [after])
     assert group.kind == "substituted"
+    grown = {"before": [1, 1, 512, 256], "after": [1, 8, 512, 256]}
+    differences = {
+        "is_causal": {"before": True, "after": False},
+        "mask": {"before": None, "after": [1, 1, 512, 512]},
+        "key": grown,
+        "value": grown,
+    }
     assert group.evidence == (
-        (
-            "Attention is asked for otherwise: is_causal was True and is False; a mask of 1x1x512x512 came in; "
-            "the key was 1x1x512x256 and is 1x8x512x256; the value was 1x1x512x256 and is 1x8x512x256."
-        ),
-        "The same kernel takes 34.0 µs a call instead of 16.0 µs.",
+        Evidence("attention_asked_otherwise", differences),
+        Evidence("same_kernel_other_time", {"before_us": 16.0, "after_us": 34.0}),
     )
 
 
@@ -126,10 +132,11 @@ def test_attention_by_another_operator_says_so() -> None:
     operator = replace(before.operator, name="aten::_efficient_attention_forward")  # type: ignore[type-var]
     (group,) = grouped([before], [replace(before, name="fmha_cutlassF", operator=operator)])
     assert group.kind == "substituted"
-    assert group.evidence[-1] == (
-        "Attention is asked for otherwise: by aten::_efficient_attention_forward, "
-        "before by aten::_scaled_dot_product_cudnn_attention."
-    )
+    operators = {
+        "before": "aten::_scaled_dot_product_cudnn_attention",
+        "after": "aten::_efficient_attention_forward",
+    }
+    assert group.evidence[-1] == Evidence("attention_asked_otherwise", {"operator": operators})
 
 
 def test_repeated_blocks_are_one_group_with_their_number() -> None:
@@ -137,7 +144,8 @@ def test_repeated_blocks_are_one_group_with_their_number() -> None:
     b = [each for at in range(0, 380, 10) for each in fused_block(at)]
     group = only(a, b)
     assert (group.kind, group.repeats, group.how) == ("fused", 38, "anchors")
-    assert group.label == "x38: 3 kernels -> 1 Triton (rms_norm, mul, add)"
+    counts = KernelCounts(3, 0, ()), KernelCounts(1, 1, ())
+    assert group.label == GroupLabel("fused", 38, *counts, ("rms_norm", "mul", "add"))
     assert (group.delta_count, group.delta_us) == (38 - 3 * 38, pytest.approx(38 * (12 - 30)))
 
 
@@ -168,8 +176,8 @@ def test_an_attention_kernel_that_became_products_in_float32_is_defused_with_evi
     group = only(a, b)
     assert group.kind == "defused"
     assert group.evidence == (
-        "The attention kernel flash_fprop is gone: 2 matrix products and 1 other kernel do its work.",
-        "2 matrix products are computed in float32, before in bfloat16.",
+        Evidence("attention_lost", {"kernel": "flash_fprop", "products": 2, "other_kernels": 1}),
+        Evidence("single_precision", {"products": 2, "before": "bfloat16"}),
     )
 
 
@@ -190,9 +198,9 @@ def test_a_product_that_lost_its_bias_and_was_split_says_so() -> None:
     group = only([before], after)
     assert group.kind == "substituted"
     assert group.evidence == (
-        "The product no longer adds the bias or applies the activation itself: a kernel beside it does that.",
-        "The product is now split along K, and its parts are summed up afterwards.",
-        "Another kernel: gemm_64x64_splitK instead of gemm_128x64_bias.",
+        Evidence("epilogue_lost", {"kernels_beside": 1}),
+        Evidence("split_along_k", {"is_split": True}),
+        Evidence("other_kernel", {"before": "gemm_128x64_bias", "after": "gemm_64x64_splitK"}),
     )
 
 
@@ -200,7 +208,7 @@ def test_copies_in_front_of_attention_are_evidence() -> None:
     one = attention(8, 16, 32, call=0)
     b = [triton("_scaled_dot_product_cudnn_attention_clone_expand", (8 * 16, 32), call=0), replace(one, call=1)]
     group = only([one], b)
-    assert (group.kind, group.evidence) == ("defused", ("1 more kernel prepares inputs or results for it.",))
+    assert (group.kind, group.evidence) == ("defused", (Evidence("inputs_prepared", {"kernels": 1}),))
 
 
 def test_unchanged_kernels_have_no_evidence_and_keep_their_names() -> None:

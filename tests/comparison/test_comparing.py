@@ -18,7 +18,7 @@ def test_group_changes_add_up_to_the_change_of_busy_time():
     comparison = compare(*make_pair(scaled(1.5), scaled(1.0)), ("eager", "compiled") * 10)
     assert comparison.deltas.busy_us == pytest.approx(math.fsum(group.delta_us for group in comparison.groups))
     assert comparison.waterfall is not None
-    overlap = next(part for part in comparison.waterfall.parts if part.label == "overlap correction")
+    overlap = next(part for part in comparison.waterfall.parts if part.label == "overlap_correction")
     assert overlap.delta_us == pytest.approx(0, abs=1e-9)
 
 
@@ -45,7 +45,7 @@ def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
     deltas = comparison.deltas
     assert (deltas.kernels, deltas.launches, deltas.busy_us, deltas.idle_us) == (None,) * 4
     assert [finding.code for finding in comparison.findings] == ["profiler_distortion"]
-    assert "GPU" not in comparison.findings[0].evidence
+    assert not comparison.findings[0].facts["on_gpu"]
 
 
 def test_a_side_compared_with_itself_changes_nothing():

@@ -24,6 +24,7 @@ from tracekit.model.note import Note
 from tracekit.model.regions import CompiledRegions, RegionTime
 from tracekit.model.run import FormName
 
+from ..advised import command_of
 from ..sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
@@ -78,20 +79,21 @@ def test_a_run_of_before_is_compared_without_any_of_this():
 def test_one_cheap_break_is_information_with_its_line_and_what_helps():
     finding = findings(Diagnostics(frames=(FRAME,), breaks=(replace(ITEM, per_step_us=9.0),)))["broken_graphs"]
     assert finding.severity == "info"
-    assert "model.py:20: Unsupported Tensor.item() (9.00 µs a step" in finding.evidence
-    assert "Keep it a tensor. --fullgraph makes nothing faster: it ends with an error" in finding.evidence
+    (told,) = finding.facts["longest"]
+    assert told == {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
+    assert finding.facts["hints"] == ["Keep it a tensor."]
+    assert not finding.facts["can_be_switched"]
     assert finding.saving_us == 9.0
-    assert finding.advice is not None and finding.advice.endswith("--fullgraph")
+    assert command_of(finding).endswith("--fullgraph")
 
 
 def test_what_torch_hints_at_is_switched_on_by_the_command():
     hints = ("`torch._dynamo.config.capture_scalar_outputs = True`", "capture_dynamic_output_shape_ops = True")
     breaks = tuple(replace(ITEM, where=f"model.py:{n}", hint=hint) for n, hint in enumerate(hints))
     finding = findings(Diagnostics(breaks=breaks))["broken_graphs"]
-    assert finding.advice is not None
     both = "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1 TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1 tracekit profile "
-    assert finding.advice.startswith(both)
-    assert "--fullgraph" not in finding.advice and "--fullgraph" not in finding.evidence
+    assert command_of(finding).startswith(both)
+    assert "--fullgraph" not in command_of(finding) and finding.facts["can_be_switched"]
     assert set(finding.environment) == {
         "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS",
         "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS",
@@ -102,7 +104,7 @@ def test_what_torch_hints_at_is_switched_on_by_the_command():
 def test_a_break_in_a_helper_names_the_model_s_line_that_called_it():
     helped = replace(ITEM, where="library.py:112", called_from="model.py:40")
     finding = findings(Diagnostics(breaks=(helped,)))["broken_graphs"]
-    assert "library.py:112, called from model.py:40: Unsupported" in finding.evidence
+    assert finding.facts["longest"][0]["line"] == "library.py:112, called from model.py:40"
 
 
 def test_lines_that_break_graphs_are_not_mistaken_for_dynamo_s_count():
@@ -110,8 +112,7 @@ def test_lines_that_break_graphs_are_not_mistaken_for_dynamo_s_count():
     assert b.form and b.form.compilation
     counted = replace(b, form=replace(b.form, compilation=replace(b.form.compilation, graph_breaks=23)))
     (finding,) = (each for each in compare(a, counted).findings if each.code == "broken_graphs")
-    assert finding.title == "Graphs break at 1 line in compiled"
-    assert "Dynamo counted 23 breaks, one for each function compiled up to such a line." in finding.evidence
+    assert (finding.facts["lines"], finding.facts["counted_by_dynamo"]) == (1, 23)
 
 
 def test_a_break_that_takes_a_share_of_the_call_is_a_warning():
@@ -122,10 +123,8 @@ def test_a_break_that_takes_a_share_of_the_call_is_a_warning():
 def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
     many = tuple(replace(ITEM, where=f"model.py:{n}", per_step_us=float(n)) for n in range(1, 6))
     finding = findings(Diagnostics(breaks=many))["broken_graphs"]
-    assert finding.title == "Graphs break at 5 lines in compiled"
-    assert finding.evidence.startswith("model.py:5: ")
-    assert "model.py:2:" not in finding.evidence
-    assert "and 2 more" in finding.evidence
+    assert finding.facts["lines"] == 5
+    assert [each["line"] for each in finding.facts["longest"]] == ["model.py:5", "model.py:4", "model.py:3"]
     assert finding.saving_us == 15.0
 
 
@@ -143,9 +142,10 @@ def test_a_break_whose_cost_is_not_recorded_has_no_saving():
 def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the_verdict():
     comparison = compared(Diagnostics(frames=(FRAME,), fallbacks=(LIMIT,)), regions=make_regions(share=0.25))
     finding = {each.code: each for each in comparison.findings}["recompile_limit"]
-    assert finding.title == "forward (model.py:12) was compiled so often that torch gave up: it runs eager"
-    assert "75 % of GPU time was launched outside of compiled code" in finding.evidence
-    assert finding.advice is not None and finding.advice.endswith("--dynamic")
+    assert finding.facts["part"]["kind"] == "recompile_limit"
+    assert (finding.facts["part"]["function"], finding.facts["part"]["where"]) == ("forward", "model.py:12")
+    assert finding.facts["eager_gpu_share"] == pytest.approx(0.75)
+    assert command_of(finding).endswith("--dynamic")
     facts = {"place": "forward (model.py:12)", "reason": "Dynamo recompile limit exceeded"}
     assert comparison.notes == (Note("part_ran_eager", subject="compiled", facts=facts),)
 
@@ -154,7 +154,7 @@ def test_a_compiled_form_without_any_compiled_step_ran_eager():
     comparison = compared(Diagnostics(fallbacks=(LIMIT,)), regions=make_regions(0))
     facts = {"reason": "Dynamo recompile limit exceeded"}
     assert comparison.notes == (Note("ran_eager", "error", facts=facts, grave=True),)
-    assert "No recorded step entered compiled code." in comparison.findings[0].evidence
+    assert comparison.findings[0].facts["ran_eager"]
 
 
 def test_that_a_form_ran_eager_is_told_of_a_run_of_before_too():
@@ -172,9 +172,8 @@ def test_a_window_that_is_only_a_part_of_the_call_does_not_show_that_a_form_ran_
 
 def test_compiled_code_that_does_little_of_the_work_is_told():
     finding = findings(None, regions=make_regions(share=0.2))["little_compiled"]
-    assert finding.title == "Compiled code does 20 % of the GPU's work in compiled"
-    assert "80 % of GPU time of 709.0 µs a step" in finding.evidence
-    assert "The scope was transformer." in finding.evidence
+    assert finding.facts["compiled_share"] == pytest.approx(0.2)
+    assert (finding.facts["busy_us"], finding.facts["scope"]) == (709.0, "transformer")
 
 
 @pytest.mark.parametrize("share", [0.5, 0.78, 1.0])
@@ -185,9 +184,9 @@ def test_compiled_code_that_does_half_of_the_work_or_more_is_fine(share: float):
 def test_skipped_cuda_graphs_are_told_with_the_reason_where_they_were_asked_for():
     skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("mutated inputs (2 instances)", 3),))
     finding = findings(skipped, mode="reduce-overhead")["skipped_cuda_graphs"]
-    assert "mutated inputs (2 instances) (3 times)" in finding.evidence
-    assert "0 % of the kernels were started by CUDA graphs" in finding.evidence
-    assert finding.advice is not None and "--mode default" in finding.advice
+    assert finding.facts["skips"] == [{"reason": "mutated inputs (2 instances)", "times": 3}]
+    assert finding.facts["graphed_share"] == 0
+    assert "--mode default" in command_of(finding)
     assert "skipped_cuda_graphs" not in findings(skipped)
     assert "skipped_cuda_graphs" not in findings(skipped, mode="reduce-overhead", device="cpu")
 
@@ -205,24 +204,25 @@ def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
 
     some = told(0.3)
     assert some is not None
-    assert some.title == "CUDA graphs were asked for and partly skipped"
-    assert some.evidence.startswith("Torch did not say why. ")
+    assert some.facts["graphed_share"] == pytest.approx(0.3, abs=0.02)
+    assert some.facts["skips"] == []
     assert told(0.6) is None
 
 
 def test_graphs_that_any_size_hinders_are_tried_with_fixed_ones():
     skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("graph with symbolic shapes inputs", 1),))
-    advice = findings(skipped, mode="max-autotune")["skipped_cuda_graphs"].advice
-    assert advice is not None and "--mode max-autotune" in advice and advice.endswith("--no-dynamic")
+    advice = command_of(findings(skipped, mode="max-autotune")["skipped_cuda_graphs"])
+    assert "--mode max-autotune" in advice and advice.endswith("--no-dynamic")
 
 
 def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     again = replace(FRAME, id="0/1", because=(SIZE,), seconds=3.0)
     finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
-    assert "forward (model.py:12): size 0 of x is 4, and was 1 when it was compiled." in finding.evidence
-    assert "3.0 s" in finding.evidence
+    assert (finding.facts["function"], finding.facts["where"]) == ("forward", "model.py:12")
+    assert finding.facts["failed_check"] == SIZE.words
+    assert finding.facts["whole_s"] == 3.0
     assert finding.severity == "info"
-    assert finding.advice is not None and finding.advice.endswith("--dynamic")
+    assert command_of(finding).endswith("--dynamic")
 
 
 def test_of_several_checks_the_one_that_cost_most_is_told():
@@ -230,16 +230,16 @@ def test_of_several_checks_the_one_that_cost_most_is_told():
     quick = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
     slow = replace(FRAME, id="0/2", because=(SIZE, other), seconds=45.0)
     finding = findings(Diagnostics(frames=(FRAME, quick, slow)))["compiled_again"]
-    assert "size 0 of x is 4" in finding.evidence
-    assert finding.evidence.endswith("It took 45.0 s, all together 45.5 s.")
+    assert finding.facts["failed_check"] == SIZE.words
+    assert (finding.facts["dearest_s"], finding.facts["whole_s"]) == (45.0, 45.5)
 
 
 def test_any_size_is_no_advice_where_no_size_was_checked():
     other = FailedGuard("0/0", "len(args) == 2  # output = func(self, *args)")
     again = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
     finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
-    assert "the length of args is no longer 2, as it was when it was compiled. It took 0.5 s." in finding.evidence
-    assert finding.advice is None
+    assert (finding.facts["failed_check"], finding.facts["whole_s"]) == (other.words, 0.5)
+    assert finding.action is None
     assert finding.changes == {}
 
 
@@ -263,12 +263,11 @@ def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
     comparison = compared(audited(), wall_us=WALLS, during_timing=1, batch_size=4)
     finding = comparison.findings[0]
     assert finding.code == "recompiled_during_timing"
-    assert finding.evidence.startswith(
-        "Call 1 compiled again: 12.30 s: size 0 of x is 4, and was 1 when it was compiled."
-        " This cost 12.30 s over 1 call."
-    )
-    assert "The warm-up calls had other sizes (batch size 1)" in finding.evidence
-    assert finding.advice is not None and "--batch-size 4" in finding.advice and "--warmup" not in finding.advice
+    (call,) = finding.facts["first"]
+    assert (call["call"], call["wall_us"], call["failed_checks"]) == (1, 12.3e6, [SIZE.words])
+    assert (finding.facts["calls"], finding.facts["cost_us"]) == (1, pytest.approx(12.3e6, rel=1e-3))
+    assert finding.facts["warmed_up_at"] == {"batch_size": 1}
+    assert "--batch-size 4" in command_of(finding) and "--warmup" not in command_of(finding)
 
 
 def test_the_verdict_is_withheld_and_its_interval_is_of_the_calls_that_did_not_compile():
@@ -295,9 +294,9 @@ def test_without_a_call_that_did_not_compile_nobody_knows_the_cost():
 def test_without_the_audit_recompiling_in_timed_calls_is_met_with_dynamic():
     found = replace(audited(), warmed_up_at=None)
     finding = findings(found, wall_us=WALLS, during_timing=1)["recompiled_during_timing"]
-    assert finding.advice is not None and finding.advice.endswith("--dynamic")
+    assert command_of(finding).endswith("--dynamic")
     dynamic = findings(found, wall_us=WALLS, during_timing=1, dynamic=True)["recompiled_during_timing"]
-    assert dynamic.advice is not None and dynamic.advice.count("--dynamic") == 1
+    assert command_of(dynamic).count("--dynamic") == 1
 
 
 def test_a_form_that_entered_no_compiled_code_is_not_said_to_do_little_in_it():
@@ -310,12 +309,9 @@ def test_dynamic_is_not_advised_to_whoever_had_it_on():
     again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
     found = Diagnostics(frames=(FRAME, again), calls=(CompilingCall("timed", 1, 1, 0, 12.3e6),))
     finding = findings(found, during_timing=1, dynamic=True)["recompiled_during_timing"]
-    assert "or compile for any size" not in finding.evidence
-    assert finding.evidence.endswith(
-        "--dynamic was on: torch makes code of its own for a size of 1 (or 0) all the same."
-    )
-    assert finding.advice is not None and finding.advice.startswith("TORCH_LOGS=recompiles ")
+    assert finding.facts["any_size"] and finding.facts["failed_for_one"]
+    assert command_of(finding).startswith("TORCH_LOGS=recompiles ")
     told = findings(replace(found, warmed_up_at={"batch_size": 3}), during_timing=1, dynamic=True)
-    assert "--dynamic was on: torch makes" in told["recompiled_during_timing"].evidence
+    assert told["recompiled_during_timing"].facts["any_size"]
     without = findings(found, during_timing=1)["recompiled_during_timing"]
-    assert without.evidence.endswith("or compile for any size with --dynamic.")
+    assert not without.facts["any_size"]

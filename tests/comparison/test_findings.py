@@ -11,10 +11,10 @@ from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.model.analysis import Analysis, Severity
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.run import FormName, FormResult
-from tracekit.numbers import duration
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
+from ..advised import command_of
 from ..sequences import make_activity, make_sequence
 from ..sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
 
@@ -42,7 +42,7 @@ def test_a_healthy_comparison_asks_for_nothing():
 def test_attention_lost_to_products_is_found_with_its_cost():
     finding = found(eager(), compiled(make_analysis(LOST), make_form("compiled", STEADY)))["lost_attention"]
     assert finding.saving_us == pytest.approx((1510 - 1000) / 2 - 200 / 2)
-    assert "100.0 µs in eager" in finding.evidence
+    assert (finding.facts["a"], finding.facts["attention_before_us"]) == ("eager", 100.0)
 
 
 @pytest.mark.parametrize("product_us", [550.0, 600.0, 700.0])
@@ -70,11 +70,10 @@ def with_attention(us: float, count: int = 4, name: str = "flash_fprop") -> Side
 def test_attention_that_is_kept_and_takes_longer_is_found_with_its_cost():
     finding = found(eager(), with_attention(440))["slower_attention"]
     assert finding.saving_us == pytest.approx((440 - 200) / 2)
-    assert finding.title == "Attention takes 2.2 times as long"
-    assert finding.evidence.startswith("It took 100.0 µs and takes 220.0 µs. Compiled one by one, layers keep")
+    assert finding.facts == {"before_us": 100.0, "after_us": 220.0, "shown_by": []}
     # FLUX has the scope that compiles its blocks one by one, and --verify-advice can try it.
     assert finding.changes == {"scope": "regional"}
-    assert finding.advice is not None and "--scope regional" in finding.advice
+    assert "--scope regional" in command_of(finding)
     assert "slower_attention" in found(eager(), with_attention(440, name="fmha_cutlassF"))
 
 
@@ -126,8 +125,7 @@ def test_attention_is_slower_only_where_the_queries_have_the_same_sizes(
 def test_a_gpu_that_waits_for_launches_is_told_to_use_graphs():
     finding = found(eager(), compiled(make_analysis(COMPILED), make_form("compiled", scaled(2))))["launch_bound"]
     assert finding.saving_us == pytest.approx(800 / 2)
-    assert finding.advice is not None
-    assert finding.advice.startswith("tracekit profile flux --compiled --mode reduce-overhead")
+    assert command_of(finding).startswith("tracekit profile flux --compiled --mode reduce-overhead")
 
 
 def test_a_gpu_that_waits_for_synchronisation_is_not_launch_bound():
@@ -143,15 +141,13 @@ def test_graphs_are_not_advised_where_they_are_used():
 def test_a_slower_compiled_form_is_told_with_its_cost():
     finding = found(eager(), compiled(make_analysis(COMPILED), make_form("compiled", scaled(1.5))))["compile_slower"]
     assert finding.saving_us == pytest.approx(500.125)
-    assert "Leave torch.compile off" in finding.evidence
-    assert finding.advice is not None
-    assert "--mode reduce-overhead" in finding.advice
+    assert "--mode reduce-overhead" in command_of(finding)
 
 
 def test_no_other_mode_is_advised_on_a_cpu():
     b = compiled(make_analysis(COMPILED), make_form("compiled", scaled(1.5)))
     finding = found(eager(), replace(b, settings=make_settings(device="cpu")))["compile_slower"]
-    assert finding.advice is None
+    assert finding.action is None
 
 
 def test_graphs_are_advised_where_nobody_knows_how_long_the_gpu_waits():
@@ -160,26 +156,25 @@ def test_graphs_are_advised_where_nobody_knows_how_long_the_gpu_waits():
     side = compiled(more, make_form("compiled", scaled(1.5)))
     assert side.unprofiled_idle_us is None
     finding = found(eager(), side)["compile_slower"]
-    assert finding.advice is not None
-    assert "--mode reduce-overhead" in finding.advice
+    assert "--mode reduce-overhead" in command_of(finding)
 
 
 def test_recompilation_while_timed_is_told_with_the_command_that_explains_it():
     b = compiled(make_analysis(COMPILED), make_form("compiled", STEADY, during_timing=3))
     finding = found(eager(), b)["recompiled_during_timing"]
-    assert finding.advice is not None
-    assert finding.advice.startswith("TORCH_LOGS=recompiles tracekit profile flux")
+    assert command_of(finding).startswith("TORCH_LOGS=recompiles tracekit profile flux")
 
 
 def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time():
     finding = found(eager(), compiled(make_analysis(COMPILED), make_form("compiled", STEADY)))["fewer_kernels"]
-    assert "37 kernels became 22" in finding.evidence
-    assert "863.0 µs to 709.0 µs" in finding.evidence
+    assert finding.facts == {"a_kernels": 37, "b_kernels": 22, "a_busy_us": 863.0, "b_busy_us": 709.0}
 
 
 def test_a_recording_that_slowed_its_calls_is_told():
     finding = found(eager(), compiled(make_analysis(COMPILED, idle_us=4000), make_form("compiled", STEADY)))
-    assert "compiled: a recorded step took 2.71× as long" in finding["profiler_distortion"].evidence
+    facts = finding["profiler_distortion"].facts
+    assert facts["on_gpu"]
+    assert {each["side"]: each["slowdown"] for each in facts["slowed"]}["compiled"] == pytest.approx(2.71, abs=0.005)
 
 
 def test_kernels_that_take_longer_are_told_with_how_much():
@@ -192,12 +187,13 @@ def test_kernels_that_take_longer_are_told_with_how_much():
     assert slower["more_gpu_time"].severity == "warning"
     # Where it went, and what that costs, the groups say.
     assert slower["more_gpu_time"].saving_us is None
-    assert duration(b.busy_us) in slower["more_gpu_time"].evidence
+    assert b.busy_us in (slower["more_gpu_time"].facts["a_busy_us"], slower["more_gpu_time"].facts["b_busy_us"])
 
 
 def test_graphs_that_take_over_launching_are_told():
     finding = found(eager(), compiled(make_analysis(COMPILED, graph_launches=2), make_form("compiled", STEADY)))
-    assert "CUDA graphs start" in finding["graphed_launches"].title
+    assert finding["graphed_launches"].facts["side"] == "compiled"
+    assert finding["graphed_launches"].facts["graphed_share"] is not None
     both = found(
         compiled(make_analysis(COMPILED, graph_launches=2), make_form("compiled", STEADY)),
         compiled(make_analysis(COMPILED, graph_launches=2), make_form("compiled", STEADY)),
@@ -222,17 +218,15 @@ def test_attention_that_is_half_there_is_not_lost():
 
 
 def test_lost_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code():
-    for repeated, told in (
-        (("model.vit.layers.*",), "--scope regional"),
-        ((), "layer.forward = torch.compile(layer.forward)"),
-    ):
+    for repeated, told in ((("model.vit.layers.*",), "run_again"), ((), "compile_layers")):
         settings = make_settings(workload="vit", scope="model")
         side = replace(with_attention(440), settings=settings, repeated_parts=repeated)
         finding = found(eager(), side)["slower_attention"]
-        assert finding.advice is not None and told in finding.advice
+        assert finding.action is not None and finding.action.code == told
+        assert not repeated or "--scope regional" in command_of(finding)
         assert finding.changes == ({"scope": "regional"} if repeated else {})
     by_layers = replace(with_attention(440), settings=make_settings(workload="causal-lm", scope="regional"))
-    assert found(eager(), by_layers)["slower_attention"].advice is None
+    assert found(eager(), by_layers)["slower_attention"].action is None
 
 
 def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
@@ -249,12 +243,12 @@ def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
     templates = replace(b, analysis=replace(b.analysis, kernels=replace(kernels, by_family=families)))
     again = find_lost_attention(replace(comparison, b=templates))
     assert again is not None and again.saving_us == finding.saving_us
-    assert "products take" not in again.evidence
+    assert again.facts["products_more_us"] <= 0
 
 
 def test_the_graver_stand_first_and_of_those_what_may_save_most(monkeypatch: pytest.MonkeyPatch):
     def finder(code: str, severity: Severity, saving_us: float | None) -> Callable[[object], Finding]:
-        return lambda _: Finding(code, severity, code, "", saving_us, None)
+        return lambda _: Finding(code, severity, {}, saving_us)
 
     doubting = (finder("doubt", "info", None),)
     others = (

@@ -7,13 +7,18 @@ import pytest
 from tracekit.comparison.reason import find_reason
 from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Side, Verdict, Waterfall, WaterfallPart
+from tracekit.model.labels import GroupLabel, Label
 
 from ..sides import make_analysis, make_pair, scaled
 
 FASTER = Verdict("faster", 2.0, (1.9, 2.1), 0.01, 2000.0, 1000.0, basis="rounds")
 
 
-def gpu(label: str, delta_us: float) -> WaterfallPart:
+def group(operator: str, repeats: float = 1) -> GroupLabel:
+    return GroupLabel("substituted", repeats, operators=(operator,))
+
+
+def gpu(label: Label, delta_us: float) -> WaterfallPart:
     return WaterfallPart("gpu", label, delta_us)
 
 
@@ -40,7 +45,7 @@ def shares_of(*parts: WaterfallPart, a: Side = A, b: Side = B, verdict: Verdict 
     return [(share.kind, share.delta_us) for share in reason.shares] if reason else []
 
 
-def named(*parts: WaterfallPart) -> list[str]:
+def named(*parts: WaterfallPart) -> list[Label]:
     """The parts named of the first share."""
     reason = find_reason(A, B, FASTER, waterfall(*parts))
     assert reason is not None
@@ -64,7 +69,7 @@ def test_shares_of_different_signs_are_ordered_by_their_size() -> None:
 
 
 def test_at_most_two_parts_are_named_the_largest_first_and_the_rest_is_a_sum() -> None:
-    parts = (gpu("c", -300), gpu("a", -500), gpu("b", -400), gpu("other GPU work", 100))
+    parts = (gpu("c", -300), gpu("a", -500), gpu("b", -400), gpu("other_gpu_work", 100))
     assert named(*parts) == ["a", "b"]
     reason = find_reason(A, B, FASTER, waterfall(*parts))
     assert reason is not None
@@ -73,17 +78,22 @@ def test_at_most_two_parts_are_named_the_largest_first_and_the_rest_is_a_sum() -
 
 
 def test_groups_that_one_label_tells_are_named_as_one() -> None:
-    parts = [gpu("x3: a -> a", -300.0), gpu("x3: a -> a", -200.0), gpu("x1.5: a -> a", -50.0), gpu("a -> a", -50.0)]
-    assert named(*parts, gpu("x2: b -> b", -250.0)) == ["x8.5: a -> a", "x2: b -> b"]
-    reason = find_reason(A, B, FASTER, waterfall(*parts, gpu("x2: b -> b", -250.0)))
+    parts = [
+        gpu(group("a", 3), -300.0),
+        gpu(group("a", 3), -200.0),
+        gpu(group("a", 1.5), -50.0),
+        gpu(group("a"), -50.0),
+    ]
+    assert named(*parts, gpu(group("b", 2), -250.0)) == [group("a", 8.5), group("b", 2)]
+    reason = find_reason(A, B, FASTER, waterfall(*parts, gpu(group("b", 2), -250.0)))
     assert reason is not None
     assert [part.delta_us for part in reason.shares[0].parts] == [-600.0, -250.0]
 
 
 def test_small_groups_of_one_label_are_large_together() -> None:
     others = [gpu(f"other {number}", -100.0) for number in range(9)]
-    assert named(*others, gpu("a", -100.0)) == []
-    assert named(*others, gpu("a", -100.0), gpu("x4: a", -100.0)) == ["x5: a"]
+    assert named(*others, gpu(group("a"), -100.0)) == []
+    assert named(*others, gpu(group("a"), -100.0), gpu(group("a", 4), -100.0)) == [group("a", 5)]
 
 
 def test_gpu_work_that_became_much_worse_is_named_beside_what_became_better() -> None:
@@ -105,9 +115,9 @@ def test_an_idle_part_that_recordings_show_the_other_way_is_not_named() -> None:
     assert named(turned, idle("op_dispatch", -800)) == ["op_dispatch"]
 
 
-@pytest.mark.parametrize("rest", ["other GPU work", "overlap correction", "work launched outside the steps"])
+@pytest.mark.parametrize("rest", ["other_gpu_work", "overlap_correction", "outside_steps"])
 def test_what_is_left_of_other_parts_names_nothing(rest: str) -> None:
-    assert named(gpu(rest, -900), gpu("unchanged kernels", -500)) == ["unchanged kernels"]
+    assert named(gpu(rest, -900), gpu("unchanged_kernels", -500)) == ["unchanged_kernels"]
 
 
 def test_a_small_share_is_left_out_and_counts_as_unexplained_only_with_more() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tracekit.comparison.groups import group_kernels
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Side, Waterfall
+from tracekit.model.labels import GroupLabel, Label
 
 from ..sides import (
     COMPILED,
@@ -27,7 +28,7 @@ def waterfall_of(a: Side, b: Side) -> Waterfall:
     return waterfall
 
 
-def part(waterfall: Waterfall, label: str) -> float:
+def part(waterfall: Waterfall, label: Label) -> float:
     return next(each.delta_us for each in waterfall.parts if each.label == label)
 
 
@@ -92,8 +93,8 @@ def test_a_wall_shorter_than_the_busy_time_leaves_the_trace_s_own_basis():
 def test_work_launched_outside_the_steps_has_a_part_of_its_own():
     a, b = make_side("a", make_analysis()), make_side("b", make_analysis(outside_us=60))
     waterfall = waterfall_of(a, b)
-    assert part(waterfall, "work launched outside the steps") == pytest.approx(30)
-    assert part(waterfall, "overlap correction") == pytest.approx(0)
+    assert part(waterfall, "outside_steps") == pytest.approx(30)
+    assert part(waterfall, "overlap_correction") == pytest.approx(0)
     assert total(waterfall) == pytest.approx(waterfall.b_us)
 
 
@@ -109,7 +110,7 @@ def test_bare_traces_are_compared_over_their_windows_with_idle_time_as_recorded(
 def test_kernels_that_ran_side_by_side_are_corrected_for():
     a, b = make_side("a", make_analysis(EAGER)), make_side("b", make_analysis(EAGER, overlap_us=100))
     waterfall = waterfall_of(a, b)
-    assert part(waterfall, "overlap correction") == pytest.approx(-50)
+    assert part(waterfall, "overlap_correction") == pytest.approx(-50)
     assert total(waterfall) == pytest.approx(waterfall.b_us)
 
 
@@ -117,9 +118,9 @@ def test_small_groups_share_a_part_and_unchanged_kernels_another():
     few = {"gemm": ("gemm", 1, 10_000.0), "Memset": ("memset", 9, 9.0), "p": ("pointwise", 10, 1000.0)}
     fewer = {"gemm": ("gemm", 1, 10_100.0), "p": ("pointwise", 2, 100.0)}
     waterfall = waterfall_of(make_side("a", make_analysis(few, steps=1)), make_side("b", make_analysis(fewer, steps=1)))
-    assert part(waterfall, "other GPU work") == -9
-    assert part(waterfall, "unchanged kernels") == pytest.approx(100)
-    assert part(waterfall, "element-wise and reduction kernels (matched by family only)") == -900
+    assert part(waterfall, "other_gpu_work") == -9
+    assert part(waterfall, "unchanged_kernels") == pytest.approx(100)
+    assert part(waterfall, GroupLabel("fused", family="element_wise")) == -900
 
 
 def test_cpu_runs_and_several_gpus_have_no_waterfall():

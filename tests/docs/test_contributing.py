@@ -28,6 +28,7 @@ IMPORTS = {
     "report/beside.py": ("report.sections.short_kernels", "short_kernel_table"),
     "report/markdown.py": ("report.sections.short_kernels", "short_kernel_table"),
     "comparison/findings/__init__.py": ("comparison.findings.short_kernels", "find_short_kernels"),
+    "report/words/findings/__init__.py": ("report.words.findings", "short_kernels"),
 }
 #: A file, a line that is there, and what is put in front of it.
 LINES = (
@@ -44,6 +45,7 @@ LINES = (
         "{% if tables.short_kernels %}{{ show(tables.short_kernels) }}{% endif %}",
     ),
     ("comparison/findings/__init__.py", "    find_fewer_kernels,", "    find_short_kernels,"),
+    ("report/words/findings/__init__.py", '    "single_precision"', '    "short_kernels": short_kernels,'),
 )
 FUTURE = "from __future__ import annotations\n"
 #: The last field of the last class of its file.
@@ -101,8 +103,8 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_the_page_prints_six_files() -> None:
-    assert len(examples()) == 6
+def test_the_page_prints_seven_files() -> None:
+    assert len(examples()) == 7
 
 
 def test_each_line_that_is_added_is_on_the_page() -> None:

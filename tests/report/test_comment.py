@@ -64,7 +64,8 @@ def test_parts_find_room_by_their_rank_and_stand_in_their_order():
 
 def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():
     findings = tuple(
-        Finding("code", "warning", f"finding number {at} " + "t" * 100, "e" * 1500, 1.0, "a" * 100) for at in range(40)
+        Finding("outputs_differ", "warning", {"a": "t" * 100, "b": f"finding number {at}", "because": "e" * 1500}, 1.0)
+        for at in range(40)
     )
     comparison = timed_comparison()
     gate = check(comparison, parse_conditions("wall<=+3%"))

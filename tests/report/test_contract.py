@@ -107,10 +107,12 @@ def test_a_comparison_has_the_keys_of_its_contract_in_order():
         "rates",
         "sizes",
         "exact",
+        "evidence_facts",
     ]
     shares = ("matched", "inexact", "alone")
     assert list(told["coverage"]) == [f"{side}_time_{share}" for share in shares for side in "ab"]
-    keys = "code severity title evidence saving_us advice changes places verified start_saving_us environment".split()
+    keys = "code severity title evidence saving_us advice changes places verified start_saving_us".split()
+    keys += ["environment", "facts", "action"]
     assert list(told["findings"][0]) == keys
     assert told["a"]["label"] == "eager"
     assert told["a"]["settings"]["workload"] == "flux"

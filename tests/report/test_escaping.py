@@ -8,6 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tracekit.comparison import compare
+from tracekit.model.action import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.note import Note
 from tracekit.report.escaping import escaped, unlinked
@@ -63,7 +64,8 @@ def test_nothing_becomes_a_link_and_all_reads_as_it_was_written(text: str) -> No
 @pytest.mark.parametrize("text", LINKED)
 def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> None:
     kernels = {text: ("pointwise", 4, 400.0), f"void f<{text}>(int)": ("gemm", 2, 300.0)}
-    finding = Finding("x", "info", f"title {text}", f"evidence {text}", None, f"keep {text}")
+    facts = {"side": text, "copies": 1, "copy_us": 1.0, "idle_us": 1.0, "call_us": 9.0, "made_by": [text]}
+    finding = Finding("pageable_copies", "info", facts, None, Action("pin_memory"))
     told = compare(
         make_side(text, make_analysis(kernels)), make_side(f"b {text}", make_analysis({"x": ("gemm", 1, 9.0)}))
     )

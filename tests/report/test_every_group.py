@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.evidence import Evidence
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.numbers import duration_change
 from tracekit.report.page import comparison_page
@@ -52,7 +53,8 @@ def large_groups(number: int) -> tuple[KernelGroup, ...]:
             delta_count=0.0,
             delta_us=-float(number - at),
             where=tuple(f"model.layers.{at}.mlp.{j}." + "m" * 100 for j in range(50)),
-            evidence=("e<" * 2500,) * 12,
+            evidence=(Evidence("other_operator", {"work": "product", "before": "e<" * 1250, "after": "e<" * 1250}),)
+            * 12,
             a_at=(at,),
             b_at=(at,),
         )

@@ -9,10 +9,12 @@ from markdown_it import MarkdownIt
 
 from tracekit import store
 from tracekit.comparison import compare
+from tracekit.model.action import Action
 from tracekit.model.comparison import Finding
 from tracekit.report.comment import LONGEST
 from tracekit.report.escaping import escaped
 from tracekit.report.markdown import comparison_markdown
+from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
@@ -80,22 +82,26 @@ def test_a_comparison_of_very_many_kernels_stays_within_what_a_comment_holds():
     assert "Left out for length: " in comparison_markdown(comparison, run, "x")
 
 
+WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.9}
+
+
 def test_a_command_to_try_is_whole_however_long_it_is():
     command = "tracekit profile qwen2.5-vl " + " ".join(f"--option-{n} value" for n in range(20))
-    finding = Finding("launch_bound", "warning", "t", "e", None, command)
+    finding = Finding("launch_bound", "warning", WAITS, None, Action("run_again", command))
     assert f"```sh\n{command}\n```" in comparison_markdown(replace(timed_comparison(), findings=(finding,)))
 
 
 def test_a_finding_is_a_bold_title_its_evidence_and_what_to_try_each_by_itself():
-    command = Finding("a", "warning", "The GPU waits", "It is idle.", 2170.0, "tracekit profile vit")
-    prose = Finding("b", "error", "A wait", "It was long.", None, "keep the value on the GPU")
-    told = Finding("c", "info", "It pays", "After 3 calls.", None, None, start_saving_us=9.48e6)
+    command = Finding("launch_bound", "warning", WAITS, 2170.0, Action("run_again", "tracekit profile vit"))
+    prose = replace(command, severity="error", saving_us=None, action=Action("compile_layers"))
+    told = replace(command, severity="info", saving_us=None, action=None, start_saving_us=9.48e6)
+    title, evidence, code = finding_title(command), finding_evidence(command), finding_advice(prose)
     text = comparison_markdown(replace(timed_comparison(), findings=(command, prose, told)))
     assert (
-        "**warning: The GPU waits** (up to 2.17 ms per step)\n\nIt is idle.\n\n```sh\ntracekit profile vit\n```\n\n"
-        "**error: A wait**\n\nIt was long.\n\nTry: keep the value on the GPU.\n\n"
+        f"**warning: {title}** (up to 2.17 ms per step)\n\n{evidence}\n\n```sh\ntracekit profile vit\n```\n\n"
+        f"**error: {title}**\n\n{evidence}\n\nTry: {code}.\n\n"
     ) in text
-    assert "<summary>info: It pays (a warm cache saves 9.48 s of a start)</summary>\n\nAfter 3 calls.\n" in text
+    assert f"<summary>info: {title} (a warm cache saves 9.48 s of a start)</summary>\n\n{evidence}\n" in text
 
 
 def test_of_a_real_run_the_answer_comes_first_and_what_is_not_folded_fits_two_screens():

@@ -5,11 +5,15 @@ from dataclasses import replace
 import pytest
 
 from tracekit.model.comparison import Reason, ReasonShare, WaterfallPart
+from tracekit.model.labels import GroupLabel, KernelCounts, WorkKind
 from tracekit.report.sections.reason import reason_sentence
 
 from .conftest import timed_comparison
 
-FUSED = WaterfallPart("gpu", "x152: 7 kernels -> 1 Triton", -500.0)
+TRITON = KernelCounts(1, 1, ())
+PRODUCT, PRODUCTS = KernelCounts(1, 0, (("product", 1),)), KernelCounts(2, 0, (("product", 2),))
+ATTENTION, CONVOLUTION = KernelCounts(1, 0, (("attention", 1),)), KernelCounts(1, 0, (("convolution", 1),))
+FUSED = WaterfallPart("gpu", GroupLabel("fused", 152, KernelCounts(7, 0, ()), TRITON), -500.0)
 DISPATCH = WaterfallPart("idle", "op_dispatch", -2000.0, -2500.0)
 
 
@@ -29,15 +33,21 @@ def test_a_reason_is_a_sentence_without_shorthand() -> None:
 @pytest.mark.parametrize(
     ("label", "words"),
     [
-        ("x3: convolution -> convolution (conv2d)", "3 times another convolution kernel (conv2d)"),
-        ("attention -> attention", "another attention kernel"),
-        ("product -> 2 products (mm)", "product became 2 products (mm)"),
-        ("product -> product and 1 more (mm)", "product became product and 1 more (mm)"),
-        ("convolution -> product (conv2d)", "convolution became product (conv2d)"),
-        ("2 products -> 2 products (mm)", "2 products became 2 products (mm)"),
+        (
+            GroupLabel("substituted", 3, CONVOLUTION, CONVOLUTION, ("conv2d",)),
+            "3 times another convolution kernel (conv2d)",
+        ),
+        (GroupLabel("substituted", 1, ATTENTION, ATTENTION), "another attention kernel"),
+        (GroupLabel("defused", 1, PRODUCT, PRODUCTS, ("mm",)), "product became 2 products (mm)"),
+        (
+            GroupLabel("defused", 1, PRODUCT, replace(PRODUCT, count=2), ("mm",)),
+            "product became product and 1 more (mm)",
+        ),
+        (GroupLabel("substituted", 1, CONVOLUTION, PRODUCT, ("conv2d",)), "convolution became product (conv2d)"),
+        (GroupLabel("substituted", 1, PRODUCTS, PRODUCTS, ("mm",)), "2 products became 2 products (mm)"),
     ],
 )
-def test_one_library_kernel_in_another_s_place_is_told_as_that(label: str, words: str) -> None:
+def test_one_library_kernel_in_another_s_place_is_told_as_that(label: GroupLabel, words: str) -> None:
     part = WaterfallPart("gpu", label, 300.0)
     assert told(ReasonShare("gpu", 300.0, (part,), 0.0)) == f"Why: GPU work takes 300.0 µs longer ({words} +300.0 µs)."
 
@@ -57,7 +67,9 @@ def test_gpu_work_of_which_no_part_is_large_is_told_to_be_in_many() -> None:
 
 
 def test_a_label_s_operators_are_not_cut() -> None:
-    label = "3 products and 7 more -> 3 products and 4 more (linear, upsample_bilinear2d, cat)"
+    products: tuple[tuple[WorkKind, int], ...] = (("product", 3),)
+    counts = KernelCounts(10, 0, products), KernelCounts(7, 0, products)
+    label = GroupLabel("substituted", 1, *counts, ("linear", "upsample_bilinear2d", "cat"))
     told_of = told(ReasonShare("gpu", -300.0, (WaterfallPart("gpu", label, -300.0),), 0.0))
     assert told_of is not None and "(linear, upsample_bilinear2d, cat) −300.0 µs" in told_of
 

@@ -12,6 +12,7 @@ from tests.sides import STEADY, scaled
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.model.action import Action
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.noted import Noted
@@ -23,8 +24,9 @@ from tracekit.walks import verifying
 from tracekit.walks.timing_plan import TimingPlan
 from tracekit.walks.verifying import verify_advice
 
-GRAPHS = Finding("launch_bound", "warning", "", "", 100.0, "try", changes={"mode": "reduce-overhead"})
-ANY_SIZES = Finding("compiled_again", "warning", "", "", 100.0, "try", changes={"dynamic": "True"})
+TRY = Action("run_again", "try")
+GRAPHS = Finding("launch_bound", "warning", {}, 100.0, TRY, changes={"mode": "reduce-overhead"})
+ANY_SIZES = Finding("compiled_again", "warning", {}, 100.0, TRY, changes={"dynamic": "True"})
 
 
 class Child:
@@ -63,7 +65,7 @@ def test_advice_that_sets_a_variable_is_tried_with_it_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
 ) -> None:
     variables = {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1"}
-    breaks = Finding("broken_graphs", "warning", "", "", 100.0, "try", environment=variables)
+    breaks = Finding("broken_graphs", "warning", {}, 100.0, TRY, environment=variables)
     run = verified(make_run_folder(tmp_path), monkeypatch, breaks)
     assert child.environment == variables
     assert child.asked[0].request.mode == "default"

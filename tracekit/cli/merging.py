@@ -79,12 +79,13 @@ def _panel(
 ) -> Panel:
     from tracekit.analysis import holds_window
     from tracekit.analysis.drawing import draw_panel, known_of
+    from tracekit.report.words.groups import label_words
 
     trace = reading.read(_shown_path(side, recording))
     if trace.path != side.path and (reading.steps or not holds_window(trace, reading.window)):
         # The other recording of a form has other steps, each like those that were asked for.
         reading = replace(reading, steps=None, window="auto")
-    known = known_of(matching, which)
+    known = known_of(matching, which, label_words)
     return draw_panel(trace, side.label, window=reading.window, steps=reading.steps, known=known, wall_us=side.wall_us)
 
 

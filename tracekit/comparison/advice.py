@@ -33,7 +33,7 @@ def judge_advice(
     """What following the finding's advice brought, from calls of both forms in the same rounds of one process.
     `during_timing` is how much was compiled inside them."""
     wall_us = comparison.verdict.b_wall_us
-    if wall_us is None or finding.saving_us is None or finding.advice is None:
+    if wall_us is None or finding.saving_us is None or finding.action is None or finding.action.command is None:
         raise AssertionError("only advice with a saving is tried, of runs that were timed")
     rounds = min(len(eager_us), len(advised_us))
     one, other = np.asarray(eager_us[:rounds]), np.asarray(advised_us[:rounds])
@@ -41,7 +41,7 @@ def judge_advice(
     interval = median_interval(ratios) if rounds >= FEWEST else None
     return VerifiedAdvice(
         code=finding.code,
-        command=finding.advice,
+        command=finding.action.command,
         predicted_us=wall_us - finding.saving_us,
         measured_us=float(np.median(other)),
         eager_us=float(np.median(one)),
@@ -69,7 +69,9 @@ def with_verified(comparison: Comparison, verified: VerifiedAdvice | None) -> Co
         # Of a run from before it was kept.
         verified = replace(verified, predicted_speedup=predicted_speedup(comparison.verdict, verified.predicted_us))
     findings = (
-        replace(each, verified=verified) if (each.code, each.advice) == (verified.code, verified.command) else each
+        replace(each, verified=verified)
+        if each.code == verified.code and each.action and each.action.command == verified.command
+        else each
         for each in comparison.findings
     )
     spread = find_other_speed_of_advice(comparison.a, verified)

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 
 from tracekit.comparison.members import largest_first, time_of
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, MatchedBy, Side
+from tracekit.model.labels import GroupLabel, Label, NamedFamily
 
-ELEMENT_WISE = "element-wise and reduction kernels"
+ELEMENT_WISE: NamedFamily = "element_wise"
 
 #: The group of a family whose names differ between the sides. Element-wise work is fused across families, so its
 #: families make one group; the others are done by libraries or by the driver and stay apart.
-GROUP_OF_FAMILY = {
-    "gemm": "matrix products",
+GROUP_OF_FAMILY: dict[str, NamedFamily] = {
+    "gemm": "gemm",
     "attention": "attention",
-    "convolution": "convolutions",
+    "convolution": "convolution",
     "communication": "communication",
-    "memcpy": "memory copies",
-    "memset": "memory sets",
+    "memcpy": "memcpy",
+    "memset": "memset",
 }
 
 COPIES = (GROUP_OF_FAMILY["memcpy"], GROUP_OF_FAMILY["memset"])
@@ -38,7 +39,7 @@ class _PerStep:
 class _Leftover:
     """The activities of one group, of both sides, whose names or counts differ."""
 
-    label: str
+    label: NamedFamily
     a: tuple[GroupMember, ...]
     b: tuple[GroupMember, ...]
 
@@ -78,7 +79,7 @@ def _leftovers(a: dict[_Key, _PerStep], b: dict[_Key, _PerStep], same: set[_Key]
             yield _Leftover(label, a_members, b_members)
 
 
-def _members(times: dict[_Key, _PerStep], label: str, same: set[_Key]) -> tuple[GroupMember, ...]:
+def _members(times: dict[_Key, _PerStep], label: NamedFamily, same: set[_Key]) -> tuple[GroupMember, ...]:
     return tuple(
         time.member
         for key, time in times.items()
@@ -89,8 +90,8 @@ def _members(times: dict[_Key, _PerStep], label: str, same: set[_Key]) -> tuple[
 def _matched_by_family(leftover: _Leftover) -> KernelGroup:
     kind = _kind(leftover)
     if kind == "unmatched":
-        return _group(kind, f"{leftover.label} (no match by names)", "unmatched", leftover.a, leftover.b)
-    return _group(kind, f"{leftover.label} (matched by family only)", "names", leftover.a, leftover.b)
+        return _group(kind, GroupLabel(kind, family=leftover.label), "unmatched", leftover.a, leftover.b)
+    return _group(kind, GroupLabel(kind, family=leftover.label), "names", leftover.a, leftover.b)
 
 
 def _kind(leftover: _Leftover) -> GroupKind:
@@ -108,7 +109,7 @@ def _kind(leftover: _Leftover) -> GroupKind:
 
 
 def _group(
-    kind: GroupKind, label: str, how: MatchedBy, a: tuple[GroupMember, ...], b: tuple[GroupMember, ...]
+    kind: GroupKind, label: Label, how: MatchedBy, a: tuple[GroupMember, ...], b: tuple[GroupMember, ...]
 ) -> KernelGroup:
     a, b = largest_first(a), largest_first(b)
     return KernelGroup(

@@ -14,6 +14,7 @@ from tracekit.comparison.matching import Cell
 from tracekit.comparison.members import time_of
 from tracekit.comparison.peaks import peak_of_side
 from tracekit.model.comparison import Coverage, KernelGroup, Side
+from tracekit.model.labels import label_order
 
 
 def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tuple[KernelGroup, ...]:
@@ -29,7 +30,7 @@ def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tu
     else:
         groups = group_by_cells(a.sequence, b.sequence, cells, (peak_of_side(a), peak_of_side(b)))
     _check_partition(groups, a, b)
-    return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), group.label)))
+    return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), label_order(group.label))))
 
 
 def measure_coverage(groups: Iterable[KernelGroup]) -> Coverage:

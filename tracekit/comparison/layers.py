@@ -10,18 +10,8 @@ us of attention whole, 65 us layer by layer, as eager.
 from __future__ import annotations
 
 from tracekit.comparison.commands import can_be_regional, profile_command
+from tracekit.model.action import Action
 from tracekit.model.comparison import Side
-
-IN_CODE = (
-    "compile the repeated layers one by one (layer.forward = torch.compile(layer.forward)): a mask that is made "
-    "outside of compiled code is left out where nothing is masked"
-)
-
-#: What is said beside the advice.
-PRICE = (
-    "Compiled one by one, layers keep the attention that eager code asks for, but each checks its guards: that pays "
-    "where the GPU is the slower one, and costs where it waits for the host."
-)
 
 
 def scope_changes(side: Side) -> dict[str, str]:
@@ -29,9 +19,9 @@ def scope_changes(side: Side) -> dict[str, str]:
     return {"scope": "regional"} if can_be_regional(side) else {}
 
 
-def layer_by_layer(side: Side) -> str | None:
-    """The command that compiles the layers one by one, or the line that does; None where that is done already."""
+def layer_by_layer(side: Side) -> Action | None:
+    """To compile the layers one by one, by a command or in the program; None where that is done already."""
     changes = scope_changes(side)
     if side.settings and changes:
-        return profile_command(side.settings, changes)
-    return None if side.settings and side.settings.scope == "regional" else IN_CODE
+        return Action("run_again", profile_command(side.settings, changes))
+    return None if side.settings and side.settings.scope == "regional" else Action("compile_layers")

@@ -10,9 +10,6 @@ from tracekit.model.sequence import Activity, Operator
 
 Layout = Literal["channels first", "channels last"]
 
-#: What is said of convolutions whose channels moved.
-MOVED = "In memory the channels of what is convolved lay first (NCHW) and lie last (NHWC)."
-
 
 def find_layout(operator: Operator) -> Layout | None:
     """Of what a convolution is given, by its strides: channels are last where neighbouring channels lie nearest to each

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
-from tracekit.comparison.describing import times_word
 from tracekit.comparison.waterfall import OTHER_KERNELS, OUTSIDE, OVERLAP
 from tracekit.model.comparison import (
     BUSY_MOVES,
@@ -19,6 +18,7 @@ from tracekit.model.comparison import (
     Waterfall,
     WaterfallPart,
 )
+from tracekit.model.labels import GroupLabel, Label
 
 #: A share is told from this part of the change on, and what nothing explains from a larger one.
 TOLD = 0.02
@@ -26,8 +26,6 @@ UNEXPLAINED = 0.05
 MOST_NAMED = 2
 #: GPU work that became worse is named too from this part of the share on.
 AGAINST = 0.3
-#: What a group's label begins with where the group is there several times.
-REPEATS = re.compile(r"^x(\d[\d.]*): ")
 #: Parts that are what is left of others, and name nothing.
 REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
 
@@ -88,12 +86,14 @@ def _named(parts: Sequence[WaterfallPart], delta_us: float) -> tuple[WaterfallPa
 def _alike(parts: Sequence[WaterfallPart]) -> list[WaterfallPart]:
     """Groups of kernels that one label tells, which lie at several places or have several sizes, as one: what is named
     is then told by its name, and is not named twice."""
-    found: dict[str, list[WaterfallPart]] = {}
+    found: dict[Label, list[WaterfallPart]] = {}
     for part in parts:
-        found.setdefault(REPEATS.sub("", part.label) if part.kind == "gpu" else part.label, []).append(part)
+        label = part.label
+        found.setdefault(label if isinstance(label, str) else replace(label, repeats=1), []).append(part)
     return [some[0] if len(some) == 1 else _as_one(label, some) for label, some in found.items()]
 
 
-def _as_one(label: str, parts: Sequence[WaterfallPart]) -> WaterfallPart:
-    repeats = sum(float(times[1]) if (times := REPEATS.match(part.label)) else 1.0 for part in parts)
-    return WaterfallPart("gpu", f"{times_word(repeats)}{label}", math.fsum(part.delta_us for part in parts))
+def _as_one(label: Label, parts: Sequence[WaterfallPart]) -> WaterfallPart:
+    if isinstance(label, GroupLabel):
+        label = replace(label, repeats=sum(each.label.repeats for each in parts if isinstance(each.label, GroupLabel)))
+    return WaterfallPart("gpu", label, math.fsum(part.delta_us for part in parts))

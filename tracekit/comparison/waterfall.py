@@ -12,11 +12,11 @@ from tracekit.model.comparison import Basis, KernelGroup, Side, Waterfall, Water
 MOST_GROUPS = 8
 SMALLEST_SHARE = 0.005
 
-OTHER_KERNELS = "other GPU work"
+OTHER_KERNELS = "other_gpu_work"
 #: Kernels of the same name and count differ by clocks and caches only, so together they make one part.
-SAME_KERNELS = "unchanged kernels"
-OVERLAP = "overlap correction"
-OUTSIDE = "work launched outside the steps"
+SAME_KERNELS = "unchanged_kernels"
+OVERLAP = "overlap_correction"
+OUTSIDE = "outside_steps"
 
 
 def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:

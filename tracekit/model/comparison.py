@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tracekit.model.calibration import shrink_idle
 
 if TYPE_CHECKING:
+    from tracekit.model.action import Action
     from tracekit.model.advice import VerifiedAdvice
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
     from tracekit.model.apart import ApartChange
     from tracekit.model.compilation import Diagnostics
+    from tracekit.model.evidence import Evidence
     from tracekit.model.gate import Gate
+    from tracekit.model.labels import Label
     from tracekit.model.note import Note
     from tracekit.model.numerics import Accuracy, Picture
     from tracekit.model.provenance import CompiledSites, EagerOps
@@ -303,11 +306,11 @@ class Deltas:
 
 @dataclass(frozen=True, slots=True)
 class WaterfallPart:
-    """A change from A to B. `recorded_delta_us` is an idle part's change as the recordings show it, where `delta_us` is
-    without what recording added; None for all others."""
+    """A change from A to B. `label` is that of a group, an idle cause, or a code. `recorded_delta_us` is an idle
+    part's change as the recordings show it, where `delta_us` is without what recording added; None for all others."""
 
     kind: Literal["gpu", "idle"]
-    label: str
+    label: Label
     delta_us: float
     recorded_delta_us: float | None = None
 
@@ -360,18 +363,18 @@ class GroupMember:
 class KernelGroup:
     """The kernels of A and of B that do the same work. `where` is file:line or module path, empty where not known.
 
-    `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` are
-    sentences on what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory
-    traffic per step, `rates` those of the operator call of B that takes longest (of A where B has none), one call of
-    it; None where no operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072,
-    3072x3072`); empty where they were not recorded, or differ within the group. `exact` is False where it was linked by
-    elimination, not kernel by kernel: by provenance that could not tell which of several, as what was left of both
-    sides in one place, or by names alone. `a_at` and `b_at` are the positions of its activities in the sides'
-    sequences; empty where kernels were told by names alone.
+    `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` is
+    what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory traffic per
+    step, `rates` those of the operator call of B that takes longest (of A where B has none), one call of it; None where
+    no operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072, 3072x3072`); empty
+    where they were not recorded, or differ within the group. `exact` is False where it was linked by elimination, not
+    kernel by kernel: by provenance that could not tell which of several, as what was left of both sides in one place,
+    or by names alone. `a_at` and `b_at` are the positions of its activities in the sides' sequences; empty where
+    kernels were told by names alone.
     """
 
     kind: GroupKind
-    label: str
+    label: Label
     how: MatchedBy
     a: tuple[GroupMember, ...]
     b: tuple[GroupMember, ...]
@@ -379,7 +382,7 @@ class KernelGroup:
     delta_us: float
     where: tuple[str, ...]
     repeats: float = 1
-    evidence: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     traffic: Traffic | None = None
     rates: Rates | None = None
     sizes: str = ""
@@ -418,19 +421,19 @@ class TracePlace:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a reader should know or do. `saving_us` is what following the advice would save of a call at most, by
-    estimate; None where nobody can say. `advice` is the command to try or the line to change. `changes` are the options
-    of `tracekit profile` that the advice changes (`mode` to its new value), `environment` the variables that it sets;
-    both are empty where it is no other run that may be faster. `places` is where the recording shows it, the longest
-    first. `verified` is what came of the advice, where it was tried. `start_saving_us` is what it would save once a
-    process, of starting up; None where that was not measured.
+    estimate; None where nobody can say. `facts` are its figures and names, with units in their keys, of JSON's own
+    types; `report/words/findings/` says them in English. `action` is what is advised, None where nothing is. `changes`
+    are the options of `tracekit profile` that the advice changes (`mode` to its new value), `environment` the variables
+    that it sets; both are empty where it is no other run that may be faster. `places` is where the recording shows it,
+    the longest first. `verified` is what came of the advice, where it was tried. `start_saving_us` is what it would
+    save once a process, of starting up; None where that was not measured.
     """
 
     code: str
     severity: Severity
-    title: str
-    evidence: str
+    facts: dict[str, Any]
     saving_us: float | None
-    advice: str | None
+    action: Action | None = None
     changes: dict[str, str] = field(default_factory=dict)
     places: tuple[TracePlace, ...] = ()
     verified: VerifiedAdvice | None = None

@@ -12,11 +12,14 @@ import msgspec
 
 from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Bound, Comparison, Side
+from tracekit.model.comparison import Bound, Comparison, Finding, KernelGroup, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.per_step import per_step
 from tracekit.names import encodable
 from tracekit.report.words.bounds import bound_because
+from tracekit.report.words.evidence import evidence_sentences
+from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
+from tracekit.report.words.groups import label_words
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
@@ -27,7 +30,7 @@ def analysis_json(alone: Alone, *, top: int = 20) -> str:
     """
     side = alone.side
     told = {
-        "findings": msgspec.to_builtins(alone.findings),
+        "findings": list(map(_finding, alone.findings)),
         "warnings": other_sentences(alone.notes),
         "grave": grave_sentences(alone.notes),
         "notes": msgspec.to_builtins(alone.notes),
@@ -63,9 +66,9 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields["grave"] = grave_sentences(comparison.notes)
     if comparison.gate is not None:
         fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
-    for group in fields["groups"]:
-        # Positions in sequences that are not written.
-        del group["a_at"], group["b_at"]
+    _say_parts(comparison, fields)
+    fields["groups"] = list(map(_group, comparison.groups))
+    fields["findings"] = list(map(_finding, comparison.findings))
     del fields["a_bound"], fields["b_bound"]
     bounds = map(_bound, (comparison.a_bound, comparison.b_bound))
     fields["a"], fields["b"] = (
@@ -76,6 +79,41 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
 
 def _bound(bound: Bound | None) -> dict[str, Any] | None:
     return {**msgspec.to_builtins(bound), "because": bound_because(bound)} if bound else None
+
+
+def _say_parts(comparison: Comparison, fields: dict[str, Any]) -> None:
+    """Labels of the waterfall's parts, and of those that the reason names, in words."""
+    if comparison.waterfall:
+        for part, told in zip(comparison.waterfall.parts, fields["waterfall"]["parts"], strict=True):
+            told["label"] = label_words(part.label)
+    for share, said in zip(
+        comparison.reason.shares if comparison.reason else (), (fields["reason"] or {}).get("shares", ()), strict=True
+    ):
+        for part, told in zip(share.parts, said["parts"], strict=True):
+            told["label"] = label_words(part.label)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    """With what is said of it in words."""
+    fields: dict[str, Any] = msgspec.to_builtins(finding)
+    added = {name: fields.pop(name) for name in ("facts", "action")}
+    return {
+        **{name: fields.pop(name) for name in ("code", "severity")},
+        "title": finding_title(finding),
+        "evidence": finding_evidence(finding),
+        "saving_us": fields.pop("saving_us"),
+        "advice": finding_advice(finding),
+        **fields,
+        **added,
+    }
+
+
+def _group(group: KernelGroup) -> dict[str, Any]:
+    """With words beside facts, and without positions in sequences that are not written."""
+    fields: dict[str, Any] = msgspec.to_builtins(group)
+    del fields["a_at"], fields["b_at"]
+    fields["label"] = label_words(group.label)
+    return {**fields, "evidence": evidence_sentences(group.evidence), "evidence_facts": fields["evidence"]}
 
 
 def _side(side: Side, top: int) -> dict[str, Any]:

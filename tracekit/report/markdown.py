@@ -13,7 +13,7 @@ from tracekit.report.escaping import escaped
 from tracekit.report.lettered import both
 from tracekit.report.method import how_measured
 from tracekit.report.sections.compilation import compilation_tables
-from tracekit.report.sections.findings import finding_notes, is_command, saving_words
+from tracekit.report.sections.findings import finding_notes, saving_words
 from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.sections.groups import evidence_table, group_table, origin_table
 from tracekit.report.sections.idle import cause_table, gap_table, sync_table
@@ -32,6 +32,7 @@ from tracekit.report.sections.traffic import product_table
 from tracekit.report.sections.waterfall import waterfall_table
 from tracekit.report.table import Cell, Name, Table
 from tracekit.report.words.common import shared_scope, subjects, verdict_evidence, verdict_sentence
+from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.notes import grave_sentences, other_sentences
 
 #: What makes a table's names shortens them. A command that was cut could not be run.
@@ -141,7 +142,7 @@ def markdown_findings(findings: Sequence[Finding], scope: str) -> Iterator[str |
         yield "## Findings\n\n"
     for at, finding in enumerate(asking):
         rank = FINDINGS if at < FIRST_FINDINGS else MORE_FINDINGS
-        yield Part(f"finding: {finding.title}", findings_in_full((finding,), scope), rank)
+        yield Part(f"finding: {finding_title(finding)}", findings_in_full((finding,), scope), rank)
     yield from (Detail(_title(finding) + _saving(finding, scope), _told(finding)) for finding in others)
 
 
@@ -186,7 +187,7 @@ def _rows(table: Table) -> str:
 
 
 def _title(finding: Finding) -> str:
-    return f"{finding.severity}: {finding.title}"
+    return f"{finding.severity}: {finding_title(finding)}"
 
 
 def _saving(finding: Finding, scope: str) -> str:
@@ -196,9 +197,10 @@ def _saving(finding: Finding, scope: str) -> str:
 
 def _told(finding: Finding) -> str:
     """The evidence, what to try, and what came of it, each a paragraph of its own."""
-    advice = finding.advice
-    tried = [] if not advice else [fenced(advice).rstrip()] if is_command(advice) else [escaped(f"Try: {advice}.")]
-    paragraphs = [escaped(finding.evidence), *tried, *map(escaped, finding_notes(finding))]
+    advice = finding_advice(finding)
+    is_command = finding.action is not None and finding.action.command is not None
+    tried = [] if not advice else [fenced(advice).rstrip()] if is_command else [escaped(f"Try: {advice}.")]
+    paragraphs = [escaped(finding_evidence(finding)), *tried, *map(escaped, finding_notes(finding))]
     return "".join(f"{each}\n\n" for each in paragraphs)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tracekit.model.comparison import KernelGroup
 from tracekit.names import printable
+from tracekit.report.words.groups import label_words
 
 #: `file.py:12`, as against a module's path.
 LINE = re.compile(r":\d+$")
@@ -33,7 +34,7 @@ def distinct_places(groups: Sequence[KernelGroup]) -> tuple[str, ...]:
     """The place of each group; where label and place of several are the same, with sizes, and where these are too, by
     number."""
     places = [group_place(group) for group in groups]
-    keys = _told_apart([group.label for group in groups], places, [group.sizes for group in groups])
+    keys = _told_apart([label_words(group.label) for group in groups], places, [group.sizes for group in groups])
     alike, seen = Counter(keys), Counter[tuple[str, str]]()
     told = []
     for key in keys:

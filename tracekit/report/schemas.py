@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from tracekit.model import (
+    action,
     advice,
     alone,
     analysis,
@@ -23,9 +24,11 @@ from tracekit.model import (
     comparison,
     comparisons,
     compilation,
+    evidence,
     gate,
     generation,
     gpu_state,
+    labels,
     memory,
     note,
     numerics,
@@ -46,6 +49,8 @@ from tracekit.report.describing import described
 SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"]
 #: The modules of nouns, in the order in which a later one's name wins.
 NOUNS = (
+    action,
+    evidence,
     advice,
     note,
     rates,
@@ -55,6 +60,7 @@ NOUNS = (
     regions,
     generation,
     gpu_state,
+    labels,
     memory,
     numerics,
     startup,
@@ -75,6 +81,17 @@ GRAVE_TOO = "`warnings` are what the notes say, `grave` the grave ones among the
 GRAVE_APART = "`grave` is what the grave notes say, `warnings` what the others do."
 HELD_BACK = "`held_back` is what the limits say."
 BECAUSE = "`because` says it in words."
+#: Keys of words that are written beside a noun's facts, or in their place.
+WORDED: dict[type, dict[str, Any]] = {
+    comparison.Finding: {"title": str, "evidence": str, "advice": str | None},
+    comparison.WaterfallPart: {"label": str},
+    comparison.KernelGroup: {
+        "label": str,
+        "evidence": tuple[str, ...],
+        "evidence_facts": tuple[evidence.Evidence, ...],
+    },
+}
+
 #: What is said of what stands in no noun.
 RUN = "`run` is what a run folder says besides; not there for a bare trace."
 MEASURED = (
@@ -179,7 +196,7 @@ def _written(noun: type) -> type:
 def _fields(noun: type, without: tuple[str, ...] = ()) -> Fields:
     hints = typing.get_type_hints(noun, localns=NAMES)
     names = [field.name for field in dataclasses.fields(noun) if field.name not in (*without, *UNWRITTEN)]
-    found = {name: _as_written(hints[name]) for name in names}
+    found = {name: _as_written(hints[name]) for name in names} | WORDED.get(noun, {})
     if noun is comparison.Bound:
         found["because"] = str
     # What notes say stands beside them.

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.report.words.evidence import evidence_sentences
+from tracekit.report.words.groups import label_words
 
 #: What every file has, whatever is known of its groups.
 GROUP_COLUMNS: dict[str, type] = {
@@ -42,7 +44,7 @@ def _row(number: int, group: KernelGroup) -> dict[str, Any]:
     return {
         "group": number,
         "kind": group.kind,
-        "label": group.label,
+        "label": label_words(group.label),
         "matched_by": group.how,
         "repeats": float(group.repeats),
         "a_count": _sum(member.count for member in group.a),
@@ -56,7 +58,7 @@ def _row(number: int, group: KernelGroup) -> dict[str, Any]:
         "where": BETWEEN.join(group.where),
         "a_kernels": _names(group.a),
         "b_kernels": _names(group.b),
-        "evidence": BETWEEN.join(group.evidence),
+        "evidence": BETWEEN.join(evidence_sentences(group.evidence)),
     }
 
 

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from tracekit.names import printable
 from tracekit.numbers import duration
-from tracekit.report.sections.findings import is_command
 from tracekit.report.table import Name, Table
+from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
@@ -38,9 +38,11 @@ def environment() -> jinja2.Environment:
     )
     made.filters["duration"] = duration
     made.filters["moment"] = moment
+    made.filters["title_of"] = finding_title
+    made.filters["evidence_of"] = finding_evidence
+    made.filters["advice_of"] = finding_advice
     made.filters["unbroken"] = _unbroken
     made.tests["wide"] = _is_wide
-    made.tests["command"] = lambda advice: isinstance(advice, str) and is_command(advice)
     made.tests["name"] = lambda cell: isinstance(cell, Name)
     return made
 

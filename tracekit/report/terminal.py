@@ -20,7 +20,7 @@ from tracekit.numbers import count, counted, duration, duration_change
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.alone import compiled_too_late, figure_rows
 from tracekit.report.sections.compilation import compilation_sentences
-from tracekit.report.sections.findings import finding_notes, is_command, saving_words
+from tracekit.report.sections.findings import finding_notes, saving_words
 from tracekit.report.sections.gate import gate_outcome, gate_sentences
 from tracekit.report.sections.groups import group_label
 from tracekit.report.sections.limits import idle_sentence, limit_sentences
@@ -42,6 +42,8 @@ from tracekit.report.words.common import (
     verdict_evidence,
     verdict_sentence,
 )
+from tracekit.report.words.evidence import evidence_sentences
+from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, other_sentences
 
@@ -238,7 +240,7 @@ def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
         told = Text.assemble(label, (f"\n{clipped_before(place, NAME)}", "dim") if place else "")
         drawn.add_row(told, Text(became(group)), Text(" → ".join(numbers)), Text(duration_change(group.delta_us)))
     note = "\n".join(
-        f"{group_label(group)}: {printable(' '.join(group.evidence))}"
+        f"{group_label(group)}: {printable(' '.join(evidence_sentences(group.evidence)))}"
         for group in comparison.groups[:limit]
         if group.evidence
     )
@@ -252,10 +254,14 @@ def _groups(comparison: Comparison, limit: int = 8) -> RenderableType:
 def _finding(finding: Finding) -> Iterator[RenderableType]:
     saving = f" ({words})" if (words := saving_words(finding)) else ""
     yield Text()
-    yield Text.assemble((f"{finding.severity}: ", SEVERITY_STYLES[finding.severity]), printable(finding.title) + saving)
-    yield Text("  " + printable(finding.evidence))
-    if finding.advice:
-        yield _command(finding.advice) if is_command(finding.advice) else Text(f"  Try: {printable(finding.advice)}.")
+    yield Text.assemble(
+        (f"{finding.severity}: ", SEVERITY_STYLES[finding.severity]), printable(finding_title(finding)) + saving
+    )
+    yield Text("  " + printable(finding_evidence(finding)))
+    if finding.action and finding.action.command:
+        yield _command(finding.action.command)
+    elif advice := finding_advice(finding):
+        yield Text(f"  Try: {printable(advice)}.")
     yield from (Text("  " + printable(note), style="dim") for note in finding_notes(finding))
 
 

@@ -14,6 +14,7 @@ from tracekit.report.markdown import comparison_markdown
 from tracekit.report.page import comparison_page
 from tracekit.report.terminal import comparison_summary
 
+from ...advised import command_of
 from ...sides import STEADY, make_pair, make_settings, scaled
 
 COLD = BreakEven("compiled_no_cache", "fresh_process", 6e7, 6e7, 1e6, 5000.0, (4500.0, 6000.0))
@@ -29,32 +30,31 @@ def started(*starts: BreakEven, scope: str = "transformer") -> Comparison:
 def test_a_dear_start_is_told_with_the_calls_it_takes_and_what_a_cache_makes_of_it():
     finding = find_cold_start(started(COLD, WARM))
     assert finding is not None
-    assert finding.title == "Compiling pays after 5,000 calls"
-    assert "takes 60.0 s more than steady calls, and each call saves 200.0 µs." in finding.evidence
-    assert "With a warm cache it takes 20.0 s and pays after 1,500." in finding.evidence
+    assert (finding.facts["calls"], finding.facts["startup_us"]) == (5000.0, 6e7)
+    assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
+    assert (finding.facts["warm"]["startup_us"], finding.facts["warm"]["calls"]) == (2e7, 1500.0)
     assert finding.saving_us is None, "it is no saving of a call"
     assert finding.start_saving_us == pytest.approx(4e7)
-    assert "--startup" not in finding.evidence
-    assert finding.advice is not None
-    assert "--scope regional" in finding.advice
+    assert finding.facts["warm_was_measured"]
+    assert "--scope regional" in command_of(finding)
 
 
 def test_what_is_compiled_by_block_has_no_smaller_scope():
     finding = find_cold_start(started(COLD, scope="regional"))
     assert finding is not None
-    assert finding.advice is None
-    assert "one block of many" not in finding.evidence
+    assert finding.action is None
+    assert not finding.facts["can_be_regional"]
 
 
 def test_every_workload_that_can_be_compiled_by_block_is_told_so():
     comparison = started(COLD)
     side = replace(comparison.b, settings=make_settings(workload="causal-lm", scope="model"))
     finding = find_cold_start(replace(comparison, b=side))
-    assert finding is not None and finding.advice is not None
-    assert "--scope regional" in finding.advice and "one block of many" in finding.evidence
+    assert finding is not None
+    assert "--scope regional" in command_of(finding) and finding.facts["can_be_regional"]
     without = replace(side, repeated_parts=())
     finding = find_cold_start(replace(comparison, b=without))
-    assert finding is not None and finding.advice is None
+    assert finding is not None and finding.action is None
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured(starts: t
     finding = find_cold_start(started(*starts))
     assert finding is not None
     assert finding.start_saving_us is None
-    assert "What a warm cache saves was not measured: --startup does." in finding.evidence
+    assert not finding.facts["warm_was_measured"]
 
 
 def test_a_warm_cache_that_is_no_faster_saves_nothing():
@@ -114,7 +114,8 @@ def test_each_call_saves_what_the_ratio_within_rounds_says():
     odd = replace(comparison, verdict=replace(comparison.verdict, b_wall_us=1100.0))
     finding = find_cold_start(odd)
     assert finding is not None
-    assert "each call saves 200.0 µs" in finding.evidence
+    assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
+    assert finding.facts["medians_apart_us"] != pytest.approx(200, abs=10)
 
 
 @pytest.mark.parametrize(("startup_us", "calls"), [(12.5e6, 16_902.0), (74e6, 666.0)])

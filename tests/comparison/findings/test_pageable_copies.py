@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison import compare
+from tracekit.model.action import Action
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Finding, Side
 
@@ -29,9 +30,9 @@ def test_copies_that_hold_the_host_are_found_with_what_they_cost():
     finding = found(with_syncs(compiled(), COPY))
     assert finding is not None
     assert finding.saving_us == pytest.approx(100)
-    assert "1 copies from or to pageable memory take 3.00 µs a call" in finding.evidence
-    assert finding.advice is not None
-    assert "pin_memory" in finding.advice
+    assert (finding.facts["copies"], finding.facts["copy_us"]) == (1, 3.0)
+    assert finding.facts["made_by"] == ["aten::copy_"]
+    assert finding.action == Action("pin_memory")
 
 
 def test_copies_that_hold_nobody_up_are_not_told():
@@ -50,8 +51,6 @@ def test_waits_that_are_no_copies_are_told_by_another_finding():
 def test_values_that_are_read_back_are_not_mended_by_pinning():
     back = {**NO_COPIES, "Memcpy DtoH (Device -> Pageable)": ("memcpy", 2, 6.0)}
     finding = found(with_syncs(compiled(back), COPY))
-    assert finding is not None and finding.advice is not None
-    assert "pin_memory" not in finding.advice and "keep the value on the GPU" in finding.advice
+    assert finding is not None and finding.action == Action("keep_on_gpu")
     both = found(with_syncs(compiled({**COMPILED, **back}), COPY))
-    assert both is not None and both.advice is not None
-    assert "pin_memory" in both.advice
+    assert both is not None and both.action == Action("pin_memory")

@@ -35,14 +35,15 @@ def test_float32_products_in_a_model_of_16_bits_are_found_with_half_their_time()
     finding = found(side("eager", HALF), side("compiled", HALF, SINGLE))
     assert finding is not None
     assert finding.saving_us == pytest.approx(40)
-    assert "1 products a call have float32 inputs (aten::bmm) and take 80.0 µs" in finding.evidence
-    assert "Compiling brought them" in finding.evidence
+    assert (finding.facts["products"], finding.facts["operators"]) == (1, ["aten::bmm"])
+    assert finding.facts["products_us"] == pytest.approx(80)
+    assert (finding.facts["read"], finding.facts["read_before"]) == (1, 0)
 
 
 def test_where_eager_has_them_too_the_model_is_to_blame():
     finding = found(side("eager", HALF, SINGLE), side("compiled", HALF, SINGLE))
     assert finding is not None
-    assert "eager has them too" in finding.evidence
+    assert (finding.facts["read"], finding.facts["read_before"], finding.facts["before"]) == (1, 1, "eager")
 
 
 def test_a_model_of_float32_may_multiply_in_it():

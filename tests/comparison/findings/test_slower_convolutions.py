@@ -7,13 +7,19 @@ import pytest
 from tracekit.comparison import compare
 from tracekit.comparison.advice import top_advice
 from tracekit.comparison.findings.slower_convolutions import find_slower_convolutions
-from tracekit.comparison.memory_layout import MOVED
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
+from tracekit.model.evidence import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence
 
+from ...advised import command_of
 from ...sides import make_analysis, make_form, make_side, scaled
 
 Sizes = tuple[int, ...]
+#: What the group at the first place has as evidence, at the second, and what is said of channels that moved.
+OF_0, OF_1, MOVED = (
+    *({"kind": "epilogue_lost", "facts": {"kernels_beside": at}} for at in range(2)),
+    {"kind": "channels_moved_last", "facts": {}},
+)
 FIRST, LAST = (960, 320, 8, 1), (960, 1, 96, 12)
 
 
@@ -45,7 +51,7 @@ def group(a: tuple[int, ...], b: tuple[int, ...] | None = None) -> KernelGroup:
     """The kernels at these places; without those of B, at the same."""
     members = (GroupMember("k", 1, 1.0),)
     b = a if b is None else b
-    evidence = (f"Of {a}.",)
+    evidence = (Evidence("epilogue_lost", {"kernels_beside": a[0]}),) if a else ()
     return KernelGroup("substituted", "x", "anchors", members, members, 0, 0.0, (), evidence=evidence, a_at=a, b_at=b)
 
 
@@ -66,16 +72,21 @@ def found(
     return find_slower_convolutions(compared(*sides, *(groups or [group((at,)) for at in range(len(a))])))
 
 
+def times_of(finding: Finding) -> tuple[int, float, float]:
+    """How many convolutions, and microseconds before and after."""
+    return finding.facts["convolutions"], finding.facts["before_us"], finding.facts["after_us"]
+
+
 def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to_switch_off():
     slow = [convolution(500, FIRST, call=1), convolution(700, FIRST, call=2)]
     finding = found(slow, [convolution(2000, LAST, call=1), convolution(4000, LAST, call=2)])
     assert finding is not None
-    assert finding.title == "2 convolutions take 5.0 times as long"
+    assert times_of(finding) == (2, 1200, 6000)
     assert finding.saving_us == pytest.approx(6000 - 1200)
-    assert finding.evidence.startswith(f"From 1.20 ms to 6.00 ms. Of (1,). {MOVED} Inductor lays out")
+    assert finding.facts["shown_by"] == [OF_1, MOVED]
+    assert finding.facts["laid_out_by_inductor"]
     assert finding.environment == {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
-    assert finding.advice is not None
-    assert finding.advice.startswith("TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0 tracekit profile flux --compiled")
+    assert command_of(finding).startswith("TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0 tracekit profile flux --compiled")
     assert finding.severity == "warning"
 
 
@@ -86,10 +97,7 @@ def test_what_the_layout_gains_elsewhere_is_taken_off_the_saving():
     assert finding is not None
     # The third gains without lying otherwise: it keeps that.
     assert finding.saving_us == pytest.approx(1500 - 500)
-    assert (
-        "Other convolutions that lie so too take 500.0 µs less, which they would lose again without."
-        in finding.evidence
-    )
+    assert finding.facts["others_gained_us"] == pytest.approx(500)
 
 
 def test_where_the_layout_gains_more_than_it_costs_it_is_left():
@@ -97,23 +105,25 @@ def test_where_the_layout_gains_more_than_it_costs_it_is_left():
         [convolution(500, FIRST), convolution(3000, FIRST)], [convolution(900, LAST), convolution(300, LAST)]
     )
     assert finding is not None
-    assert (finding.saving_us, finding.advice, finding.environment) == (None, None, {})
-    assert "take 2.70 ms less: more than these lost." in finding.evidence
-    assert finding.title == "1 convolution takes 1.8 times as long"
+    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
+    assert finding.facts["others_gained_us"] == pytest.approx(2700)
+    assert times_of(finding) == (1, 500, 900)
 
 
 def test_without_another_layout_the_loss_is_told_and_nothing_advised():
     finding = found([convolution(500, FIRST)], [convolution(2000, FIRST)])
     assert finding is not None
-    assert (finding.saving_us, finding.advice, finding.environment) == (None, None, {})
-    assert finding.evidence == "From 500.0 µs to 2.00 ms. Of (0,)."
+    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
+    assert times_of(finding) == (1, 500, 2000)
+    assert finding.facts["shown_by"] == [OF_0]
+    assert not finding.facts["laid_out_by_inductor"]
 
 
 def test_the_evidence_is_of_the_group_that_lost_most():
     a, b = [convolution(100, FIRST), convolution(2000, FIRST)], [convolution(1000, LAST), convolution(4000, LAST)]
     finding = found(a, b)
     assert finding is not None
-    assert "Of (1,)." in finding.evidence
+    assert finding.facts["shown_by"] == [OF_1, MOVED]
 
 
 def test_what_the_layout_costs_others_a_little_is_saved_too():
@@ -122,7 +132,7 @@ def test_what_the_layout_costs_others_a_little_is_saved_too():
     )
     assert finding is not None
     assert finding.saving_us == pytest.approx(1600)
-    assert finding.evidence.endswith("Other convolutions that lie so too take 100.0 µs more.")
+    assert finding.facts["others_gained_us"] == pytest.approx(-100)
 
 
 @pytest.mark.parametrize(("us", "told"), [(620.0, False), (630.0, True)])
@@ -142,8 +152,7 @@ def test_other_sizes_are_other_work():
 def test_of_steps_that_differ_the_time_is_per_step():
     finding = found([convolution(1000, FIRST)] * 2, [convolution(4000, LAST)] * 2, per_step=(1 / 2, 1 / 2))
     assert finding is not None
-    assert "From 1.00 ms to" in finding.evidence
-    assert finding.title == "1 convolution takes 4.0 times as long"
+    assert times_of(finding) == (1, 1000, 4000)
 
 
 def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
@@ -151,7 +160,7 @@ def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
     a, b = [convolution(1000, FIRST)] * 2, [convolution(4000, LAST)] * 6
     finding = found(a, b, two, per_step=(1.0, 1 / 3))
     assert finding is not None
-    assert finding.title == "2 convolutions take 4.0 times as long"
+    assert times_of(finding) == (2, 2000, 8000)
     assert found(a, b, two) is None
     assert found(b, a, group(tuple(range(6)), (0, 1)), per_step=(1 / 3, 1.0)) is None, "these take less"
     many = [convolution(1000, FIRST)] * 49, [convolution(4000, LAST)]
@@ -159,7 +168,8 @@ def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
     # In one of several steps.
     rare = found(a, b, three, per_step=(1 / 3, 1 / 3))
     assert rare is not None
-    assert rare.title == "1 convolution takes 4.0 times as long"
+    assert rare.facts["convolutions"] == 1
+    assert rare.facts["after_us"] == pytest.approx(4 * rare.facts["before_us"])
 
 
 def test_more_convolutions_of_the_same_size_are_other_work():
@@ -203,12 +213,12 @@ def test_a_call_counts_once_and_whole_in_the_group_of_what_took_longest_of_it():
     assert found(a, [convolution(900, LAST)], group((1,), (0,)), *gone) is None
     slower = found(a, [convolution(2000, LAST, call=3), convolution(1, LAST, call=3)], group((1,), (0,)), *gone)
     assert slower is not None
-    assert slower.evidence.startswith("From 900.0 µs to 2.00 ms. ")
+    assert times_of(slower) == (1, 900, 2001)
     # Two kernels of either side's call, each of which takes longer.
     before = [convolution(us, FIRST, call=7) for us in (400, 500)]
     twice = found(before, [convolution(us, LAST, call=3) for us in (1000, 2000)])
     assert twice is not None
-    assert twice.title == "1 convolution takes 3.3 times as long"
+    assert times_of(twice) == (1, 900, 3000)
 
 
 def test_what_took_no_time_takes_no_number_of_times_as_long():
@@ -219,8 +229,9 @@ def test_of_eager_code_nobody_but_its_author_laid_it_out():
     sides = side("eager", [convolution(500, FIRST)]), side("other", [convolution(2000, LAST)])
     finding = find_slower_convolutions(compared(*sides, group((0,))))
     assert finding is not None
-    assert finding.evidence == f"From 500.0 µs to 2.00 ms. Of (0,). {MOVED}"
-    assert (finding.saving_us, finding.advice, finding.environment) == (None, None, {})
+    assert finding.facts["shown_by"] == [OF_0, MOVED]
+    assert not finding.facts["laid_out_by_inductor"]
+    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
 
 
 @pytest.mark.parametrize(("family", "inductor"), [("triton", True), ("convolution", False)])
@@ -229,16 +240,17 @@ def test_of_a_bare_trace_triton_kernels_tell_that_inductor_made_it(family: str, 
     b = replace(side("compiled", [convolution(2000, LAST)]), analysis=analysis, form=None, settings=None)
     finding = find_slower_convolutions(compared(side("eager", [convolution(500, FIRST)]), b, group((0,))))
     assert finding is not None
-    assert ("Inductor lays out" in finding.evidence) is inductor
+    assert finding.facts["laid_out_by_inductor"] is inductor
     assert finding.saving_us == (1500 if inductor else None)
-    assert (finding.advice, finding.environment) == (None, {})
+    assert (finding.action, finding.environment) == (None, {})
 
 
 def test_that_channels_moved_is_said_once():
     sides = side("eager", [convolution(500, FIRST)]), side("compiled", [convolution(2000, LAST)])
-    finding = find_slower_convolutions(compared(*sides, replace(group((0,)), evidence=("Another kernel.", MOVED))))
+    evidence = (Evidence("other_kernel", {"before": "a", "after": "b"}), Evidence("channels_moved_last"))
+    finding = find_slower_convolutions(compared(*sides, replace(group((0,)), evidence=evidence)))
     assert finding is not None
-    assert finding.evidence.count(MOVED) == 1
+    assert [each["kind"] for each in finding.facts["shown_by"]] == ["other_kernel", "channels_moved_last"]
 
 
 def test_advice_with_a_saving_is_what_is_tried():

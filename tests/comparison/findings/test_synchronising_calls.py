@@ -38,9 +38,9 @@ def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
     assert finding is not None
     # 240 us behind four waits in two steps.
     assert finding.saving_us == pytest.approx(120)
-    assert "2 times a call" in finding.evidence
-    assert "120.0 µs in all, 9 % of the call" in finding.evidence
-    assert "aten::_local_scalar_dense" in finding.evidence
+    assert (finding.facts["times"], finding.facts["idle_us"]) == (2, pytest.approx(120))
+    assert finding.facts["idle_us"] / finding.facts["call_us"] == pytest.approx(0.09, abs=0.005)
+    assert finding.facts["made_by"] == ["aten::_local_scalar_dense"]
     assert [(place.start_us, place.duration_us) for place in finding.places] == [(12.5, 60.0)]
 
 
@@ -50,7 +50,7 @@ def test_the_line_is_named_where_the_eager_call_was_asked():
     other = EagerOp("aten.add.Tensor", "head", "model.py:13", (), 2, None)
     finding = found(replace(a, provenance=EagerOps(1, "2.13.0", (op, other, op))), b)
     assert finding is not None
-    assert "Made by aten::_local_scalar_dense at model.py:12." in finding.evidence
+    assert finding.facts["made_by"] == ["aten::_local_scalar_dense at model.py:12"]
 
 
 def test_the_operator_is_found_in_a_place_with_module_and_line():
@@ -59,7 +59,7 @@ def test_the_operator_is_found_in_a_place_with_module_and_line():
     op = EagerOp("aten._local_scalar_dense.default", "head", "model.py:14", (), 2, None)
     finding = found(replace(a, provenance=EagerOps(1, "2.13.0", (op,))), b)
     assert finding is not None
-    assert "at model.py:14" in finding.evidence
+    assert finding.facts["made_by"] == ["aten::_local_scalar_dense at model.py:14"]
 
 
 def test_the_wait_at_the_end_of_a_call_is_none():
@@ -103,7 +103,7 @@ def test_lines_are_those_of_the_copies_that_eager_operators_launched():
     eager = EagerOps(1, "2.13.0", ops, (*activities, activities[2]))
     compared = compare(replace(a, provenance=eager), b)
     finding = next(each for each in compared.findings if each.code == "synchronising_calls")
-    assert "Made by aten::copy_, in eager code at model.py:14 (2), model.py:12." in finding.evidence
+    assert finding.facts["made_by"] == ["aten::copy_, in eager code at model.py:14 (2), model.py:12"]
     table = sync_table(compared.b, "B")
     assert table is not None
     assert [row[-1] for row in table.rows] == [

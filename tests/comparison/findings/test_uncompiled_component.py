@@ -9,6 +9,7 @@ from tracekit.comparison.findings.uncompiled_component import find_uncompiled_co
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.run import Component
 
+from ...advised import command_of
 from ...sides import EAGER, make_analysis, make_form, make_settings, make_side, scaled
 
 NORM = "layer_norm"
@@ -41,12 +42,11 @@ def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Co
 def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_fusion_would_save():
     finding = find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "vae.decoder.norm")))
     assert finding is not None
-    assert finding.title == "vae is not compiled, and has kernels to fuse"
+    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("vae", False)
     assert finding.saving_us == pytest.approx(60 * 0.75)
-    assert "kept 25 % of its time" in finding.evidence
+    assert finding.facts["kept_share"] == pytest.approx(0.25)
     assert finding.changes == {"scope": "all"}
-    assert finding.advice is not None
-    assert "--scope all" in finding.advice
+    assert "--scope all" in command_of(finding)
 
 
 def test_what_the_compiled_part_kept_unchanged_is_no_other_component_s():
@@ -82,7 +82,7 @@ def test_what_is_left_of_a_component_is_told_as_a_part_of_it():
     left = group("unchanged", 60.0, 60.0, LEFT)
     finding = find_uncompiled_component(comparison(FUSED, left, scope="encoder.layers.*", parts=PARTLY))
     assert finding is not None
-    assert finding.title == "Part of model.encoder is not compiled, and has kernels to fuse"
+    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("model.encoder", True)
     assert finding.saving_us == pytest.approx(60 * 0.75)
 
 
@@ -107,4 +107,4 @@ def test_the_component_beside_a_partly_compiled_one_is_told_whole():
         comparison(FUSED, group("unchanged", 60.0, 60.0, "model.head.norm"), scope="encoder.layers.*", parts=PARTLY)
     )
     assert finding is not None
-    assert finding.title == "model.head is not compiled, and has kernels to fuse"
+    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("model.head", False)

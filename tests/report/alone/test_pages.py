@@ -122,12 +122,13 @@ def test_findings_that_need_another_side_are_not_made_up():
     found = {finding.code for finding in real().findings}
     assert not found & {"lost_attention", "more_gpu_time", "fewer_kernels", "compile_slower"}
     distorted = [each for each in timed().findings if each.code == "profiler_distortion"]
-    assert all(each.evidence.count("compiled:") == 1 for each in distorted)
+    assert all([slowed["side"] for slowed in each.facts["slowed"]] == ["compiled"] for each in distorted)
 
 
 def test_float32_products_are_found_without_saying_who_brought_them():
     finding = next(each for each in real().findings if each.code == "single_precision")
-    assert finding.evidence.endswith("Look for .float() and for buffers of float32.")
+    assert finding.facts["before"] is None
+    assert finding.facts["read_before"] == finding.facts["read"]
 
 
 def test_a_cpu_run_says_what_it_cannot_show():

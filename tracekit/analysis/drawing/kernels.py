@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,19 @@ import polars as pl
 
 from tracekit.analysis.drawing.slices import Row, as_slices, details
 from tracekit.analysis.window import Scope
+from tracekit.model.labels import Label
 from tracekit.model.picture import MatchedWork, Track
 from tracekit.model.sequence import Sequence
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a side's work by position: the activity itself, and the piece it is in."""
+    """What is known of a side's work by position: the activity itself, and the piece it is in. `words` says what a
+    group is called."""
 
     sequence: Sequence | None = None
     pieces: tuple[MatchedWork | None, ...] = ()
+    words: Callable[[Label], str] = str
 
     def piece(self, position: int | None) -> MatchedWork | None:
         return self.pieces[position] if position is not None and self.pieces else None
@@ -65,7 +68,7 @@ def _tell(row: dict[str, Any], known: Known) -> str | None:
         operator=operator.name if operator else None,
         shapes=[list(each) for each in operator.dims] if operator else None,
         where=piece.where if piece else None,
-        group=piece.group.label if piece else None,
+        group=known.words(piece.group.label) if piece else None,
         what_became_of_it=piece.group.kind if piece else None,
         matched_by=piece.group.how if piece else None,
         launched_by=row["launched_by"],
@@ -109,4 +112,4 @@ def _piece_rows(work: pl.DataFrame, known: Known) -> Iterator[Row]:
             change_in_us_per_step=round(group.delta_us, 3),
         )
         end = max(row["end_ns"] for row in rows)
-        yield "group", f"{group.kind}: {group.label}", rows[0]["start_ns"], end, told, None
+        yield "group", f"{group.kind}: {known.words(group.label)}", rows[0]["start_ns"], end, told, None

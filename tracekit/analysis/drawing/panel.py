@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
@@ -14,6 +15,7 @@ from tracekit.analysis.drawing.placing import place_work
 from tracekit.analysis.steps import measure_steps
 from tracekit.analysis.window import Scope, Span, WindowKind, find_named_or_steps, find_scope
 from tracekit.model.analysis import StepUse
+from tracekit.model.labels import Label
 from tracekit.model.picture import Matching, Panel
 from tracekit.model.trace import Trace
 
@@ -61,13 +63,13 @@ def _cut(panel: Panel, begin_ns: int, end_ns: int) -> Panel:
     return replace(panel, tracks=tuple(track for track in tracks if track.slices.height), counters=tuple(counters))
 
 
-def known_of(matching: Matching | None, side: str) -> Known:
-    """What is known of side `a` or `b`."""
+def known_of(matching: Matching | None, side: str, words: Callable[[Label], str] = str) -> Known:
+    """What is known of side `a` or `b`; `words` says what a group is called."""
     if matching is None:
         return Known()
     sequence = matching.a if side == "a" else matching.b
     found = {at: work for work in matching.work for at in (work.a if side == "a" else work.b)}
-    return Known(sequence, tuple(found.get(at) for at in range(len(sequence.activities))))
+    return Known(sequence, tuple(found.get(at) for at in range(len(sequence.activities))), words)
 
 
 def _bounds(trace: Trace, scope: Scope) -> tuple[int, int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracekit.comparison.commands import profile_command, switched_command
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import GraphBreak
 from tracekit.model.run import Settings
-from tracekit.numbers import counted, duration
 
 #: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
 MANY = 3
@@ -20,11 +20,6 @@ SWITCHES = {
     "capture_scalar_outputs": "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS",
     "capture_dynamic_output_shape_ops": "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS",
 }
-#: What is said of the advice where nothing can be switched on: it saves nothing by itself, and is not tried.
-FULLGRAPH = (
-    " --fullgraph makes nothing faster: it ends with an error at the first break that is left and names the line, "
-    "which is then to be rewritten, or kept out of the model."
-)
 
 
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
@@ -38,17 +33,22 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     cost = sum(costs) if costs else None
     costly = cost is not None and side.wall_us is not None and cost > COSTLY * side.wall_us
     longest = sorted(breaks, key=lambda each: -(each.per_step_us or 0))[:NAMED]
-    more = f"; and {len(breaks) - NAMED} more" if len(breaks) > NAMED else ""
-    hints = dict.fromkeys(each.hint for each in longest if each.hint)
     switches = _switches(breaks)
-    hint = "".join(f" {each.rstrip('.')}." for each in hints)
     return Finding(
         code="broken_graphs",
         severity="warning" if costly or len(breaks) >= MANY else "info",
-        title=f"Graphs break at {counted(len(breaks), 'line')} in {side.label}",
-        evidence=f"{'; '.join(map(_told, longest))}{more}.{hint}{_times(side)}{'' if switches else FULLGRAPH}",
+        facts={
+            "side": side.label,
+            "lines": len(breaks),
+            "longest": [
+                {"line": each.line, "reason": each.reason, "per_step_us": each.per_step_us} for each in longest
+            ],
+            "hints": list(dict.fromkeys(each.hint for each in longest if each.hint)),
+            "counted_by_dynamo": side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
+            "can_be_switched": bool(switches),
+        },
         saving_us=_saving(side, cost),
-        advice=_advice(side.settings, switches) if side.settings else None,
+        action=_action(side.settings, switches) if side.settings else None,
         environment=switches if side.settings else {},
     )
 
@@ -59,29 +59,14 @@ def _switches(breaks: Sequence[GraphBreak]) -> dict[str, str]:
     return {variable: "1" for name, variable in SWITCHES.items() if name in hints}
 
 
-def _advice(settings: Settings, switches: dict[str, str]) -> str:
+def _action(settings: Settings, switches: dict[str, str]) -> Action:
     """With what torch's hints switch on; where they name nothing of the kind, `--fullgraph`."""
     if switches:
-        return switched_command(settings, switches)
-    return profile_command(settings, more=("--fullgraph",))
-
-
-def _times(side: Side) -> str:
-    """Dynamo's own count, which other parts of a report show: it counts a line again for each function it compiles."""
-    number = side.form.compilation.graph_breaks if side.form and side.form.compilation else 0
-    return (
-        f" Dynamo counted {counted(number, 'break')}, one for each function compiled up to such a line."
-        if number
-        else ""
-    )
+        return Action("run_again", switched_command(settings, switches))
+    return Action("run_again", profile_command(settings, more=("--fullgraph",)))
 
 
 def _saving(side: Side, cost: float | None) -> float | None:
     idle_us = side.unprofiled_idle_us if side.unprofiled_idle_us is not None else side.recorded_idle_us
     bounds = [us for us in (cost, idle_us, side.wall_us) if us is not None]
     return min(bounds) if cost is not None else None
-
-
-def _told(each: GraphBreak) -> str:
-    cost = f" ({duration(each.per_step_us)} a step outside of compiled code)" if each.per_step_us else ""
-    return f"{each.line or 'a line not told'}: {each.reason}{cost}"

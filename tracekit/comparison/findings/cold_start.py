@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from tracekit.comparison.commands import can_be_regional, profile_command
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.startup import BreakEven
-from tracekit.numbers import calls_span, duration
 
 #: From so many calls on, and so long a start-up, it is worth a line: nobody waits ten seconds unawares, and a hundred
 #: calls are more than a trial or a test makes.
@@ -31,16 +32,19 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     return Finding(
         code="cold_start",
         severity="info",
-        title=f"Compiling pays after {calls_span(cold.calls, cold.calls_at_most)} calls",
-        evidence=(
-            f"Starting up compiled takes {duration(cold.startup_us)} more than steady calls, and each call saves "
-            f"{_saved(comparison)}.{_warm(warm)} For fewer calls in one process keep Inductor's cache between "
-            "processes (TORCHINDUCTOR_CACHE_DIR, or torch.compiler.save_cache_artifacts)"
-            f"{', or compile one block of many' if regional else ''}."
-            f"{'' if saving_us is not None else ' What a warm cache saves was not measured: --startup does.'}"
-        ),
+        facts={
+            "startup_us": cold.startup_us,
+            "calls": cold.calls,
+            "calls_at_most": cold.calls_at_most,
+            **_saved(comparison),
+            "warm": _warm(warm),
+            "warm_was_measured": saving_us is not None,
+            "can_be_regional": regional,
+        },
         saving_us=None,
-        advice=profile_command(settings, {"scope": "regional"}) if settings and regional else None,
+        action=(
+            Action("run_again", profile_command(settings, {"scope": "regional"})) if settings and regional else None
+        ),
         start_saving_us=saving_us,
     )
 
@@ -56,19 +60,17 @@ def _saving(cold: BreakEven, warm: BreakEven | None) -> float | None:
     return max(cold.startup_us - warm.startup_us, 0.0)
 
 
-def _saved(comparison: Comparison) -> str:
-    """By the speed-up, as the number of calls is; said where the two medians differ by something else."""
+def _saved(comparison: Comparison) -> dict[str, float | None]:
+    """What a call saves by the speed-up, as the number of calls is, and what the medians are apart."""
     verdict = comparison.verdict
     if verdict.a_wall_us is None or verdict.speedup is None:
         raise AssertionError("a verdict of faster comes with both")
-    saved = duration(verdict.a_wall_us * (1 - 1 / verdict.speedup))
-    between = duration(verdict.a_wall_us - verdict.b_wall_us) if verdict.b_wall_us is not None else saved
-    return saved if between == saved else f"{saved} (by the speed-up of the rounds; the medians are {between} apart)"
+    apart_us = verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None
+    return {"call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup), "medians_apart_us": apart_us}
 
 
-def _warm(warm: BreakEven | None) -> str:
-    """What a warm cache makes of it, where that was measured."""
+def _warm(warm: BreakEven | None) -> dict[str, Any] | None:
+    """What a warm cache makes of it; None where that was not measured, or it never pays."""
     if warm is None or warm.calls is None or math.isinf(warm.calls):
-        return ""
-    pays = calls_span(warm.calls, warm.calls_at_most)
-    return f" With a warm cache it takes {duration(warm.startup_us)} and pays after {pays}."
+        return None
+    return {"startup_us": warm.startup_us, "calls": warm.calls, "calls_at_most": warm.calls_at_most}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.numbers import duration
 
 
 def find_compile_slower(comparison: Comparison) -> Finding | None:
@@ -19,19 +19,17 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
     return Finding(
         code="compile_slower",
         severity="warning",
-        title="Compiling made this slower",
-        evidence=(
-            f"A call takes {duration(verdict.b_wall_us)} compiled and {duration(verdict.a_wall_us)} eager, "
-            "unprofiled medians. Leave torch.compile off for this model, batch and mode."
-        ),
+        facts={"a_wall_us": verdict.a_wall_us, "b_wall_us": verdict.b_wall_us},
         saving_us=saving_us,
-        advice=_other_mode(comparison.b, verdict.b_wall_us - verdict.a_wall_us),
+        action=_other_mode(comparison.b, verdict.b_wall_us - verdict.a_wall_us),
     )
 
 
-def _other_mode(side: Side, lost_us: float) -> str | None:
+def _other_mode(side: Side, lost_us: float) -> Action | None:
     """CUDA graphs, where the GPU waits for longer than was lost: they shorten nothing else. On a CPU there are none."""
     settings, idle_us = side.settings, side.unprofiled_idle_us
     if settings is None or settings.device == "cpu" or settings.mode != "default":
         return None
-    return profile_command(settings, {"mode": "reduce-overhead"}) if idle_us is None or idle_us > lost_us else None
+    if idle_us is not None and idle_us <= lost_us:
+        return None
+    return Action("run_again", profile_command(settings, {"mode": "reduce-overhead"}))

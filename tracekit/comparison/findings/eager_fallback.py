@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from tracekit.comparison.commands import profile_command
-from tracekit.comparison.fallbacks import place, ran_eager
-from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.model.compilation import FallbackKind
-from tracekit.numbers import percent
+from typing import Any
 
-TITLES: dict[FallbackKind, str] = {
-    "recompile_limit": "{} was compiled so often that torch gave up: it runs eager",
-    "skipped": "Dynamo passed over {}: it runs eager",
-    "error": "{} could not be compiled: it runs eager",
-}
+from tracekit.comparison.commands import profile_command
+from tracekit.comparison.fallbacks import ran_eager
+from tracekit.model.action import Action
+from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.compilation import EagerFallback
 
 
 def find_eager_fallback(comparison: Comparison) -> Finding | None:
@@ -24,30 +20,34 @@ def find_eager_fallback(comparison: Comparison) -> Finding | None:
         return None
     limit = next((part for part in parts if part.kind == "recompile_limit"), None)
     part = limit or (parts[0] if parts else None)
-    title = TITLES[part.kind].format(place(part)) if part else f"{side.label} ran eager"
     return Finding(
         code="recompile_limit" if limit else "eager_fallback",
         severity="warning",
-        title=title,
-        evidence=f"{part.reason if part else 'torch.compile gave no reason'}. {_share(side)}",
+        facts={
+            "side": side.label,
+            "part": _part(part) if part else None,
+            "ran_eager": ran_eager(side),
+            "eager_gpu_share": _eager_share(side),
+        },
         saving_us=None,
-        advice=_advice(side, limited=limit is not None),
+        action=_action(side, limited=limit is not None),
     )
 
 
-def _share(side: Side) -> str:
-    if ran_eager(side):
-        return "No recorded step entered compiled code."
+def _part(part: EagerFallback) -> dict[str, Any]:
+    return {"kind": part.kind, "function": part.function, "where": part.where, "reason": part.reason}
+
+
+def _eager_share(side: Side) -> float | None:
+    """The share of GPU time that was launched outside of compiled code; None where that is not known."""
     regions = side.entering.regions if side.entering else None
-    if regions is None or regions.gpu_share is None:
-        return "The rest ran compiled."
-    return f"{percent(1 - regions.gpu_share, 0)} of GPU time was launched outside of compiled code."
+    return None if regions is None or regions.gpu_share is None else 1 - regions.gpu_share
 
 
-def _advice(side: Side, *, limited: bool) -> str | None:
+def _action(side: Side, *, limited: bool) -> Action | None:
     """Sizes that change are compiled once with --dynamic; for the rest an error says where it happens."""
     if side.settings is None:
         return None
     if limited and not side.settings.dynamic:
-        return profile_command(side.settings, {"dynamic": "True"})
-    return profile_command(side.settings, more=("--fullgraph",))
+        return Action("run_again", profile_command(side.settings, {"dynamic": "True"}))
+    return Action("run_again", profile_command(side.settings, more=("--fullgraph",)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.numbers import count, duration
 
 #: Fewer than this share of A's kernels is worth a line.
 MARKED = 0.9
@@ -21,11 +20,6 @@ def find_fewer_kernels(comparison: Comparison) -> Finding | None:
     return Finding(
         code="fewer_kernels",
         severity="info",
-        title=f"{count(a_count - b_count)} fewer kernels",
-        evidence=(
-            f"{count(a_count)} kernels became {count(b_count)}; GPU busy time went from {duration(a_busy)} to "
-            f"{duration(b_busy)}."
-        ),
+        facts={"a_kernels": a_count, "b_kernels": b_count, "a_busy_us": a_busy, "b_busy_us": b_busy},
         saving_us=None,
-        advice=None,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.numbers import count, duration_change, percent
 
 
 def find_graphed_launches(comparison: Comparison) -> Finding | None:
@@ -13,13 +12,15 @@ def find_graphed_launches(comparison: Comparison) -> Finding | None:
         return None
     if a.analysis.launches.graph_launches or not b.analysis.launches.graph_launches:
         return None
-    idle = comparison.deltas.idle_us
-    change = f" GPU idle time changed by {duration_change(idle)}." if idle is not None else ""
     return Finding(
         code="graphed_launches",
         severity="info",
-        title=f"CUDA graphs start {percent(b.graphed_share, 0)} of the kernels of {b.label}",
-        evidence=f"{count(a.launches_per_step)} launches became {count(b.launches_per_step)}.{change}",
+        facts={
+            "side": b.label,
+            "graphed_share": b.graphed_share,
+            "a_launches": a.launches_per_step,
+            "b_launches": b.launches_per_step,
+            "idle_change_us": comparison.deltas.idle_us,
+        },
         saving_us=None,
-        advice=None,
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.gap_places import gaps_of_cause
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.numbers import duration, percent
 
 #: An idle share above this is launch-bound, if the host's own work is the leading cause.
 IDLE_SHARE = 0.4
@@ -29,14 +29,9 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
     return Finding(
         code="launch_bound",
         severity="warning",
-        title="The GPU waits for the host",
-        evidence=(
-            f"{percent(idle / wall, 0)} of the unprofiled call ({duration(idle)} of {duration(wall)}) the GPU is idle; "
-            f"dispatch, launch calls, guards and Python explain {percent(host / known, 0)} of what is known of it. "
-            "No CUDA graph was launched."
-        ),
+        facts={"wall_us": wall, "idle_us": idle, "host_share": host / known},
         saving_us=host,
-        advice=profile_command(side.settings, GRAPHS) if side.settings else None,
+        action=Action("run_again", profile_command(side.settings, GRAPHS)) if side.settings else None,
         changes=GRAPHS if side.settings else {},
         places=gaps_of_cause(side, HOST_CAUSES),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.numbers import duration, percent
 
 #: Compiled code that launches less than this share of GPU time is little.
 LITTLE = 0.5
@@ -16,14 +16,16 @@ def find_little_compiled(comparison: Comparison) -> Finding | None:
     share = regions.gpu_share if regions is not None and regions.count else None
     if share is None or share >= LITTLE or side.entering is None or side.entering.window.kind == "span":
         return None
-    busy = f" of {duration(side.busy_us)} a step" if side.busy_us is not None else ""
-    scope = f" The scope was {side.settings.scope}." if side.settings else ""
     return Finding(
         code="little_compiled",
         severity="warning",
-        title=f"Compiled code does {percent(share, 0)} of the GPU's work in {side.label}",
-        evidence=f"{percent(1 - share, 0)} of GPU time{busy} was launched outside of compiled code.{scope}",
+        facts={
+            "side": side.label,
+            "compiled_share": share,
+            "busy_us": side.busy_us,
+            "scope": side.settings.scope if side.settings else None,
+        },
         saving_us=None,
         # Lists what --scope takes.
-        advice="tracekit workloads" if side.settings else None,
+        action=Action("list_scopes", "tracekit workloads") if side.settings else None,
     )

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from tracekit.comparison.layers import PRICE, layer_by_layer, scope_changes
+from tracekit.comparison.layers import layer_by_layer, scope_changes
 from tracekit.model.comparison import Comparison, Finding, KernelGroup
-from tracekit.numbers import duration
-
-#: The reason known; `comparison/layers.py` tells what it was measured on.
-WHY = "A mask that only the compiled model makes can do this: fused kernels do not take every mask."
 
 #: B keeps less than this share of A's attention time.
 LOST = 0.1
@@ -31,27 +27,25 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     return Finding(
         code="lost_attention",
         severity="warning",
-        title="The fused attention kernel is lost",
-        evidence=(
-            f"Attention kernels took {duration(attention)} in {a.label} and take {duration(kept)} in "
-            f"{b.label}{_products(gemm_us)}: attention is likely computed as matrix products and a softmax."
-            f"{_types(comparison)} {WHY} {PRICE}"
-        ),
+        facts={
+            "a": a.label,
+            "b": b.label,
+            "attention_before_us": attention,
+            "attention_after_us": kept,
+            "products_more_us": gemm_us,
+            "in_float32": _in_float32(comparison),
+        },
         saving_us=extra_us if extra_us > 0 else None,
-        advice=layer_by_layer(comparison.b),
+        action=layer_by_layer(comparison.b),
         changes=scope_changes(comparison.b),
     )
 
 
-def _products(gemm_us: float) -> str:
-    return f", where matrix products take {duration(gemm_us)} more" if gemm_us > 0 else ""
-
-
 def _tells(group: KernelGroup) -> bool:
-    return any(sentence.startswith("The attention kernel") for sentence in group.evidence)
+    return any(each.kind == "attention_lost" for each in group.evidence)
 
 
-def _types(comparison: Comparison) -> str:
-    """That the products are of float32 where they are: half of what they cost."""
-    evidence = {line for group in comparison.groups if _tells(group) for line in group.evidence}
-    return " The products are of float32." if any("float32" in line or "fp32" in line for line in evidence) else ""
+def _in_float32(comparison: Comparison) -> bool:
+    """Whether the products are of float32: half of what they cost."""
+    shown = (each for group in comparison.groups if _tells(group) for each in group.evidence)
+    return any(each.kind == "single_precision" for each in shown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.numbers import count, duration, percent
 
 #: Less than this is within what recordings of the same work differ by (1 to 4 % on an H200).
 MARKED = 1.05
@@ -20,12 +19,13 @@ def find_more_gpu_time(comparison: Comparison) -> Finding | None:
     return Finding(
         code="more_gpu_time",
         severity="warning",
-        title=f"The kernels of {b.label} take longer: GPU busy time grew by {percent(b.busy_us / a.busy_us - 1, 0)}",
-        evidence=(
-            f"GPU busy time went from {duration(a.busy_us)} to {duration(b.busy_us)}, "
-            f"kernels from {count(a_count)} to {count(b_count)}."
-        ),
+        facts={
+            "side": b.label,
+            "a_busy_us": a.busy_us,
+            "b_busy_us": b.busy_us,
+            "a_kernels": a_count,
+            "b_kernels": b_count,
+        },
         # Where it went other findings say, each with its own saving.
         saving_us=None,
-        advice=None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding
 
 
@@ -16,8 +17,7 @@ def find_outputs_differ(comparison: Comparison) -> Finding | None:
     return Finding(
         code="outputs_differ",
         severity="warning",
-        title=f"{comparison.b.label} computes something else than {comparison.a.label}",
-        evidence=accuracy.because,
+        facts={"a": comparison.a.label, "b": comparison.b.label, "because": accuracy.because},
         saving_us=None,
-        advice=f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {command}" if command else None,
+        action=Action("run_again", f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {command}") if command else None,
     )

@@ -6,16 +6,12 @@ import math
 
 from tracekit.comparison.gap_places import gaps_behind
 from tracekit.comparison.savings import exposing, idle_saving
+from tracekit.model.action import Action
 from tracekit.model.analysis import KernelTime
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.numbers import count, duration, percent
 
 #: Less than this share of the call is not worth a line.
 WORTH_SAYING = 0.02
-
-TO_THE_GPU = "tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU"
-#: A value that the host reads is waited for whatever memory it goes to.
-TO_THE_HOST = "keep the value on the GPU, or copy it once after the call: the host waits for what it reads"
 
 
 def find_pageable_copies(comparison: Comparison) -> Finding | None:
@@ -28,18 +24,20 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
     lost_us = idle_saving(side, math.fsum(sync.idle_after_us for sync in syncs) / side.steps)
     if not copies or not call_us or lost_us < WORTH_SAYING * call_us:
         return None
-    number, copy_us = sum(copy.count for copy in copies) / side.steps, math.fsum(copy.total_us for copy in copies)
+    read_back = all("dtoh" in copy.name.lower() for copy in copies)
     return Finding(
         code="pageable_copies",
         severity="warning",
-        title=f"Copies of pageable memory hold {side.label} up",
-        evidence=(
-            f"{count(number)} copies from or to pageable memory take {duration(copy_us / side.steps)} a call; the host "
-            f"waits for them, and the GPU is idle for {duration(lost_us)} behind them, "
-            f"{percent(lost_us / call_us, 0)} of the call.{_where(side)}"
-        ),
+        facts={
+            "side": side.label,
+            "copies": sum(copy.count for copy in copies) / side.steps,
+            "copy_us": math.fsum(copy.total_us for copy in copies) / side.steps,
+            "idle_us": lost_us,
+            "call_us": call_us,
+            "made_by": _made_by(side),
+        },
         saving_us=lost_us,
-        advice=TO_THE_HOST if all("dtoh" in copy.name.lower() for copy in copies) else TO_THE_GPU,
+        action=Action("keep_on_gpu" if read_back else "pin_memory"),
         places=gaps_behind(side, {sync.call for sync in syncs}),
     )
 
@@ -49,8 +47,8 @@ def _pageable(side: Side) -> list[KernelTime]:
     return [each for each in copies.by_name if "pageable" in each.name.lower()] if copies else []
 
 
-def _where(side: Side) -> str:
+def _made_by(side: Side) -> list[str]:
     """Which operators and lines copy, as far as they were recorded."""
     known = side.host.idle.syncs if side.host.idle else ()
-    told = dict.fromkeys(sync.where for sync in known if "memcpy" in sync.call.lower() and sync.drained and sync.where)
-    return f" Made by {'; '.join(told)}." if told else ""
+    copying = (sync for sync in known if "memcpy" in sync.call.lower() and sync.drained)
+    return list(dict.fromkeys(sync.where for sync in copying if sync.where))

@@ -7,7 +7,6 @@ import math
 from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.sequence import Activity
-from tracekit.numbers import count, duration, percent
 
 #: Less than this share of GPU time is not worth a line.
 WORTH_SAYING = 0.02
@@ -31,18 +30,22 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
     us = math.fsum(each.duration_us for each in single) * side.sequence.per_step
     if us < WORTH_SAYING * side.busy_us or find_lost_attention(comparison):
         return None
-    number = len(single) * side.sequence.per_step
-    names = ", ".join(dict.fromkeys(each.operator.name for each in single if each.operator))
+    before = [each for each in _products(comparison.a) if _type(each) == "float"]
     return Finding(
         code="single_precision",
         severity="warning",
-        title=f"{side.label} multiplies in float32",
-        evidence=(
-            f"{count(number)} products a call have float32 inputs ({names}) and take {duration(us)}, "
-            f"{percent(us / side.busy_us, 0)} of GPU time, where the model is of 16 bits. {_why(comparison, single)}"
-        ),
+        facts={
+            "side": side.label,
+            "products": len(single) * side.sequence.per_step,
+            "operators": list(dict.fromkeys(each.operator.name for each in single if each.operator)),
+            "products_us": us,
+            "busy_us": side.busy_us,
+            # Of all steps that were read. A side that is looked at alone has none before it.
+            "read": len(single),
+            "read_before": len(before),
+            "before": comparison.a.label if comparison.a is not comparison.b else None,
+        },
         saving_us=us / 2,
-        advice=None,
     )
 
 
@@ -62,12 +65,3 @@ def _is_half(side: Side, products: list[Activity]) -> bool:
         return side.settings.dtype in HALVES
     half = sum(each.duration_us for each in products if _type(each) in HALF_TYPES)
     return half > sum(each.duration_us for each in products) / 2
-
-
-def _why(comparison: Comparison, single: list[Activity]) -> str:
-    before = [each for each in _products(comparison.a) if _type(each) == "float"]
-    if len(before) < len(single):
-        return f"Compiling brought them: {comparison.a.label} has {len(before)} of them in all that was read."
-    if comparison.a is comparison.b:
-        return "Look for .float() and for buffers of float32."
-    return f"{comparison.a.label} has them too: look for .float() and for buffers of float32."

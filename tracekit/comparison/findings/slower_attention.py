@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 
-from tracekit.comparison.layers import PRICE, layer_by_layer, scope_changes
+from tracekit.comparison.layers import layer_by_layer, scope_changes
 from tracekit.comparison.matching.library import library_family
 from tracekit.comparison.matching.operators import Dims
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Sequence
-from tracekit.numbers import duration
 
 #: Attention that takes so many times as long is not the same work; recordings of the same differ by less.
 CLEARLY = 1.25
@@ -44,10 +44,9 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
     return Finding(
         code="slower_attention",
         severity="warning",
-        title=f"Attention takes {after_us / before_us:.1f} times as long",
-        evidence=" ".join((f"It took {duration(before_us)} and takes {duration(after_us)}.", *worst.evidence, PRICE)),
+        facts={"before_us": before_us, "after_us": after_us, "shown_by": [asdict(each) for each in worst.evidence]},
         saving_us=lost_us,
-        advice=layer_by_layer(comparison.b),
+        action=layer_by_layer(comparison.b),
         changes=scope_changes(comparison.b),
     )
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from tracekit.comparison.calls import Call, find_calls
 from tracekit.comparison.commands import switched_command
 from tracekit.comparison.convolutions import Shape, find_convolution
-from tracekit.comparison.memory_layout import MOVED, moved_last
+from tracekit.comparison.memory_layout import moved_last
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
+from tracekit.model.evidence import Evidence
 from tracekit.model.sequence import Sequence
-from tracekit.numbers import counted, duration
 
 #: Convolutions that take so many times as long got another kernel, or another layout; recordings differ by less.
 CLEARLY = 1.25
@@ -72,14 +74,16 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
     gained_us = -sum(each.delta_us for each in found if each.moved and not each.slower)
     worth_it = by_inductor and lost_us > gained_us
     settings = comparison.b.settings if worth_it else None
-    why = _why(lost_us, gained_us) if by_inductor else ()
     return Finding(
         code="slower_convolutions",
         severity="warning",
-        title=_title(slower),
-        evidence=" ".join((*_evidence(slower, moved=moved), *why)),
+        facts={
+            **_facts(slower, moved=moved),
+            "laid_out_by_inductor": by_inductor,
+            "others_gained_us": gained_us if by_inductor else None,
+        },
         saving_us=lost_us - gained_us if worth_it else None,
-        advice=switched_command(settings, SWITCH) if settings else None,
+        action=Action("run_again", switched_command(settings, SWITCH)) if settings else None,
         environment=SWITCH if settings else {},
     )
 
@@ -91,28 +95,18 @@ def _is_compiled(side: Side) -> bool:
     return side.analysis.kernels is not None and side.analysis.kernels.triton_count > 0
 
 
-def _title(slower: Collection[_Convolved]) -> str:
-    factor = sum(each.b_us for each in slower) / sum(each.a_us for each in slower)
-    count = max(round(sum(each.count for each in slower)), 1)
-    return f"{counted(count, 'convolution')} {'takes' if count == 1 else 'take'} {factor:.1f} times as long"
-
-
-def _evidence(slower: Collection[_Convolved], *, moved: bool) -> Iterator[str]:
-    before_us, after_us = sum(each.a_us for each in slower), sum(each.b_us for each in slower)
-    yield f"From {duration(before_us)} to {duration(after_us)}."
+def _facts(slower: Collection[_Convolved], *, moved: bool) -> dict[str, Any]:
     worst = max(slower, key=lambda each: each.delta_us).group
-    # Of kernels that stayed as they were the group does not say it.
-    yield from dict.fromkeys((*worst.evidence, *([MOVED] if moved else [])))
-
-
-def _why(lost_us: float, gained_us: float) -> Iterator[str]:
-    """What laid them out so, and what that does to the others."""
-    yield "Inductor lays out convolutions so where it expects that to pay."
-    if gained_us > 0:
-        end = ", which they would lose again without" if lost_us > gained_us else ": more than these lost"
-        yield f"Other convolutions that lie so too take {duration(gained_us)} less{end}."
-    elif gained_us < 0:
-        yield f"Other convolutions that lie so too take {duration(-gained_us)} more."
+    shown = list(worst.evidence)
+    if moved and not any(each.kind == "channels_moved_last" for each in shown):
+        # Of kernels that stayed as they were the group does not say it.
+        shown.append(Evidence("channels_moved_last"))
+    return {
+        "convolutions": max(round(sum(each.count for each in slower)), 1),
+        "before_us": sum(each.a_us for each in slower),
+        "after_us": sum(each.b_us for each in slower),
+        "shown_by": [asdict(each) for each in shown],
+    }
 
 
 def _compared(comparison: Comparison) -> Iterator[_Convolved]:

@@ -7,10 +7,10 @@ import math
 from tracekit.comparison.gap_places import gaps_behind
 from tracekit.comparison.provenance.names import plain_name
 from tracekit.comparison.savings import exposing, idle_saving
+from tracekit.model.action import Action
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.provenance import EagerOps
-from tracekit.numbers import count, duration, percent
 
 #: Less than this share of the call is not worth a line.
 WORTH_SAYING = 0.02
@@ -28,25 +28,21 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
     # In a whole recording the wait between two calls cannot be told from one in the middle of a call.
     if not call_us or side.analysis.window.kind == "whole" or lost_us < WORTH_SAYING * call_us:
         return None
-    times = sum(sync.drained for sync in syncs) / side.steps
-    lines = _lines(comparison, syncs)
-    told = f" Made by {', '.join(lines)}." if lines else " Where from was not recorded."
     return Finding(
         code="synchronising_calls",
         severity="warning",
-        title=f"{side.label} waits for the GPU in the middle of a call",
-        evidence=(
-            f"{count(times)} times a call the GPU runs dry because the host waits in {_names(syncs)}, and is then "
-            f"idle for {duration(lost_us)} in all, {percent(lost_us / call_us, 0)} of the call.{told}"
-        ),
+        facts={
+            "side": side.label,
+            "times": sum(sync.drained for sync in syncs) / side.steps,
+            "calls": list(dict.fromkeys(sync.call for sync in syncs)),
+            "idle_us": lost_us,
+            "call_us": call_us,
+            "made_by": _lines(comparison, syncs),
+        },
         saving_us=lost_us,
-        advice="keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() wait",
+        action=Action("read_after_the_call"),
         places=gaps_behind(side, {sync.call for sync in syncs}),
     )
-
-
-def _names(syncs: list[SyncTime]) -> str:
-    return ", ".join(dict.fromkeys(sync.call for sync in syncs))
 
 
 def _lines(comparison: Comparison, syncs: list[SyncTime]) -> list[str]:

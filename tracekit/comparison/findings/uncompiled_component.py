@@ -6,9 +6,9 @@ import math
 from collections import defaultdict
 
 from tracekit.comparison.commands import can_be_whole, profile_command
+from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
 from tracekit.model.run import Component
-from tracekit.numbers import duration, percent
 
 #: Less than this share of the call's GPU time is not worth a line.
 WORTH_SAYING = 0.03
@@ -31,20 +31,20 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
         return None
     component = max(by_component, key=lambda each: by_component[each])
     us = by_component[component]
-    what = f"Part of {component}" if _is_partly_compiled(side, component) else component
     if us < WORTH_SAYING * side.busy_us:
         return None
     return Finding(
         code="uncompiled_component",
         severity="info",
-        title=f"{what} is not compiled, and has kernels to fuse",
-        evidence=(
-            f"Element-wise work, norms, reductions and copies there take {duration(us)} of GPU time a call, "
-            f"{percent(us / side.busy_us, 0)}. What was fused in the compiled part kept {percent(kept, 0)} of its "
-            "time."
-        ),
+        facts={
+            "component": component,
+            "partly_compiled": _is_partly_compiled(side, component),
+            "fusible_us": us,
+            "busy_us": side.busy_us,
+            "kept_share": kept,
+        },
         saving_us=us * (1 - kept),
-        advice=profile_command(side.settings, {"scope": "all"}),
+        action=Action("run_again", profile_command(side.settings, {"scope": "all"})),
         changes={"scope": "all"},
     )
 

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePath
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Finding
 from tracekit.numbers import duration, times
-
-#: Advice is a command, variables before it or not, or a line of a program; all else is prose.
-COMMAND = re.compile(r"""(\w+=('[^']*'|"[^"]*"|[^\s'"])* )*tracekit[ .]""")
-
-
-def is_command(advice: str) -> bool:
-    """Whether it can be copied as it stands."""
-    return COMMAND.match(advice) is not None
 
 
 def saving_words(finding: Finding, scope: str = "") -> str:

@@ -13,6 +13,8 @@ from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.table import Column, Name, Table
 from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
+from tracekit.report.words.evidence import evidence_sentences
+from tracekit.report.words.groups import label_words
 
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005
@@ -119,7 +121,9 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
 
 def told_evidence(group: KernelGroup) -> tuple[str, ...]:
     """The first of the sentences, so that a row stays readable."""
-    return tuple(clipped(printable(each), LONGEST_EVIDENCE) for each in group.evidence[:MOST_EVIDENCE])
+    return tuple(
+        clipped(printable(each), LONGEST_EVIDENCE) for each in evidence_sentences(group.evidence[:MOST_EVIDENCE])
+    )
 
 
 def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
@@ -167,7 +171,7 @@ def bandwidth(rates: Rates | None) -> str:
 
 def _row(group: KernelGroup, place: str) -> tuple[str | Name, ...]:
     return (
-        kernel_name(group.label) if group.kind == "unchanged" else group_label(group),
+        kernel_name(label_words(group.label)) if group.kind == "unchanged" else group_label(group),
         clipped_before(place, 60) or MISSING,
         became(group),
         group.how,
@@ -181,7 +185,8 @@ def _row(group: KernelGroup, place: str) -> tuple[str | Name, ...]:
 
 def group_label(group: KernelGroup) -> str:
     """An unchanged group is called by its kernel's name; the others have labels made of words."""
-    return short_kernel_name(group.label) if group.kind == "unchanged" else clipped(printable(group.label), 64)
+    label = label_words(group.label)
+    return short_kernel_name(label) if group.kind == "unchanged" else clipped(printable(label), 64)
 
 
 def _rest(rest: tuple[KernelGroup, ...]) -> tuple[str, ...]:

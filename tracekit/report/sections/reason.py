@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from tracekit.model.comparison import NAMED_SHARE, Comparison, ReasonShare, WaterfallPart
+from tracekit.model.labels import GroupLabel
 from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.words.common import cause_words
+from tracekit.report.words.groups import label_words, operators_word, repeats_word, work_words
 
 #: A label is told whole up to so many characters, which is no limit to those that tracekit writes.
 LONGEST = 120
-#: Of a group's label, `x152: 20 kernels -> 1 Triton (...)`.
-REPEATS = re.compile(r"^x(\d[\d,.]*): ")
-#: And where one library kernel took another's place, `convolution -> convolution (conv2d)`.
-SAME_WORK = re.compile(r"^(\w+) -> \1(?= \(|$)")
 
 
 def reason_sentence(comparison: Comparison) -> str | None:
@@ -44,8 +40,17 @@ def _share(share: ReasonShare) -> str:
 def _words(part: WaterfallPart) -> str:
     """A part in words: of a group `152 times 20 kernels became 1 Triton (...)`, or `3 times another product kernel`."""
     if part.kind == "idle":
-        return cause_words(part.label)
-    times = REPEATS.match(part.label)
-    label = short_kernel_name(part.label[times.end() :] if times else part.label, LONGEST)
-    label = SAME_WORK.sub(r"another \1 kernel", label).replace(" -> ", " became ")
-    return f"{times[1]} times {label}" if times else label
+        return cause_words(label_words(part.label))
+    if isinstance(part.label, str):
+        return short_kernel_name(label_words(part.label), LONGEST)
+    times, work = repeats_word(part.label.repeats), _became(part.label)
+    return f"{times} times {work}" if times else work
+
+
+def _became(label: GroupLabel) -> str:
+    """Where one library kernel took another's place that is said of it."""
+    before, after = label.before, label.after
+    if before and before == after and before.count == 1 and before.libraries:
+        operators = f" ({operators_word(label)})" if label.operators else ""
+        return f"another {before.libraries[0][0]} kernel{operators}"
+    return short_kernel_name(work_words(label, " became "), LONGEST)

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Side, WaterfallPart
+from tracekit.model.labels import Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.places import distinct_places
 from tracekit.report.table import Column, Table
 from tracekit.report.words.common import cause_words, shared_scope
+from tracekit.report.words.groups import label_words
 
 #: What the two ends go by.
 Names = tuple[str, str]
@@ -18,7 +20,8 @@ LETTERS: Names = ("A", "B")
 
 
 def part_label(part: WaterfallPart, limit: int = 64) -> str:
-    return f"idle: {cause_words(part.label)}" if part.kind == "idle" else f"GPU: {short_kernel_name(part.label, limit)}"
+    words = label_words(part.label)
+    return f"idle: {cause_words(words)}" if part.kind == "idle" else f"GPU: {short_kernel_name(words, limit)}"
 
 
 def part_labels(comparison: Comparison, limit: int = 64) -> tuple[str, ...]:
@@ -35,9 +38,9 @@ def part_labels(comparison: Comparison, limit: int = 64) -> tuple[str, ...]:
     )
 
 
-def _places(comparison: Comparison) -> dict[tuple[str, float], str]:
+def _places(comparison: Comparison) -> dict[tuple[Label, float], str]:
     """The place of the group that a part was made from, by the part's label and change."""
-    found: dict[tuple[str, float], str] = {}
+    found: dict[tuple[Label, float], str] = {}
     for group, place in zip(comparison.groups, distinct_places(comparison.groups), strict=True):
         found.setdefault((group.label, group.delta_us), place)
     return found

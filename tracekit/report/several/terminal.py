@@ -13,6 +13,7 @@ from tracekit.numbers import counted
 from tracekit.report.several.tables import figures_table
 from tracekit.report.several.words import grave, headline, notes_of_runs, sentences, subjects
 from tracekit.report.terminal import SEVERITY_STYLES, next_lines, rendered
+from tracekit.report.words.findings import finding_title
 from tracekit.report.words.notes import note_sentences
 
 
@@ -26,7 +27,7 @@ def comparisons_summary(told: Comparisons, next_commands: Sequence[str]) -> Rend
     parts += [Text(), rendered(figures_table(told)), Text()]
     for each in told.comparisons:
         for finding in each.findings[:1]:
-            title = f"{printable(each.b.label)}: {printable(finding.title)}"
+            title = f"{printable(each.b.label)}: {printable(finding_title(finding))}"
             parts.append(Text.assemble((f"{finding.severity}: ", SEVERITY_STYLES[finding.severity]), title))
     own = len(notes_of_runs(told))
     notes = [*note_sentences(told.notes), *([f"{counted(own, 'note')} on single runs in the report"] if own else [])]

@@ -1,0 +1,25 @@
+"""What a reader is advised to do, where it is no command."""
+
+from __future__ import annotations
+
+from tracekit.model.action import Action, ActionCode
+
+IN_CODE: dict[ActionCode, str] = {
+    "compile_layers": (
+        "compile the repeated layers one by one (layer.forward = torch.compile(layer.forward)): a mask that is made "
+        "outside of compiled code is left out where nothing is masked"
+    ),
+    "pin_memory": "tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU",
+    # A value that the host reads is waited for whatever memory it goes to.
+    "keep_on_gpu": "keep the value on the GPU, or copy it once after the call: the host waits for what it reads",
+    "read_after_the_call": (
+        "keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() wait"
+    ),
+}
+
+
+def action_words(action: Action | None) -> str | None:
+    """The command, or what to change in words; None where nothing is advised."""
+    if action is None:
+        return None
+    return action.command if action.command is not None else IN_CODE[action.code]
