@@ -57,7 +57,7 @@ def test_a_warm_up_of_another_batch_compiles_in_a_timed_call(tmp_path: Path, mod
     first = side.diagnostics.timed_calls()[0]
     assert first.call == 1
     (frame,) = side.diagnostics.frames_of(first)
-    assert frame.because[0].facts == {"kind": "size", "name": "args[0]", "index": "0", "then": "2", "now": "4"}
+    assert frame.because[0].facts == {"kind": "size", "name": "kwargs['input']", "index": "0", "then": "2", "now": "4"}
     assert "compiled again" in (tmp_path / "reports" / "run.md").read_text()
     assert store.load(tmp_path / "run").status == "complete"
 

@@ -108,6 +108,7 @@ def test_the_published_3b_is_drawn_on_the_gpu_in_seconds() -> None:
     info = registry.find("qwen2.5-vl")
     if torch.cuda.mem_get_info()[0] < info.memory_gib["3b"] * 2**30:
         pytest.skip("not enough GPU memory")
+    torch.cuda.reset_peak_memory_stats()
     start = time.monotonic()
     request = Request("qwen2.5-vl", scope="model", max_new_tokens=2)
     workload = registry.load_builder(info)(request, "3b", "cuda", Silent())
