@@ -178,7 +178,7 @@ def test_any_provenance_is_a_result_or_one_line(
     bench.try_with(COMMANDS[0], name, gzip.compress(json.dumps(told).encode(), compresslevel=1))
 
 
-@fuzzed(500)
+@fuzzed(620)
 @given(data=st.binary(max_size=200), cut=st.integers(0, 2), at=st.integers(0, 100_000))
 def test_files_of_a_run_may_be_cut_off_and_overwritten(bench: Bench, data: bytes, cut: int, at: int) -> None:
     folder = bench.places["third"]
