@@ -22,12 +22,11 @@ import zstandard
 from isal import igzip_lib, isal_zlib
 
 from tracekit.errors import TracekitError
+from tracekit.files import GZIP_FRAME
 from tracekit.tracefile.source import Source
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-#: zlib's window bits for gzip framing.
-GZIP_FRAME = 31
 
 #: Bytes read at a time, and bytes of the pieces that are handed on.
 READ_BYTES = 1 << 18
@@ -41,7 +40,6 @@ LONGEST_WAIT_SECONDS = 2.0
 SHORT_WAIT_SECONDS = 0.2
 
 OnBytes = Callable[[int, int | None], None]
-Unpacker = Callable[[bytes], bytes]
 
 
 @dataclass
