@@ -14,7 +14,7 @@ from tests.sides import make_form, make_side
 
 from tracekit.capture.forms import Form
 from tracekit.capture.timing import CallTime, Timings, time_forms
-from tracekit.comparison.verdict import judge
+from tracekit.comparison.judging.verdict import judge
 from tracekit.model.comparison import Verdict
 from tracekit.model.note import Note
 from tracekit.model.progress import Silent

@@ -32,7 +32,7 @@ from tracekit.capture.provenance import missing_provenance  # noqa: E402
 from tracekit.capture.source_location import ModuleNames  # noqa: E402
 from tracekit.capture.switch import Switch  # noqa: E402
 from tracekit.capture.tagging import trace_calls  # noqa: E402
-from tracekit.comparison.provenance.operators import Join, join_operators  # noqa: E402
+from tracekit.comparison.matching.launch_site_operators import Join, join_operators  # noqa: E402
 from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall  # noqa: E402
@@ -255,7 +255,7 @@ import torch
 from tests.capture import provenance_models as models
 torch.manual_seed(0)
 eager, compiled = models.asked(*models.mlp())
-from tracekit.comparison.provenance.operators import join_operators
+from tracekit.comparison.matching.launch_site_operators import join_operators
 from torch._dynamo.utils import counters
 join = join_operators(eager, compiled)
 told = [(each.op, each.sites, each.exact) for each in join.joined]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.families import family_of
-from tracekit.comparison.roofline import IN_MATRIX_UNITS, IN_VECTOR_UNITS
+from tracekit.comparison.cost.roofline import IN_MATRIX_UNITS, IN_VECTOR_UNITS
 
 
 @pytest.fixture(autouse=True)

@@ -18,9 +18,9 @@ from tracekit import store
 from tracekit.analysis.families import family_of
 from tracekit.analysis.window import find_scope
 from tracekit.cli.main import main
-from tracekit.comparison.provenance import Linked, link
-from tracekit.comparison.provenance.launches import is_generated, place
-from tracekit.comparison.provenance.operators import join_operators
+from tracekit.comparison.matching.launch_site_operators import join_operators
+from tracekit.comparison.matching.launch_sites import is_generated, place
+from tracekit.comparison.matching.provenance_links import Linked, link
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName, RecordingKind, Run
 from tracekit.model.sequence import Activity, Sequence

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from markdown_it import MarkdownIt
 
-from tracekit.comparison.gate import check, parse_conditions
+from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Finding
 from tracekit.report.comment import FIRST, LONGEST, MORE_FINDINGS, RESERVE, TABLES, Detail, Part, bounded
 from tracekit.report.markdown import comparison_markdown

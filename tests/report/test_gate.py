@@ -9,7 +9,7 @@ from html import escape
 from rich.console import Console
 
 from tracekit.comparison import compare
-from tracekit.comparison.gate import check, parse_conditions
+from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Comparison
 from tracekit.model.gate import Gate
 from tracekit.report.contract import comparison_json

@@ -147,8 +147,8 @@ def _compared(
     from dataclasses import replace
 
     from tracekit.comparison import compare as compare_sides
-    from tracekit.comparison.advice import with_verified
-    from tracekit.comparison.gate import check
+    from tracekit.comparison.judging.advice import with_verified
+    from tracekit.comparison.judging.gate import check
     from tracekit.walks.pairs import load_pair, with_interrupts, with_operators_of
     from tracekit.walks.same_work import refuse_to_gate
 

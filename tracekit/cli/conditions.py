@@ -17,7 +17,7 @@ def read_conditions(
     if not values:
         return ()
     # Only for who asks for a gate.
-    from tracekit.comparison.gate import parse_conditions
+    from tracekit.comparison.judging.gate import parse_conditions
     from tracekit.errors import TracekitError
 
     try:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tracekit.comparison.accuracy import judge_accuracy
-from tracekit.comparison.bound import find_bound
-from tracekit.comparison.break_even import find_break_even
-from tracekit.comparison.cells import evened, find_cells, why_no_provenance
-from tracekit.comparison.certainty import find_doubts, find_mixed, find_strangers
+from tracekit.comparison.cost.bound import find_bound
+from tracekit.comparison.cost.noted_calls import note_calls
+from tracekit.comparison.cost.removed import total_traffic
 from tracekit.comparison.deltas import measure_deltas
-from tracekit.comparison.fairness import find_unfairness
-from tracekit.comparison.fallbacks import find_fallbacks
 from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
-from tracekit.comparison.noting import note_calls
+from tracekit.comparison.judging.accuracy import judge_accuracy
+from tracekit.comparison.judging.break_even import find_break_even
+from tracekit.comparison.judging.fairness import find_unfairness
+from tracekit.comparison.judging.fallbacks import find_fallbacks
+from tracekit.comparison.judging.separate_runs_change import find_apart_change
+from tracekit.comparison.judging.verdict import judge
+from tracekit.comparison.matching.cells import evened, find_cells, why_no_provenance
+from tracekit.comparison.matching.certainty import find_doubts, find_mixed, find_strangers
 from tracekit.comparison.reason import find_reason
-from tracekit.comparison.removed import total_traffic
-from tracekit.comparison.separate_runs_change import find_apart_change
-from tracekit.comparison.verdict import judge
 from tracekit.comparison.waiting_lines import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Comparison, Side, comparable

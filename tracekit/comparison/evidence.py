@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tracekit.comparison.inputs import masking_of, same_inputs
+from tracekit.comparison.cost.memory_layout import moved_last
 from tracekit.comparison.matching.epilogues import asks_for_other_work, named_beside
+from tracekit.comparison.matching.inputs import masking_of, same_inputs
 from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_helper, is_library, library_family
 from tracekit.comparison.matching.operators import Dims
-from tracekit.comparison.memory_layout import moved_last
 from tracekit.model.comparison import GroupKind
 from tracekit.model.evidence import Evidence
 from tracekit.model.sequence import Activity, Operator

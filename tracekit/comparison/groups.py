@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tracekit.comparison.by_cells import group_by_cells
-from tracekit.comparison.by_names import group_by_names
+from tracekit.comparison.cost.peaks import peak_of_side
 from tracekit.comparison.matching import Cell
+from tracekit.comparison.matching.by_cells import group_by_cells
+from tracekit.comparison.matching.by_names import group_by_names
 from tracekit.comparison.members import time_of
-from tracekit.comparison.peaks import peak_of_side
 from tracekit.model.comparison import Coverage, KernelGroup, Side
 from tracekit.model.labels import label_order
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tracekit.comparison.inputs import same_kernel
 from tracekit.comparison.matching.epilogues import asks_for_other_work
+from tracekit.comparison.matching.inputs import same_kernel
 from tracekit.comparison.matching.library import is_library
 from tracekit.comparison.matching.operators import without_number
 from tracekit.model.comparison import GroupKind

@@ -77,8 +77,8 @@ def load_pair(pair: Pair, reading: Reading) -> tuple[Side, Side]:
 def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
     """Both sides, with the operators of the trace at `place` where they lack their own. Raises TracekitError where
     it has none to lend, or is of other work."""
+    from tracekit.comparison.judging.other_sizes import find_misfit
     from tracekit.comparison.matching import lacks_operators
-    from tracekit.comparison.other_sizes import find_misfit
 
     side = load_side(place, reading=reading)
     lender = side.sequence

@@ -29,7 +29,7 @@ def refuse_side_by_side(sides: Sequence[Side], paths: Sequence[str]) -> None:
 
 
 def _differences(a: Side, b: Side) -> tuple[str, ...]:
-    from tracekit.comparison.fairness import find_other_work
+    from tracekit.comparison.judging.fairness import find_other_work
     from tracekit.report.words.notes import note_sentences
 
     return note_sentences(find_other_work(a, b))

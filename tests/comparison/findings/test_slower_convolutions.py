@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.advice import top_advice
 from tracekit.comparison.findings.slower_convolutions import find_slower_convolutions
+from tracekit.comparison.judging.advice import top_advice
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.evidence import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence

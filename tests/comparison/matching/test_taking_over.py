@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.sequences import eager, make_sequence, product, triton
 
-from tracekit.comparison.by_cells import group_by_cells
 from tracekit.comparison.matching import align
+from tracekit.comparison.matching.by_cells import group_by_cells
 from tracekit.comparison.matching.epilogues import asked_beside, named_beside
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.evidence import Evidence

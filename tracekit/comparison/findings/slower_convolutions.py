@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tracekit.comparison.calls import Call, find_calls
 from tracekit.comparison.commands import switched_command
-from tracekit.comparison.convolutions import Shape, find_convolution
-from tracekit.comparison.memory_layout import moved_last
+from tracekit.comparison.cost.convolutions import Shape, find_convolution
+from tracekit.comparison.cost.memory_layout import moved_last
+from tracekit.comparison.cost.operator_calls import Call, find_calls
 from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
 from tracekit.model.evidence import Evidence

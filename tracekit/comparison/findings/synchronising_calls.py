@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tracekit.comparison.gap_places import gaps_behind
-from tracekit.comparison.provenance.names import plain_name
+from tracekit.comparison.matching.plain_names import plain_name
 from tracekit.comparison.savings import exposing, idle_saving
 from tracekit.model.action import Action
 from tracekit.model.analysis import SyncTime

@@ -7,8 +7,8 @@ from typing import Literal
 
 from tracekit.comparison.matching.anchors import tie_anchors
 from tracekit.comparison.matching.segments import cut_into_segments
+from tracekit.comparison.matching.union_find import Together
 from tracekit.comparison.matching.units import Unit
-from tracekit.comparison.union_find import Together
 
 #: A side, and a unit of it.
 Node = tuple[Literal["plain", "fused"], int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit.comparison.verdict import LEAST_IN_ONE_PROCESS
+from tracekit.comparison.judging.verdict import LEAST_IN_ONE_PROCESS
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Standing
 
 #: A start is measured once, and another one differs by so much.

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tracekit.comparison.break_even import extra_us, find_break_even
-from tracekit.comparison.quietness import find_disturbance, find_limits, other_processes
+from tracekit.comparison.judging.break_even import extra_us, find_break_even
+from tracekit.comparison.judging.quietness import find_disturbance, find_limits, other_processes
+from tracekit.comparison.judging.timed import TimedForm
+from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.sweeping.commanding import command_of
-from tracekit.comparison.timed import TimedForm
-from tracekit.comparison.verdict import judge
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
 from tracekit.model.gpu_state import GpuState

@@ -8,7 +8,7 @@ from statistics import geometric_mean, median
 
 import numpy as np
 
-from tracekit.comparison.one_process import ENOUGH_PROCESSES
+from tracekit.comparison.judging.one_process import ENOUGH_PROCESSES
 from tracekit.comparison.sweeping.cells import ends, read_calls, until_done_us
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellResult

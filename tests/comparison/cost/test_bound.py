@@ -1,0 +1,225 @@
+"""What holds a form back, by the rules of docs/bounds.md."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tracekit.comparison.cost.bound import find_bound
+from tracekit.model.analysis import DeviceQueue, HealthFinding, SyncTime
+from tracekit.model.comparison import Bound, BoundIfSlowed, Side
+from tracekit.model.sequence import Activity, Operator, Sequence
+
+from ...sides import make_analysis, make_cpu_analysis, make_form, make_side
+
+BF16 = ("c10::BFloat16",) * 2
+LARGE = Operator("aten::mm", ((4096, 4096), (4096, 4096)), BF16)
+SMALL = Operator("aten::mm", ((1, 4096), (4096, 4096)), BF16)
+
+
+def side_of(
+    *,
+    busy_us: float,
+    idle_us: float,
+    wall_us: float | None,
+    causes: dict[str, float] | None = None,
+    behind_syncs_us: float = 0.0,
+    kernel: tuple[str, str] = ("gemm_128x64", "gemm"),
+    **options: Any,
+) -> Side:
+    """One step. `causes` are shares of the recorded idle time."""
+    name, family = kernel
+    analysis = make_analysis(
+        {name: (family, 10, busy_us)}, steps=1, idle_us=idle_us, causes=causes or {"op_dispatch": 1.0}, **options
+    )
+    assert analysis.idle is not None
+    syncs = (SyncTime("cudaStreamSynchronize", 1, behind_syncs_us, "aten::item", 1),) if behind_syncs_us else ()
+    analysis = replace(analysis, idle=replace(analysis.idle, syncs=syncs))
+    return make_side("eager", analysis, make_form("eager", (wall_us,) * 10) if wall_us else None)
+
+
+def run_of(operator: Operator | None, *, name: str = "nvjet", family: str = "gemm") -> Sequence:
+    return Sequence((Activity(name, family, 100.0, operator),), 1.0, "own")
+
+
+def bound_of(side: Side, sequence: Sequence | None = None) -> Bound:
+    bound = find_bound(side, sequence)
+    assert bound is not None
+    # The parts divide the call, or the window where no call was timed.
+    whole = side.wall_us if bound.basis == "unprofiled" else side.span_us
+    assert sum(bound.parts_us.values()) == pytest.approx(whole)
+    assert min(bound.parts_us.values()) >= 0
+    return bound
+
+
+def test_a_gpu_that_waits_for_launches_is_launch_bound() -> None:
+    bound = bound_of(side_of(busy_us=300, idle_us=1200, wall_us=1000), run_of(LARGE))
+    assert (bound.kind, bound.basis) == ("launch-bound", "unprofiled")
+    assert bound.parts_us["launch"] == pytest.approx(700)
+    assert bound.parts_us["compute"] == pytest.approx(300)
+    assert (bound.unknown_because, bound.if_slowed) == (None, None)
+
+
+def test_idle_time_that_recording_added_makes_no_form_launch_bound() -> None:
+    # The trace shows 60 % idle, the unprofiled call has 9 %.
+    distorted = side_of(busy_us=1000, idle_us=1500, wall_us=1100)
+    assert bound_of(distorted, run_of(LARGE)).kind == "compute-bound"
+
+
+def test_idle_time_behind_synchronising_calls_makes_a_form_sync_bound() -> None:
+    side = side_of(busy_us=300, idle_us=700, wall_us=1000, behind_syncs_us=600)
+    bound = bound_of(side, run_of(LARGE))
+    assert bound.kind == "sync-bound"
+    assert bound.parts_us["sync"] == pytest.approx(600)
+
+
+def test_a_synchronising_call_that_exposed_little_leaves_a_form_launch_bound() -> None:
+    side = side_of(
+        busy_us=300, idle_us=700, wall_us=1000, causes={"sync_wait": 0.05, "op_dispatch": 0.95}, behind_syncs_us=60
+    )
+    assert bound_of(side, run_of(LARGE)).kind == "launch-bound"
+
+
+@pytest.mark.parametrize(
+    ("sequence", "kind"),
+    [
+        (run_of(LARGE), "compute-bound"),
+        (run_of(SMALL), "memory-bound"),
+        (run_of(None, name="vectorized", family="pointwise"), "memory-bound"),
+        (run_of(None, name="Memcpy HtoD", family="memcpy"), "copy-bound"),
+        # Sizes were not recorded: nobody can say.
+        (run_of(None), None),
+        (None, None),
+    ],
+)
+def test_a_gpu_that_hardly_waits_is_bound_by_what_it_does(sequence: Sequence | None, kind: str | None) -> None:
+    assert bound_of(side_of(busy_us=950, idle_us=60, wall_us=1000), sequence).kind == kind
+
+
+def test_two_parts_of_about_the_same_size_are_mixed() -> None:
+    assert bound_of(side_of(busy_us=500, idle_us=520, wall_us=1000), run_of(LARGE)).kind == "mixed"
+
+
+def test_latency_between_launched_work_is_of_no_kind() -> None:
+    side = side_of(busy_us=300, idle_us=700, wall_us=1000, causes={"device": 1.0})
+    bound = bound_of(side, run_of(LARGE))
+    assert bound.kind == "mixed"
+    assert bound.parts_us["device"] == pytest.approx(700)
+
+
+def test_compiling_in_the_window_is_of_no_kind() -> None:
+    side = side_of(busy_us=100, idle_us=900, wall_us=1000, causes={"compile": 0.9, "python": 0.1})
+    bound = bound_of(side, run_of(LARGE))
+    assert bound.kind == "mixed"
+    assert max(bound.parts_us, key=lambda part: bound.parts_us[part]) == "compile"
+
+
+def test_recording_lengthens_host_time_not_the_device_s() -> None:
+    side = side_of(busy_us=300, idle_us=1000, wall_us=800, causes={"op_dispatch": 0.8, "device": 0.2})
+    parts = bound_of(side, run_of(LARGE)).parts_us
+    assert parts["device"] == pytest.approx(200)
+    assert parts["launch"] == pytest.approx(300)
+
+
+def test_the_profiler_s_own_time_is_no_part_of_a_call() -> None:
+    side = side_of(busy_us=300, idle_us=1000, wall_us=800, causes={"op_dispatch": 0.5, "profiler": 0.5})
+    assert bound_of(side, run_of(LARGE)).parts_us["launch"] == pytest.approx(500)
+
+
+def test_a_trace_alone_decides_only_what_distortion_could_not_have_made() -> None:
+    # 95 % idle: even if recording slowed the call 2 times, 90 %.
+    sure = find_bound(side_of(busy_us=50, idle_us=950, wall_us=None), run_of(LARGE))
+    assert sure is not None
+    assert (sure.kind, sure.basis) == ("launch-bound", "trace")
+    assert sure.if_slowed == BoundIfSlowed(2.0, "launch-bound", "launch-bound")
+    # 60 % idle: 20 % then.
+    unsure = find_bound(side_of(busy_us=400, idle_us=600, wall_us=None), run_of(LARGE))
+    assert unsure is not None
+    assert unsure.kind == "mixed"
+    assert unsure.if_slowed == BoundIfSlowed(2.0, "launch-bound", "compute-bound")
+
+
+def test_with_python_stacks_a_trace_decides_less() -> None:
+    stacks = HealthFinding("python_stacks_recorded", "warning", 1, {"host_slower_up_to": 4})
+    kinds = []
+    for health in ([], [stacks]):
+        bound = find_bound(side_of(busy_us=200, idle_us=800, wall_us=None, health=health), run_of(LARGE))
+        assert bound is not None
+        kinds.append(bound.kind)
+    assert kinds == ["launch-bound", "mixed"]
+
+
+def test_the_queue_is_told_beside_a_launch_bound_form() -> None:
+    side = side_of(busy_us=300, idle_us=1200, wall_us=1000)
+    queue = DeviceQueue(0, 200, 196, 0, 0, None, None, 1000, 200, 300, 0, 0.1, 1, ())
+    bound = bound_of(replace(side, analysis=replace(side.analysis, queue=(queue,))), run_of(LARGE))
+    assert bound.starved_share == pytest.approx(0.98)
+
+
+def test_products_that_are_far_from_both_limits_are_neither_and_make_the_form_mixed() -> None:
+    small = Operator("aten::mm", ((8, 8), (8, 8)), BF16)
+    bound = bound_of(side_of(busy_us=950, idle_us=60, wall_us=1000), run_of(small))
+    assert (bound.kind, bound.parts_us["neither"], bound.parts_us["memory"]) == ("mixed", pytest.approx(950), 0)
+
+
+@pytest.mark.parametrize(
+    ("sequence", "gpu", "why"),
+    [
+        (None, "NVIDIA H200", "no_sizes"),
+        (run_of(None), "NVIDIA H200", "no_sizes"),
+        (run_of(Operator("aten::mm", (), ())), "NVIDIA H200", "no_sizes"),
+        (run_of(LARGE), "Imagined Accelerator", "unknown_device"),
+        (run_of(Operator("aten::mm", ((4, 8), (9, 2)), BF16)), "NVIDIA H200", "sizes_do_not_tell"),
+    ],
+)
+def test_what_is_not_known_of_products_is_summed_and_the_reason_said(
+    sequence: Sequence | None, gpu: str, why: str
+) -> None:
+    # Also where it is neither the first part nor the second.
+    side = side_of(busy_us=100, idle_us=900, wall_us=1000, causes={"op_dispatch": 0.8, "device": 0.2}, gpu_name=gpu)
+    side = replace(side, environment=replace(side.environment, gpu=gpu)) if side.environment else side
+    bound = bound_of(side, sequence)
+    assert bound.kind == "launch-bound"
+    assert bound.parts_us["unknown"] == pytest.approx(100)
+    assert bound.unknown_because == why
+
+
+def test_a_cuda_graph_s_products_need_the_operators_of_another_trace() -> None:
+    side = side_of(busy_us=950, idle_us=60, wall_us=None, graph_launches=1)
+    bound = find_bound(side, run_of(None))
+    assert bound is not None
+    assert bound.kind is None
+    assert bound.unknown_because == "no_sizes_in_graphs"
+
+
+def test_a_convolution_whose_result_is_known_has_a_limit() -> None:
+    values = ("", "", "[1, 1]", "[1, 1]", "[1, 1]", "1")
+    types = ("c10::BFloat16",) * 2
+    convolving = Operator(
+        "aten::cudnn_convolution", ((8, 512, 64, 64), (512, 512, 3, 3), (), (), (), ()), types, values
+    )
+    convolving = replace(convolving, dtypes=(*types, *("ScalarList",) * 4))
+    sequence = run_of(convolving, name="sm90_xmma_fprop", family="convolution")
+    assert bound_of(side_of(busy_us=950, idle_us=60, wall_us=1000), sequence).kind == "compute-bound"
+
+
+def test_a_cpu_run_has_no_bound() -> None:
+    assert find_bound(make_side("eager", make_cpu_analysis(), make_form())) is None
+
+
+def test_idle_time_that_no_recording_shows_is_no_host_s() -> None:
+    bound = bound_of(side_of(busy_us=300, idle_us=100, wall_us=1000), run_of(LARGE))
+    assert bound.parts_us["launch"] == pytest.approx(100)
+    assert bound.parts_us["unseen"] == pytest.approx(600)
+    assert bound.kind == "mixed"
+
+
+def test_what_synchronising_calls_exposed_is_no_more_than_the_host_s_idle_time() -> None:
+    bound = bound_of(
+        side_of(busy_us=300, idle_us=700, wall_us=1000, behind_syncs_us=900, causes={"op_dispatch": 0.5, "device": 0.5})
+    )
+    assert bound.parts_us["sync"] == pytest.approx(350)
+    assert bound.parts_us["launch"] == pytest.approx(0)
+    assert bound.parts_us["device"] == pytest.approx(350)

@@ -1,0 +1,316 @@
+"""Estimates of operations, bytes and rates, on operators as the profiler records them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.comparison.cost import operator_calls as calls
+from tracekit.comparison.cost.flops import flops_of
+from tracekit.comparison.cost.operator_calls import Call, find_calls
+from tracekit.comparison.cost.peaks import peak_of
+from tracekit.comparison.cost.roofline import limit_of, rates_of
+from tracekit.comparison.cost.traffic import bytes_of
+from tracekit.model.rates import NotedCall, Peak, Rates, Traffic
+from tracekit.model.sequence import Activity, Operator
+
+BF16 = "c10::BFloat16"
+
+
+def op(name: str, *dims: tuple[int, ...], types: str | tuple[str, ...] = BF16) -> Operator:
+    dtypes = (types,) * len(dims) if isinstance(types, str) else types
+    return Operator(name, dims, dtypes)
+
+
+def run(name: str, family: str, us: float, operator: Operator | None, call: int | None = None) -> Activity:
+    return Activity(name, family, us, operator, call=call, operator_call=call)
+
+
+def calls_of(activities: list[Activity]) -> tuple[Call, ...]:
+    return tuple(find_calls(activities).values())
+
+
+def traffic_of(eager: list[Activity], compiled: list[Activity]) -> Traffic:
+    return calls.traffic_of(calls_of(eager), calls_of(compiled))
+
+
+def rates_of_one(activity: Activity, peak: Peak | None) -> Rates:
+    return rates_of([Call((activity,))], peak)
+
+
+@pytest.mark.parametrize(
+    ("operator", "flops"),
+    [
+        (op("aten::mm", (197, 768), (768, 3072)), 2 * 197 * 768 * 3072),
+        # As Inductor calls it, with the result as an argument.
+        (op("aten::addmm", (3072,), (1, 256), (256, 3072), (), (), (1, 3072)), 2 * 256 * 3072),
+        (op("aten::bmm", (12, 197, 64), (12, 64, 197)), 2 * 12 * 197 * 64 * 197),
+        (op("aten::mm", (197, 768), (3072, 768)), None),
+        (op("aten::mm"), None),
+        (op("aten::_flash_attention_forward", *[(1, 1536, 24, 128)] * 3), 4 * 24 * 1536 * 1536 * 128),
+        (op("aten::_cudnn_attention_forward", *[(1, 24, 1536, 128)] * 3), 4 * 24 * 1536 * 1536 * 128),
+        # Sequences of different lengths in one: the sizes do not say where each ends.
+        (op("aten::_flash_attention_forward", *[(4096, 24, 128)] * 3), None),
+        (op("aten::linear", (2, 7, 8), (5, 8), (5,)), 2 * 14 * 8 * 5),
+        (op("aten::linear", (2, 7, 8), (5, 9)), None),
+        # Stride and padding were not recorded.
+        (op("aten::cudnn_convolution", (1, 3, 224, 224), (768, 3, 16, 16)), None),
+        (op("aten::add", (10,), (10,)), None),
+    ],
+)
+def test_operations_follow_from_the_recorded_sizes(operator: Operator, flops: int | None) -> None:
+    assert flops_of(operator) == flops
+
+
+def test_a_convolution_needs_the_size_of_its_result() -> None:
+    convolution = op("aten::cudnn_convolution", (1, 3, 224, 224), (768, 3, 16, 16))
+    assert flops_of(convolution, output=(1, 768, 14, 14)) == 2 * 14 * 14 * 768 * 3 * 16 * 16
+
+
+@pytest.mark.parametrize(
+    ("operator", "size"),
+    [
+        (op("aten::add", (4, 8), (4, 8)), 3 * 64),
+        # Broadcast: the small input is small.
+        (op("aten::mul", (4, 8), (8,)), 64 + 16 + 64),
+        (op("aten::mul", (4, 1), (1, 8)), 8 + 16 + 64),
+        (op("aten::add_", (4, 8), (4, 8)), 3 * 64),
+        (op("aten::mul", (4, 8), (4, 8), types=(BF16, "float")), 64 + 128 + 128),
+        (op("aten::gt", (4, 8), (4, 8)), 64 + 64 + 32),
+        (op("aten::where", (4, 8), (4, 8), (4, 8), types=("bool", BF16, BF16)), 32 + 3 * 64),
+        (op("aten::silu", (4, 8)), 128),
+        # A scalar is no tensor.
+        (op("aten::add", (4, 8), (), (), types=(BF16, "Scalar", "Scalar")), 128),
+        # What stands behind the inputs is the result.
+        (op("aten::silu", (4, 8), (4, 8)), 128),
+        (op("aten::copy_", (4, 8), (4, 8), (), types=("float", BF16, "Scalar")), 128 + 64),
+        (op("aten::fill_", (4, 8), ()), 64),
+        (op("aten::native_layer_norm", (4, 8), (), (8,), (8,)), 64 + 16 + 16 + 64),
+        (op("aten::_softmax", (4, 8), (), ()), 128),
+        (op("aten::mean", (4, 8), ()), 64),
+        (op("aten::embedding", (1000, 8), (5,), types=(BF16, "long int")), 40 + 2 * 5 * 8 * 2),
+        (op("aten::mm", (4, 8), (8, 2)), 2 * (32 + 16 + 8)),
+        (op("aten::addmm", (2,), (4, 8), (8, 2), (), (), (4, 2)), 2 * (2 + 32 + 16 + 8)),
+        (op("aten::linear", (4, 8), (2, 8), (2,)), 2 * (32 + 16 + 2 + 8)),
+        (op("aten::_cudnn_attention_forward", *[(1, 2, 16, 4)] * 3), 4 * 2 * 16 * 4 * 2),
+        (
+            op("triton_poi_fused_add_0", (4, 8), (4, 8), (4, 8), (), types=(BF16, BF16, "float", "Scalar")),
+            64 + 64 + 128,
+        ),
+        # Not recorded, not known, or not a size that fits.
+        (op("aten::add"), None),
+        (op("aten::cat", (), ()), None),
+        (op("aten::some_kernel", (4, 8)), None),
+        (op("aten::add", (4, 8), (3, 8)), None),
+        (op("aten::add", (4, 8), (4, 8), types="c10::Strange"), None),
+    ],
+)
+def test_bytes_follow_from_the_recorded_sizes_and_types(operator: Operator, size: int | None) -> None:
+    assert bytes_of(operator) == size
+
+
+def test_fusing_saves_what_the_operators_between_wrote_and_read() -> None:
+    eager = [
+        run("add", "pointwise", 3, op("aten::add", (1024, 1024), (1024, 1024))),
+        run("silu", "pointwise", 3, op("aten::silu", (1024, 1024))),
+    ]
+    fused = op(
+        "triton_poi_fused_add_silu_0", (1024, 1024), (1024, 1024), (1024, 1024), (), types=(BF16, BF16, BF16, "")
+    )
+    compiled = [run("triton_poi_fused_add_silu_0", "triton", 3, fused)]
+    traffic = traffic_of(eager, compiled)
+    assert (traffic.eager_bytes, traffic.compiled_bytes) == (5 * 2**21, 3 * 2**21)
+    assert traffic.removed_bytes == 2 * 2**21
+
+
+def test_what_cannot_be_derived_is_counted_and_nothing_is_said_to_be_removed() -> None:
+    eager = [
+        run("add", "pointwise", 3, op("aten::add", (4, 8), (4, 8))),
+        run("cat", "copy", 3, op("aten::cat", (), ())),
+    ]
+    traffic = traffic_of(eager, [run("triton_poi_0", "triton", 1, None)])
+    assert (traffic.eager_bytes, traffic.eager_missing) == (192, 1)
+    assert (traffic.compiled_bytes, traffic.compiled_missing) == (None, 1)
+    assert traffic.removed_bytes is None
+
+
+PRODUCT = op("aten::mm", (4, 8), (8, 2))
+NORM = op("aten::native_group_norm", (2, 8, 16), (8,), (8,))
+
+
+def test_what_one_call_launches_counts_once_and_the_same_call_again_is_another() -> None:
+    parts = [
+        run("Memset (Device)", "memset", 1, PRODUCT, 7),
+        run("nvjet_splitK_TNN", "gemm", 1, PRODUCT, 7),
+        run("cublasLt::splitKreduce_kernel", "gemm", 1, PRODUCT, 7),
+    ]
+    assert traffic_of(parts, []).eager_bytes == 112
+    assert traffic_of([*parts, *(replace(each, operator_call=8) for each in parts)], []).eager_bytes == 224
+    # Neither a product nor attention: mean and deviation, then the normalization.
+    norm = [run("RowwiseMomentsCUDAKernel", "normalization", 1, NORM, 3), run("vectorized", "pointwise", 1, NORM, 3)]
+    assert traffic_of(norm, []).eager_bytes == 2 * (256 + 8 + 8 + 256)
+    assert traffic_of([], norm).compiled_bytes == 2 * (256 + 8 + 8 + 256)
+    # Of a call that nothing is known of, too, there is one.
+    strange = [replace(each, operator=op("aten::strange", (4,))) for each in norm]
+    assert traffic_of(strange, []).eager_missing == 1
+
+
+def test_activities_of_no_known_call_are_each_their_own() -> None:
+    assert len(calls_of([run("a", "copy", 1, None), run("a", "copy", 1, None)])) == 2
+
+
+def test_a_call_stands_at_its_library_kernel_else_at_its_longest() -> None:
+    parts = [run("Memset (Device)", "memset", 9, PRODUCT, 7), run("nvjet_splitK_TNN", "gemm", 1, PRODUCT, 7)]
+    norm = [run("vectorized", "pointwise", 1, NORM, 3), run("moments", "normalization", 2, NORM, 3)]
+    other = run("add", "pointwise", 1, NORM, 4)
+    # What belongs together does not always follow one another.
+    assert list(find_calls([*parts, norm[0], other, norm[1]])) == [1, 4, 3]
+
+
+def test_a_repeated_step_holds_each_call_again() -> None:
+    step = (run("a", "pointwise", 1, NORM, 1), run("b", "pointwise", 2, NORM, 1), run("c", "pointwise", 1, NORM, 2))
+    assert list(find_calls(step * 2)) == [1, 2, 4, 5]
+
+
+def test_a_call_takes_as_long_as_all_it_launched() -> None:
+    parts = [run("nvjet_splitK", "gemm", 8, PRODUCT, 1), run("splitKreduce_kernel", "gemm", 2, PRODUCT, 1)]
+    rates = rates_of(calls_of(parts), None)
+    assert rates.gb_per_s == pytest.approx(112 / 10 / 1e3)
+    assert rates.tflop_per_s == pytest.approx(2 * 4 * 8 * 2 / 10 / 1e6)
+
+
+def test_rates_are_the_mean_of_calls_alike_and_are_not_known_if_one_is_not() -> None:
+    alike = [Call((run("nvjet", "gemm", us, op("aten::mm", (m, 8), (8, 2))),)) for m, us in ((4, 1), (8, 3))]
+    rates = rates_of(alike, None)
+    assert rates.flops == (128 + 256) / 2
+    assert rates.tflop_per_s == pytest.approx((128 + 256) / 4 / 1e6)
+    assert rates_of([*alike, Call((run("nvjet", "gemm", 1, None),))], None).flops is None
+
+
+def test_what_torch_noted_comes_before_what_sizes_say() -> None:
+    (call,) = calls_of([replace(run("nvjet", "gemm", 1, PRODUCT), noted=NotedCall(1000, 500, (4, 2)))])
+    assert (call.bytes, call.flops) == (1000, 500)
+    (call,) = calls_of([replace(run("nvjet", "gemm", 1, PRODUCT), noted=NotedCall(None, None, (4, 2)))])
+    assert (call.bytes, call.flops) == (112, 128)
+    picked = op("aten::index_select", (100, 8), (), (5,), types=(BF16, "", "long int"))
+    (call,) = calls_of([replace(run("gather", "copy", 1, picked), noted=NotedCall(None, None, (5, 8)))])
+    assert call.bytes == 40 + 2 * 5 * 8 * 2
+
+
+def test_rates_stand_beside_the_published_peak() -> None:
+    peak = peak_of("NVIDIA H200")
+    operator = op("aten::add", (1024, 3072), (1024, 3072))
+    rates = rates_of_one(run("vectorized", "pointwise", 6.0, operator), peak)
+    assert rates.bytes == 3 * 1024 * 3072 * 2
+    assert rates.gb_per_s == pytest.approx(3145.728)
+    assert rates.bandwidth_share == pytest.approx(3145.728 / 4800)
+    # More than the memory can do: it was in the cache, or not all of it was touched.
+    assert rates_of_one(run("vectorized", "pointwise", 3.0, operator), peak).bytes is None
+    product = run("nvjet", "gemm", 100.0, op("aten::mm", (4096, 4096), (4096, 4096)))
+    assert rates_of_one(product, peak).tflop_per_s == pytest.approx(2 * 4096**3 / 1e8)
+    assert rates_of_one(product, peak).arithmetic_share == pytest.approx(2 * 4096**3 / 1e8 / 989.5)
+    assert rates_of_one(product, None).arithmetic_share is None
+    assert rates_of_one(run("nvjet", "gemm", 1.0, None), peak).bytes is None
+
+
+def test_the_limit_of_a_product_depends_on_its_size() -> None:
+    peak = peak_of("NVIDIA H200")
+    large = op("aten::mm", (4096, 4096), (4096, 4096))
+    decoding = op("aten::mm", (1, 4096), (4096, 4096))
+    assert limit_of(run("nvjet", "gemm", 1, large), peak) == "compute"
+    assert limit_of(run("nvjet", "gemm", 1, decoding), peak) == "memory"
+    assert limit_of(run("nvjet", "gemm", 1, None), peak) is None
+    assert limit_of(run("nvjet", "gemm", 1, large), None) is None
+    assert limit_of(run("vectorized", "pointwise", 1, None), None) == "memory"
+    assert limit_of(run("triton_red_fused_1", "triton", 1, None), None) == "memory"
+    assert limit_of(run("triton_tem_fused_mm_1", "triton", 1, None), peak) is None
+    assert limit_of(run("Memcpy HtoD", "memcpy", 1, None), None) == "copy"
+
+
+def test_a_product_that_is_far_from_both_limits_is_held_back_by_its_kernel() -> None:
+    peak = peak_of("NVIDIA H200")
+    large = op("aten::mm", (4096, 4096), (4096, 4096))
+    decoding = op("aten::mm", (1, 4096), (4096, 4096))
+    # At the limits they take 138.9 and 7.0 us.
+    assert limit_of(run("nvjet", "gemm", 2770, large), peak) == "compute"
+    assert limit_of(run("nvjet", "gemm", 2790, large), peak) == "neither"
+    assert limit_of(run("nvjet", "gemm", 139, decoding), peak) == "memory"
+    assert limit_of(run("nvjet", "gemm", 141, decoding), peak) == "neither"
+    # Nothing so short reaches any limit.
+    small = op("aten::mm", (1, 8), (8, 8))
+    assert limit_of(run("nvjet", "gemm", 19, small), peak) == "memory"
+    assert limit_of(run("nvjet", "gemm", 20, small), peak) == "neither"
+    # What moves memory is limited by it whatever it reaches.
+    assert limit_of(run("vectorized", "pointwise", 900, op("aten::add", (8,), (8,))), peak) == "memory"
+
+
+SINGLE = op("aten::mm", (4096, 4096), (4096, 4096), types="float")
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "peak_tflop_per_s"),
+    [
+        ("ampere_sgemm_128x64_tn", "high", 67),
+        ("void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)", None, 67),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", None, 494.5),
+        ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4>(T1::Params)", "highest", 494.5),
+        ("nvjet_sss_128x256_32x4_2x1_v_bz_coopB_NNN", None, 494.5),
+        # The name does not tell, the setting does.
+        ("triton_tem_fused_mm_0", "highest", 67),
+        ("triton_tem_fused_mm_0", "high", 494.5),
+        ("triton_tem_fused_mm_0", None, None),
+    ],
+)
+def test_products_in_single_precision_meet_the_peak_of_the_units_they_use(
+    name: str, precision: str | None, peak_tflop_per_s: float | None
+) -> None:
+    found = peak_of("NVIDIA H200")
+    assert found is not None
+    rates = rates_of_one(run(name, "gemm", 1e4, SINGLE), replace(found, float32_precision=precision))
+    assert rates.tflop_per_s is not None
+    share = rates.tflop_per_s / peak_tflop_per_s if peak_tflop_per_s else None
+    assert rates.arithmetic_share == (pytest.approx(share) if share else None)
+
+
+def test_attention_and_convolutions_in_single_precision_have_a_peak_only_where_the_kernel_s_name_tells() -> None:
+    peak = replace(peak_of("NVIDIA H200") or pytest.fail("no peak"), float32_precision="highest")
+    shape = (1, 8, 512, 64)
+    attending = op("aten::_scaled_dot_product_efficient_attention", shape, shape, shape, types="float")
+    assert rates_of_one(run("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention", 9, attending), peak).flops
+    assert (
+        rates_of_one(run("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention", 9, attending), peak).arithmetic_share
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "gb_per_s"),
+    [
+        ("NVIDIA H200", 4800),
+        ("NVIDIA H100 80GB HBM3", 3350),
+        ("NVIDIA H100 PCIe", 2000),
+        ("NVIDIA A100-SXM4-40GB", 1555),
+        ("NVIDIA A100-SXM4-80GB", 2039),
+        ("NVIDIA A100 80GB PCIe", 1935),
+        ("NVIDIA L40S", 864),
+        ("NVIDIA L4", 300),
+        ("NVIDIA A10G", 600),
+        ("Tesla T4", 320),
+        ("Tesla V100-SXM2-16GB", 900),
+        ("NVIDIA GeForce RTX 4090", 1008),
+        ("NVIDIA B200", 8000),
+        ("AMD Instinct MI300X", 5300),
+    ],
+)
+def test_devices_are_known_by_the_names_their_drivers_give_them(name: str, gb_per_s: float) -> None:
+    peak = peak_of(name)
+    assert peak is not None
+    assert peak.gb_per_s == gb_per_s
+
+
+@pytest.mark.parametrize(
+    "name", [None, "", "NVIDIA GH200 480GB", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA GeForce RTX 4090 Laptop GPU"]
+)
+def test_an_unknown_device_has_no_peak(name: str | None) -> None:
+    assert peak_of(name) is None

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tracekit.comparison import compare
+from tracekit.comparison.judging.accuracy import judge_accuracy
+from tracekit.model.comparison import Side
+from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDifference, TensorDifference
+
+from ...advised import command_of
+from ...sides import make_pair, make_settings, scaled
+
+
+def tensor(relative: float | None = 0.0, **changes: Any) -> TensorDifference:
+    values: dict[str, Any] = {
+        "path": "",
+        "dtype": "bfloat16",
+        "shape": (1, 5000),
+        "elements": 5000,
+        "max_abs": relative,
+        "mean_abs": relative,
+        "relative": relative,
+        "cosine": 1.0,
+        "other_max": 1.0,
+        "equal_share": 0.5,
+    }
+    return TensorDifference(**{**values, **changes})
+
+
+SAME = tensor(0.0, equal_share=1.0)
+
+
+def beside(other: Other, *tensors: TensorDifference) -> OutputDifference:
+    return OutputDifference(other, tensors)
+
+
+def numerics(
+    reference: TensorDifference | None = None,
+    eager: TensorDifference | None = None,
+    itself: TensorDifference = SAME,
+    dtype: str = "bfloat16",
+) -> FormNumerics:
+    return FormNumerics(
+        dtype=dtype,
+        against_itself=beside("itself", itself),
+        against_eager=beside("eager", eager) if eager else None,
+        against_reference=beside("reference", reference) if reference else None,
+        reference_dtype="float32" if reference else None,
+        no_reference=None if reference else "it does not fit: float32 needs 90.0 GiB more, 40.0 GiB are free",
+    )
+
+
+def sides(one: FormNumerics | None, other: FormNumerics | None) -> tuple[Side, Side]:
+    a, b = make_pair(scaled(1.5), scaled(1.0))
+    assert a.form and b.form
+    return replace(a, form=replace(a.form, numerics=one)), replace(b, form=replace(b.form, numerics=other))
+
+
+def judged(one: FormNumerics | None, other: FormNumerics | None) -> Accuracy:
+    found = judge_accuracy(*sides(one, other))
+    assert found is not None
+    return found
+
+
+def by_reference(
+    one: TensorDifference, other: TensorDifference, eager: TensorDifference | None = None, **more: Any
+) -> Accuracy:
+    return judged(numerics(one), numerics(other, eager or tensor(0.02), **more))
+
+
+def test_equal_outputs_need_no_tolerance():
+    assert judged(numerics(tensor(0.01)), numerics(tensor(0.01), SAME)).result == "equal"
+
+
+def test_an_error_up_to_three_times_eager_s_is_rounding_in_half_precision():
+    assert by_reference(tensor(0.01), tensor(0.033)).result == "as_accurate"
+    found = by_reference(tensor(0.01), tensor(0.035))
+    assert (found.result, found.basis) == ("less_accurate", "reference")
+    assert found.because == (
+        "The output is off by 0.035 compiled and 0.01 eager, relative to float32; 0.034 is allowed."
+    )
+
+
+def test_full_precision_is_held_to_twice_and_small_tensors_to_three_times():
+    def result(relative: float, **changes: Any) -> str:
+        one, other = tensor(1e-5, dtype="float32", **changes), tensor(relative, dtype="float32", **changes)
+        pair = numerics(one, dtype="float32"), numerics(other, tensor(1e-5), dtype="float32")
+        return judged(*pair).result
+
+    assert (result(1.9e-5), result(2.2e-5)) == ("as_accurate", "less_accurate")
+    assert (result(2.9e-5, elements=999), result(3.2e-5, elements=999)) == ("as_accurate", "less_accurate")
+
+
+def test_an_eager_form_that_is_exact_allows_half_a_step():
+    assert by_reference(tensor(0.0), tensor(2**-8)).result == "as_accurate"
+    assert by_reference(tensor(0.0), tensor(2**-8 * 1.1)).result == "less_accurate"
+
+
+def test_what_a_form_differs_by_from_itself_is_allowed():
+    restless = tensor(0.1)
+    assert by_reference(tensor(0.01), tensor(0.1)).result == "less_accurate"
+    pair = numerics(tensor(0.01), itself=restless), numerics(tensor(0.1), tensor(0.02))
+    assert judged(*pair).result == "as_accurate"
+
+
+def test_what_compiled_differs_by_from_itself_excuses_nothing():
+    """Code that returns noise differs from itself by as much as from the truth."""
+    found = by_reference(tensor(0.01), tensor(1.4), itself=tensor(1.4))
+    assert found.result == "undecided"
+    assert found.because.endswith("is allowed, and compiled differs from itself by 1.4 from call to call.")
+    assert by_reference(tensor(0.01), tensor(1.6), itself=tensor(1.4)).result == "less_accurate"
+    one_number = by_reference(tensor(0.01, max_abs=0.05), tensor(0.01, max_abs=0.9), itself=tensor(0.5))
+    assert one_number.result == "undecided"
+    bare = judged(numerics(), numerics(eager=tensor(1.4), itself=tensor(1.4)))
+    assert (bare.result, bare.basis) == ("undecided", "tolerance")
+    assert judged(numerics(itself=tensor(1.4)), numerics(eager=tensor(1.4))).result == "as_accurate"
+
+
+def test_a_reference_of_zeros_is_held_against_by_the_largest_error():
+    def result(eager: float, compiled: float) -> str:
+        return by_reference(tensor(None, max_abs=eager), tensor(None, max_abs=compiled)).result
+
+    assert result(0.0, 0.0) == "as_accurate"
+    assert result(0.0, 0.3) == "less_accurate"
+    assert result(0.1, 0.29) == "as_accurate"
+    assert result(0.1, 0.31) == "less_accurate"
+    assert judged(numerics(), numerics(eager=tensor(None, max_abs=0.3))).result == "less_accurate"
+    assert judged(numerics(), numerics(eager=tensor(None, max_abs=0.0))).result == "as_accurate"
+
+
+def test_outputs_without_a_finite_number_prove_nothing():
+    lost = tensor(None, equal_share=1.0)
+    found = judged(numerics(lost), numerics(lost, lost))
+    assert (found.result, found.because) == ("undecided", "The output is the same, but holds no finite number.")
+    differing = tensor(None, equal_share=0.5)
+    assert judged(numerics(differing), numerics(differing, differing)).result == "undecided"
+    assert judged(numerics(), numerics(eager=differing)).result == "undecided"
+    empty = tensor(None, equal_share=None, elements=0, shape=(0,))
+    assert judged(numerics(empty), numerics(empty, empty)).result == "as_accurate"
+    # Another tensor that is wrong is not hidden by it.
+    one = FormNumerics("bfloat16", None, None, beside("reference", lost, tensor(0.01, path="[1]")), "float32", None)
+    other = replace(
+        one,
+        against_eager=beside("eager", lost, tensor(0.9, path="[1]")),
+        against_reference=beside("reference", lost, tensor(0.9, path="[1]")),
+    )
+    assert judged(one, other).result == "less_accurate"
+
+
+def test_one_number_far_off_is_found_although_the_rest_is_right():
+    found = by_reference(tensor(0.01, max_abs=0.05), tensor(0.011, max_abs=0.6))
+    assert found.result == "less_accurate"
+    assert "one number off by 0.6" in found.because
+    assert by_reference(tensor(0.01, max_abs=0.05), tensor(0.011, max_abs=0.4)).result == "as_accurate"
+
+
+def test_a_model_that_amplifies_rounding_beyond_use_is_undecided():
+    found = by_reference(tensor(0.8), tensor(0.7))
+    assert found.result == "undecided"
+    assert "amplifies rounding" in found.because
+    assert by_reference(tensor(0.31), tensor(0.1)).result == "undecided"
+
+
+def test_an_output_of_zeros_never_passes():
+    for eager in (0.0, 0.01, 0.29, 0.3):
+        assert by_reference(tensor(eager), tensor(1.0)).result == "less_accurate"
+
+
+def test_numbers_that_became_nan_are_found_and_those_that_eager_loses_too_are_not():
+    assert by_reference(tensor(0.01), tensor(0.01, nonfinite=3)).result == "less_accurate"
+    assert by_reference(tensor(0.01, nonfinite=3), tensor(0.01, nonfinite=3)).result == "as_accurate"
+
+
+def test_a_missing_tensor_is_found():
+    found = by_reference(tensor(0.01), tensor(None, problem="has shape (1,) here and (2,) there"))
+    assert found.result == "less_accurate"
+    assert found.because == "The output has shape (1,) here and (2,) there."
+
+
+def test_the_worst_tensor_decides():
+    one = replace(numerics(tensor(0.01)), against_reference=beside("reference", tensor(0.01), tensor(0.01, path=".b")))
+    other = replace(
+        numerics(tensor(0.01), tensor(0.02)),
+        against_reference=beside("reference", tensor(0.01), tensor(0.9, path=".b")),
+    )
+    found = judged(one, other)
+    assert found.result == "less_accurate"
+    assert found.because.startswith("Output .b is off by 0.9 compiled")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerated"), [("bfloat16", 2**-4), ("float16", 2**-7), ("float32", 2**-14), ("float64", 2**-43)]
+)
+def test_without_a_reference_forms_may_be_apart_by_what_the_dtype_tolerates(dtype: str, tolerated: float):
+    def result(relative: float) -> Accuracy:
+        return judged(numerics(dtype=dtype), numerics(None, tensor(relative), dtype=dtype))
+
+    floor = {"bfloat16": 2**-8, "float16": 2**-11, "float32": 2**-24, "float64": 2**-53}[dtype]
+    assert result(tolerated + 0.99 * floor).result == "as_accurate"
+    found = result(tolerated + 1.01 * floor)
+    assert (found.result, found.basis) == ("less_accurate", "tolerance")
+    assert found.because.endswith("No reference: it does not fit: float32 needs 90.0 GiB more, 40.0 GiB are free.")
+
+
+def tokens(share: float) -> TensorDifference:
+    return TensorDifference("", "int64", (1, 100), 100, equal_share=share)
+
+
+def test_tokens_that_diverge_are_undecided_without_a_reference():
+    found = judged(numerics(), numerics(None, tokens(0.4)))
+    assert found.result == "undecided"
+    assert "40.0 % of the integers are eager's" in found.because
+
+
+def test_tokens_nearer_to_the_reference_than_eager_s_are_as_accurate():
+    assert by_reference(tokens(0.6), tokens(0.7), eager=tokens(0.6)).result == "as_accurate"
+    assert by_reference(tokens(0.7), tokens(0.6), eager=tokens(0.6)).result == "undecided"
+    assert by_reference(tokens(1.0), tokens(0.1), eager=tokens(0.1)).result == "less_accurate"
+
+
+def test_errors_of_another_work_are_no_measure():
+    a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.9)))
+    assert judge_accuracy(a, b).result == "as_accurate"  # type: ignore[union-attr]
+    found = judge_accuracy(replace(a, settings=make_settings(seed=1)), b)
+    assert found is not None
+    assert (found.result, found.basis) == ("less_accurate", "tolerance")
+
+
+def test_nothing_is_said_of_outputs_that_nobody_compared():
+    assert judge_accuracy(*sides(None, None)) is None
+    _a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), SAME))
+    assert judge_accuracy(b, b) is None
+
+
+def test_a_comparison_warns_of_outputs_that_differ_and_is_silent_of_others():
+    order = ("eager", "compiled") * 10
+    found = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.5), tensor(0.5))), order)  # type: ignore[arg-type]
+    (finding,) = [each for each in found.findings if each.code == "outputs_differ"]
+    assert finding.severity == "warning"
+    assert (finding.facts["a"], finding.facts["b"]) == ("eager", "compiled")
+    assert command_of(finding).startswith("TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 tracekit profile flux --compiled")
+    healthy = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.02))), order)  # type: ignore[arg-type]
+    assert healthy.accuracy is not None
+    assert "outputs_differ" not in [each.code for each in healthy.findings]

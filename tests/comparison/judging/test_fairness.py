@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from tracekit.comparison.judging.fairness import find_other_work, find_unfairness
+from tracekit.model.analysis import HealthFinding
+from tracekit.model.comparison import Side
+from tracekit.model.generation import Generation
+from tracekit.model.note import Note
+from tracekit.model.option import WORK, words_of
+from tracekit.model.own import Own
+from tracekit.model.run import Settings
+
+from ...sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
+
+
+def changed(**changes: Any) -> Side:
+    return replace(make_side("b", form=make_form()), **changes)
+
+
+def differs(setting: str, a: object, b: object) -> Note:
+    return Note("setting_differs", facts={"setting": setting, "a": a, "b": b})
+
+
+def only(b: Side) -> Note:
+    notes = find_unfairness(make_side("a", form=make_form()), b)
+    assert len(notes) == 1, notes
+    return notes[0]
+
+
+def test_sides_of_one_run_are_fair():
+    assert find_unfairness(make_side("a", form=make_form()), make_side("b", form=make_form())) == ()
+
+
+def test_timed_calls_much_slower_than_recorded_ones_are_a_disturbed_machine():
+    note = only(replace(make_side("b", form=make_form(wall_us=(9000.0,) * 10)), path="other"))
+    assert (note.code, note.subject, note.facts["first_calls"]) == ("timed_slower_than_recorded", "b", False)
+    assert (note.facts["wall_us"], note.facts["timed_calls"]) == (9000.0, 10)
+
+
+def test_a_few_slow_calls_are_first_calls_before_they_are_a_disturbed_machine():
+    note = only(replace(make_side("b", form=make_form(wall_us=(9000.0,))), path="other"))
+    assert (note.code, note.facts["timed_calls"]) == ("timed_slower_than_recorded", 1)
+    assert note.facts["first_calls"]
+
+
+def test_a_gpu_that_seems_busier_than_the_call_lasted_is_said():
+    note = only(replace(make_side("b", form=make_form(wall_us=(700.0,) * 10)), path="other"))
+    assert (note.code, note.subject) == ("busier_than_the_call", "b")
+    assert note.facts["busy_us"] > note.facts["wall_us"] == 700.0
+
+
+def test_another_gpu_is_named():
+    b = changed(environment=make_environment(gpu="NVIDIA A100"))
+    assert only(b) == differs("gpu", "NVIDIA H200", "NVIDIA A100")
+
+
+def test_another_torch_is_named():
+    note = only(changed(environment=make_environment(packages={"torch": "2.12.0", "triton": "3.7.0"})))
+    assert note == Note("package_differs", facts={"package": "torch", "a": "2.13.0", "b": "2.12.0"})
+
+
+def test_a_package_on_one_side_only_is_named():
+    note = only(changed(environment=make_environment(packages={"torch": "2.13.0"})))
+    assert note == Note("package_differs", facts={"package": "triton", "a": "3.7.0", "b": None})
+
+
+def test_other_shapes_are_named():
+    assert only(changed(settings=make_settings(batch_size=4))) == differs("batch_size", 1, 4)
+    assert only(changed(settings=make_settings(width=1024))) == differs("width", 512, 1024)
+    assert only(changed(settings=make_settings(dtype="float16"))) == differs("dtype", "bfloat16", "float16")
+
+
+def test_another_mode_is_what_is_compared():
+    b = changed(settings=make_settings(mode="max-autotune", scope="all"))
+    assert find_unfairness(make_side("a", form=make_form()), b) == ()
+
+
+def test_bare_traces_name_their_gpus():
+    a, b = make_side("a"), make_side("b", make_analysis(gpu_name="NVIDIA L4"))
+    assert find_unfairness(a, b) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
+
+
+def test_windows_of_different_kinds_are_told():
+    note = only(changed(analysis=make_analysis(window="whole")))
+    assert note == Note("windows_differ", facts={"a": "steps", "b": "whole"})
+
+
+def test_another_number_of_steps_is_told():
+    assert only(changed(analysis=make_analysis(steps=3))) == Note("steps_differ", "info", facts={"a": 2, "b": 3})
+
+
+def test_whole_recordings_must_hold_the_same_work():
+    a, b = make_side("a", make_analysis(window="whole")), make_side("b", make_analysis(window="whole"))
+    assert find_unfairness(a, b)[0].code == "whole_recordings"
+
+
+def test_errors_of_a_recording_are_passed_on():
+    error = HealthFinding("skipped_events", "error", 3, {"reasons": {"no time": 3}})
+    info = HealthFinding("whole_trace", "info", 1, {"spans": []})
+    facts = {"health": "skipped_events", "count": 3, "facts": {"reasons": {"no time": 3}}}
+    told = only(changed(analysis=make_analysis(health=[error, info])))
+    assert told == Note("damaged_recording", "error", "b", facts)
+
+
+def test_a_cpu_run_says_what_it_cannot_show():
+    cpu = make_cpu_analysis()
+    assert find_unfairness(make_side("a", cpu), make_side("b", cpu))[0] == Note("cpu_run", "info")
+
+
+def test_one_side_without_gpu_activity_is_told():
+    told = find_unfairness(make_side("a"), make_side("b", make_cpu_analysis()))
+    assert told[0] == Note("no_gpu_activity", subject="b")
+
+
+def test_several_gpus_are_told():
+    several = make_side("b", make_analysis(devices=2))
+    assert find_unfairness(make_side("a"), several)[0] == Note("several_gpus", subject="b", facts={"gpus": 2})
+
+
+def test_another_precision_of_float32_products_is_said_where_both_runs_hold_it():
+    a, b = make_side(form=make_form()), changed()
+    for one, other, said in (("highest", "high", True), (None, "high", False), ("high", "high", False)):
+        told = find_unfairness(
+            replace(a, environment=make_environment(float32_matmul_precision=one)),
+            replace(b, environment=make_environment(float32_matmul_precision=other)),
+        )
+        assert (differs("float32_matmul_precision", one, other) in told) == said
+
+
+def test_another_way_to_steer_torch_is_said() -> None:
+    a = make_side(form=make_form())
+    b = replace(a, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1"}))
+    (told,) = find_unfairness(a, b)[1:]
+    assert told == differs("variables", {}, {"CUDA_LAUNCH_BLOCKING": "1"})
+
+
+def test_another_phase_or_cache_of_generation_is_named():
+    decode = make_settings(generation=Generation("decode", None, "dynamic", fast_processor=False))
+    prefill = make_settings(generation=Generation("prefill", None, "static", fast_processor=True))
+    a = replace(make_side("a", form=make_form()), settings=decode)
+    notes = find_unfairness(a, changed(settings=prefill))
+    assert differs("phase", "decode", "prefill") in notes
+    assert differs("cache", "dynamic", "static") in notes
+
+
+def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
+    asked = Generation("generate", 16, "dynamic", fast_processor=True)
+    settings = make_settings(generation=asked, prompt="What is this?")
+    a = replace(make_side("a", form=make_form()), settings=settings)
+    longer = changed(settings=replace(settings, prompt="What is to be seen here, and where?"))
+    told = differs("prompt", "What is this?", "What is to be seen here, and where?")
+    assert told in find_unfairness(a, longer)
+    drawn = replace(make_side("a", form=make_form()), settings=make_settings(prompt="a cat"))
+    other = changed(settings=make_settings(prompt="a dog"))
+    assert not any(each.facts.get("setting") == "prompt" for each in find_unfairness(drawn, other))
+
+
+#: What is no other work: how it is compiled and timed, and what is told of another way.
+NO_OTHER_WORK = {
+    "scope",
+    "mode",
+    "fullgraph",
+    "dynamic",
+    "prompt",
+    "seed",
+    "iterations",
+    "generation",
+    "own",
+    "variables",
+}
+
+
+def test_every_setting_is_other_work_or_is_not() -> None:
+    """A new setting is to be put on either side."""
+    assert {field.name for field in fields(Settings)} == {*words_of(*WORK), *NO_OTHER_WORK}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"workload": "vit"},
+        {"size": "tiny"},
+        {"pretrained": "org/name"},
+        {"device": "cpu"},
+        {"dtype": "float16"},
+        {"batch_size": 4},
+        {"height": 1024},
+        {"width": 1024},
+        {"seq_length": 128},
+        {"steps": 4},
+        {"own": Own(options=("depth=2",))},
+        {"generation": Generation("generate", 8, "dynamic", fast_processor=True)},
+        {"generation": Generation("generate", 16, "static", fast_processor=True)},
+        {"generation": Generation("decode", 16, "dynamic", fast_processor=True)},
+        {"generation": None},
+        {"own": None},
+    ],
+    ids=str,
+)
+def test_other_work_is_told_apart(change: dict[str, Any]) -> None:
+    asked = Generation("generate", 16, "dynamic", fast_processor=True)
+    settings = make_settings(own=Own(options=("depth=1",)), generation=asked)
+    a = replace(make_side("a", form=make_form()), settings=settings)
+    b = replace(a, settings=replace(settings, **change))
+    assert tuple(find_other_work(a, a)) == ()
+    (told,) = find_other_work(a, b)
+    assert told in find_unfairness(a, b)
+    assert len(tuple(find_other_work(b, a))) == 1
+
+
+def test_traces_of_another_gpu_or_of_more_are_other_work() -> None:
+    trace, run = make_side("a"), make_side("b", form=make_form())
+    other = make_side("c", make_analysis(gpu_name="NVIDIA L4"))
+    four = make_side("d", make_analysis(devices=4))
+    assert tuple(find_other_work(trace, run)) == ()
+    for a in (trace, run):
+        assert tuple(find_other_work(a, other)) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
+        assert tuple(find_other_work(a, four)) == (differs("gpus", 1, 4),)
+
+
+def test_a_trace_that_names_no_gpu_is_taken_for_the_same() -> None:
+    unnamed = make_side("a", make_analysis(gpu_name=None))  # type: ignore[arg-type]
+    assert tuple(find_other_work(unnamed, make_side("b"))) == ()
+    # A run says itself what its trace does not.
+    run = replace(unnamed, environment=make_environment(gpu="NVIDIA L4"))
+    assert tuple(find_other_work(run, make_side("b"))) == (differs("gpu", "NVIDIA L4", "NVIDIA H200"),)
+
+
+@pytest.mark.parametrize(("dtype", "refused"), [("float32", True), ("bfloat16", False)])
+def test_another_precision_of_float32_products_is_other_work_to_a_model_of_float32(dtype: str, refused: bool) -> None:
+    a, b = (
+        replace(
+            make_side(name, form=make_form()),
+            settings=make_settings(dtype=dtype),
+            environment=make_environment(float32_matmul_precision=precision),
+        )
+        for name, precision in (("a", "highest"), ("b", "high"))
+    )
+    assert bool(tuple(find_other_work(a, b))) == refused
+    assert differs("float32_matmul_precision", "highest", "high") in find_unfairness(a, b)
+
+
+@pytest.mark.parametrize("change", [{"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}])
+def test_another_driver_or_the_like_is_named_and_is_the_same_work(change: dict[str, str]) -> None:
+    b = changed(environment=make_environment(**change))
+    ((setting, value),) = change.items()
+    assert only(b) == differs(setting, getattr(make_environment(), setting), value)
+    assert tuple(find_other_work(make_side("a", form=make_form()), b)) == ()
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.2, False), (1.35, True)])
+def test_a_quarter_more_than_recorded_is_disturbed(factor: float, told: bool) -> None:
+    b = make_side("b")
+    assert b.recorded_wall_us is not None
+    timed = make_form(wall_us=(factor * b.recorded_wall_us,) * 10)
+    notes = find_unfairness(make_side("a", form=make_form()), replace(make_side("b", form=timed), path="other"))
+    assert any(each.code == "timed_slower_than_recorded" for each in notes) == told
+
+
+def test_recordings_that_were_not_read_over_steps_do_not_stand_beside_unprofiled_times() -> None:
+    a, b = (make_side(name, make_analysis(window="whole"), make_form()) for name in "ab")
+    assert Note("not_read_over_steps") in find_unfairness(a, b)
+    assert Note("not_read_over_steps") not in find_unfairness(make_side("a"), make_side("b"))

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.sequences import eager, make_sequence, product
+from tests.sides import make_side
+
+from tracekit.comparison.matching.certainty import find_doubts, find_mixed, find_strangers
+from tracekit.model.comparison import Coverage, GroupMember, KernelGroup, Side
+from tracekit.model.note import Note
+from tracekit.model.sequence import Sequence
+
+WORK = make_sequence([product(64, 64, 64, call=0), eager("add", (64, 64), call=1)])
+
+
+def side(sequence: Sequence | None) -> Side:
+    return replace(make_side("graphed"), sequence=sequence)
+
+
+def test_operators_with_shapes_leave_no_doubt() -> None:
+    assert find_doubts(side(WORK), side(None)) == ()
+
+
+def test_a_side_without_operators_is_told_what_would_lend_them() -> None:
+    (doubt,) = find_doubts(side(WORK), side(replace(WORK, operators="none")))
+    assert doubt == Note("no_operators", subject="graphed")
+
+
+def test_operators_without_shapes_are_said_to_be() -> None:
+    bare = (
+        replace(each, operator=each.operator and replace(each.operator, dims=(), dtypes=())) for each in WORK.activities
+    )
+    (doubt,) = find_doubts(side(replace(WORK, activities=tuple(bare))))
+    assert doubt == Note("no_shapes", subject="graphed")
+
+
+def test_sides_that_hardly_match_may_be_of_different_models() -> None:
+    (warning,) = find_strangers(Coverage(0.302, 0.167))
+    assert warning == Note("little_matched", facts={"matched_shares": {"A": 0.302, "B": 0.167}})
+    assert find_strangers(Coverage(0.99, 0.95)) == find_strangers(None) == ()
+
+
+def test_only_the_side_that_hardly_matches_is_named_and_what_is_known_to_be_gone_counts_as_told() -> None:
+    (warning,) = find_strangers(Coverage(0.5, 1.0))
+    assert warning.facts == {"matched_shares": {"A": 0.5}}
+    assert find_strangers(Coverage(0.5, 1.0, a_time_alone=0.45)) == ()
+
+
+def group(how: str, us: float, *, exact: bool) -> KernelGroup:
+    member = GroupMember("kernel", 1.0, us)
+    return KernelGroup("substituted", "work", how, (member,), (member,), 0.0, 0.0, (), exact=exact)  # type: ignore[arg-type]
+
+
+def test_work_that_is_mostly_aligned_by_elimination_is_doubted() -> None:
+    (warning,) = find_mixed([group("anchors", 79.0, exact=False), group("anchors", 21.0, exact=True)])
+    assert (warning.code, warning.facts["shares"]) == ("matched_by_elimination", {"A": 0.79, "B": 0.79})
+    assert find_mixed([group("anchors", 50.0, exact=False), group("anchors", 50.0, exact=True)]) == ()
+    assert find_mixed([group("names", 100.0, exact=False)]) == find_mixed([]) == ()
+
+
+def test_one_note_tells_that_groups_are_doubtful_and_why_provenance_cannot_help() -> None:
+    doubtful = [group("anchors", 100.0, exact=False)]
+    (both,) = find_mixed(doubtful, "two_runs")
+    assert both.facts == {"shares": {"A": 1.0, "B": 1.0}, "no_provenance": "two_runs", "advise_profile": False}
+    # What is no use to advise of a run, brings something for a bare trace.
+    (of_runs,), (of_traces,) = find_mixed(doubtful, bare=False), find_mixed(doubtful)
+    assert (of_runs.facts["advise_profile"], of_traces.facts["advise_profile"]) == (False, True)
+    sure = [group("anchors", 100.0, exact=True)]
+    (why,) = find_mixed(sure, "two_runs")
+    assert why == Note("provenance_unused", "info", facts={"why": "two_runs"})

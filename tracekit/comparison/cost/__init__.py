@@ -1,0 +1,1 @@
+"""What work costs: bytes, arithmetic, and the limits of the device."""

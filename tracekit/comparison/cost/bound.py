@@ -1,0 +1,142 @@
+"""What holds a form back: the host's launching, its waiting, or the GPU's arithmetic, memory or copies?
+
+The whole call is divided into parts, and the largest decides if it is large enough and far enough ahead. docs/bounds.md
+gives the rules in full.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from tracekit.comparison.cost.peaks import peak_of_side
+from tracekit.comparison.cost.roofline import limit_of
+from tracekit.model.calibration import shrink_idle
+from tracekit.model.comparison import Basis, Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
+from tracekit.model.sequence import Activity, Sequence
+
+#: The largest part decides if it is this share of the call, and this many times the next one.
+LEAST_SHARE = 0.4
+FAR_AHEAD = 1.25
+
+#: How many times as long as an unprofiled call a recorded one took at most, where it was measured (H200, torch 2.11):
+#: ViT-B compiled with Python stacks 4.24, Qwen2.5-VL eager with operators and sizes 1.99. A trace without unprofiled
+#: times is judged as it stands, and as if it had been slowed as much.
+WITH_STACKS, WITHOUT_STACKS = 4.25, 2.0
+
+KINDS: dict[str, BoundKind] = {
+    "sync": "sync-bound",
+    "launch": "launch-bound",
+    "copy": "copy-bound",
+    "memory": "memory-bound",
+    "compute": "compute-bound",
+}
+
+#: Families of kernels whose limit depends on their sizes.
+PRODUCTS = ("gemm", "attention", "convolution")
+Parts = dict[str, float]
+
+
+def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
+    """What holds this side back; None without GPU figures. `sequence` gives the sizes that products were called with;
+    without it they are of no known limit."""
+    if side.analysis.idle is None or side.busy_us is None:
+        return None
+    work, true_us = _work(side, sequence), side.unprofiled_idle_us
+    basis: Basis = "trace" if true_us is None else "unprofiled"
+    if true_us is None:
+        whole = {cause: us for cause, us in side.idle_by_cause().items() if cause != "profiler"}
+        slowed_us = max((math.fsum(whole.values()) + side.busy_us) / _most_slowed(side) - side.busy_us, 0.0)
+        idle = [_parts(side, whole), _parts(side, shrink_idle(whole, slowed_us))]
+    else:
+        causes = side.calibrated_idle_by_cause() or {}
+        idle = [_parts(side, causes, unseen_us=true_us - math.fsum(causes.values()))]
+    cases = [{**each, **work} for each in idle]
+    kinds = {_decide(each) for each in cases}
+    kind = kinds.pop() if len(kinds) == 1 else "mixed"
+    starved = _starved_share(side)
+    unknown = _why_unknown(side, sequence) if cases[0]["unknown"] else None
+    return Bound(kind, basis, cases[0], starved, unknown, _if_slowed(side, cases) if basis == "trace" else None)
+
+
+def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> Parts:
+    """Idle time per step by part. What a synchronising call exposed is its part, to the last microsecond of the gap:
+    without the call the host would have gone on launching. It has the share of the host's time that it was recorded
+    with."""
+    host = _host_us(causes)
+    sync = _sync_share(side) * host
+    return {
+        "sync": sync,
+        "launch": host - sync,
+        "compile": causes.get("compile", 0.0),
+        "device": causes.get("device", 0.0),
+        "unseen": max(unseen_us, 0.0),
+    }
+
+
+def _host_us(causes: Mapping[str, float]) -> float:
+    return math.fsum(us for cause, us in causes.items() if cause not in ("device", "profiler", "compile"))
+
+
+def _sync_share(side: Side) -> float:
+    """How much of the host's idle time synchronising calls exposed, 0 to 1, as recorded."""
+    recorded = side.idle_by_cause()
+    syncs = side.analysis.idle.syncs if side.analysis.idle else ()
+    exposed = max(math.fsum(each.idle_after_us for each in syncs) / side.steps, recorded.get("sync_wait", 0.0))
+    host = _host_us(recorded)
+    return min(exposed / host, 1.0) if host else 0.0
+
+
+def _most_slowed(side: Side) -> float:
+    stacks = any(each.code == "python_stacks_recorded" for each in side.analysis.health)
+    return WITH_STACKS if stacks else WITHOUT_STACKS
+
+
+def _work(side: Side, sequence: Sequence | None) -> Parts:
+    """GPU busy time per step by what limits it. Work that ran side by side counts by its share of the summed times."""
+    times = dict.fromkeys(("copy", "memory", "compute", "neither", "unknown"), 0.0)
+    peak = peak_of_side(side)
+    for activity, count in _activities(side, sequence):
+        times[limit_of(activity, peak) or "unknown"] += activity.duration_us * count
+    total = math.fsum(times.values())
+    return {part: us / total * (side.busy_us or 0.0) if total else 0.0 for part, us in times.items()}
+
+
+def _activities(side: Side, sequence: Sequence | None) -> Iterable[tuple[Activity, float]]:
+    if sequence is not None and sequence.activities:
+        return [(activity, sequence.per_step) for activity in sequence.activities]
+    kernels = side.analysis.kernels.by_name if side.analysis.kernels else ()
+    copies = side.analysis.copies.by_name if side.analysis.copies else ()
+    return [(Activity(each.name, each.family, each.mean_us, None), each.count) for each in (*kernels, *copies)]
+
+
+def _decide(parts: Mapping[str, float]) -> BoundKind | None:
+    """By the largest part; None where that is work of unknown limit, and `mixed` where no part decides."""
+    largest, next_one = sorted(parts, key=lambda part: -parts[part])[:2]
+    whole = math.fsum(parts.values())
+    if not whole or parts[largest] < LEAST_SHARE * whole or parts[largest] < FAR_AHEAD * parts[next_one]:
+        return "mixed"
+    return None if largest == "unknown" else KINDS.get(largest, "mixed")
+
+
+def _starved_share(side: Side) -> float | None:
+    queues = side.analysis.queue or ()
+    items = sum(queue.items for queue in queues)
+    return sum(queue.starved_items for queue in queues) / items if items else None
+
+
+def _why_unknown(side: Side, sequence: Sequence | None) -> UnknownLimit:
+    """What keeps it from being told what limits a product."""
+    asked = [activity.operator for activity in sequence.activities if activity.family in PRODUCTS] if sequence else []
+    if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
+        in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
+        return "no_sizes_in_graphs" if in_graphs else "no_sizes"
+    return "unknown_device" if peak_of_side(side) is None else "sizes_do_not_tell"
+
+
+def _if_slowed(side: Side, cases: list[Parts]) -> BoundIfSlowed | None:
+    """What the same trace says if recording slowed the call as much as it was ever seen to."""
+    as_recorded, slowed = map(_decide, cases)
+    if as_recorded is None and slowed is None:
+        return None
+    return BoundIfSlowed(_most_slowed(side), as_recorded, slowed)

@@ -1,0 +1,194 @@
+"""How many bytes does a call move through the GPU's memory? Estimated from the sizes and types of its inputs.
+
+Each input is read once and each output written once: what a kernel reads twice, or finds in a cache, is not known. A
+kernel that Triton made takes its outputs as arguments, so all its arguments count once (an argument that is updated in
+place is counted once, though it is read and written). Outputs of operators are not recorded: those of element-wise
+operators follow from broadcasting, those of products, attention and convolutions from their sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from math import prod
+
+from tracekit.comparison.cost.convolutions import BACKWARD, find_convolution
+from tracekit.comparison.cost.flops import PRODUCTS, attention_sizes, factors_of, gradients_of, is_counted
+from tracekit.model.dtypes import CPP_ELEMENT_BYTES
+from tracekit.model.sequence import Operator
+
+Shape = tuple[int, ...]
+
+FLOATING = ("double", "float", "c10::BFloat16", "c10::Half")
+
+#: Element-wise operators by how many of their inputs are tensors that are read; those behind are outputs (`out=`).
+UNARY = """abs acos acosh asin asinh atan atanh bitwise_not ceil clamp clamp_max clamp_min cos cosh deg2rad elu erf erfc
+    erfinv exp exp2 expm1 floor frac gelu glu hardsigmoid hardswish hardtanh leaky_relu log log10 log1p log2 logical_not
+    logit mish nan_to_num neg positive pow reciprocal relu relu6 round rsqrt selu sigmoid sign silu sin sinh softplus
+    sqrt square tan tanh threshold trunc _to_copy clone contiguous native_dropout isnan isinf isfinite"""
+BINARY = """add sub rsub mul div true_divide floor_divide fmod remainder maximum minimum fmax fmin atan2 copysign hypot
+    bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor masked_fill sigmoid_backward tanh_backward
+    silu_backward gelu_backward threshold_backward eq ne lt le gt ge"""
+TERNARY = "where addcmul addcdiv lerp"
+READ = {f"aten::{name}": count for count, names in ((1, UNARY), (2, BINARY), (3, TERNARY)) for name in names.split()}
+#: Their output is one byte for each element.
+TRUTH = tuple(
+    f"aten::{name}"
+    for name in "eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite".split()
+)
+#: They write their first input and read none of it.
+FILLING = ("aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_", "aten::bernoulli_")
+#: All their tensors are read, and what is written is as large as the first.
+NORMALIZING = tuple(
+    f"aten::{name}"
+    for name in """_softmax _log_softmax _safe_softmax native_layer_norm native_group_norm _fused_rms_norm
+        native_batch_norm cudnn_batch_norm _batch_norm_with_update batch_norm_elemt cumsum
+        _masked_softmax""".split()
+)
+#: What they write is small beside what they read, and its size is not recorded: left out.
+REDUCING = tuple(
+    f"aten::{name}"
+    for name in "sum mean var std var_mean amax amin max min argmax argmin any all norm prod linalg_vector_norm".split()
+)
+
+TRITON = "triton_"
+#: Operators that read some rows of an input: how many, its size does not say.
+PICKING = ("embedding", "gather", "index", "scatter")
+
+
+def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
+    """Estimated memory traffic of one call; None where the recorded sizes do not say. `output` is the size of its
+    result, where it is known from elsewhere."""
+    if len(operator.dims) != len(operator.dtypes) or not any(operator.dims):
+        return None
+    if operator.name.startswith(TRITON):
+        return None if any(word in operator.name for word in PICKING) else _of_triton(operator)
+    if is_counted(operator.name):
+        return _of_product(operator) or _of_attention(operator) or _of_convolution(operator, output)
+    if operator.name in FILLING:
+        return _size(operator, 0)
+    if operator.name == "aten::copy_":
+        return _sum_of(operator, (0, 1))
+    if operator.name in NORMALIZING:
+        return _plus(_sum_of(operator, range(len(operator.dims))), _size(operator, 0))
+    if operator.name in REDUCING:
+        return _size(operator, 0)
+    if operator.name in ("aten::embedding", "aten::index_select", "aten::gather"):
+        return _of_lookup(operator, output)
+    return _of_element_wise(operator)
+
+
+def _size(operator: Operator, position: int) -> int | None:
+    """Bytes of one input; 0 for what is no tensor, None for a type that is not known."""
+    if position >= len(operator.dims) or not operator.dims[position]:
+        return 0
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[position])
+    return None if width is None else prod(operator.dims[position]) * width
+
+
+def _sum_of(operator: Operator, positions: Sequence[int]) -> int | None:
+    return _plus(*(_size(operator, position) for position in positions))
+
+
+def _plus(*sizes: int | None) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _of_triton(operator: Operator) -> int | None:
+    """Its arguments are inputs and outputs. What is updated in place stands there once, though it is read and written:
+    a kernel of one tensor does just that; of several, which one cannot be told, and counts once."""
+    total = _sum_of(operator, range(len(operator.dims)))
+    alone = sum(map(bool, operator.dims)) == 1
+    return 2 * total if alone and total is not None else total
+
+
+def _of_product(operator: Operator) -> int | None:
+    """Both factors, what is added (broadcast or not, as recorded), and the result."""
+    factors = factors_of(operator)
+    if factors is None:
+        return None
+    (batch, m, _), (_, _, n) = factors
+    first = PRODUCTS.get(operator.name, 0)
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[first])
+    # Of `linear` the bias stands behind, of the others the result may.
+    read = range(first + 2) if operator.name in PRODUCTS else range(len(operator.dims))
+    return None if width is None else _plus(_sum_of(operator, read), batch * m * n * width)
+
+
+def _of_attention(operator: Operator) -> int | None:
+    """Query, key and value, and a result like the query; backward reads that and two gradients, and writes three."""
+    sizes = attention_sizes(operator)
+    if sizes is None:
+        return None
+    backward = operator.name.endswith("_backward")
+    query, key, value = (_size(operator, position) for position in ((1, 2, 3) if backward else (0, 1, 2)))
+    width = sizes[0][3]
+    if query is None or key is None or value is None or not width:
+        return None
+    result = query // width * sizes[2][3]
+    return 2 * (query + key + value) + 2 * result if backward else query + key + value + result
+
+
+def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
+    """Data, weights, what is added, and the result; backward reads three and writes the gradients it is asked for."""
+    if operator.name == BACKWARD:
+        asked = gradients_of(operator)
+        written = [position for position, wanted in zip((1, 2), asked or (), strict=False) if wanted]
+        return _plus(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
+    found = find_convolution(operator, output)
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[0]) if operator.dtypes else None
+    if found is None or found.result is None or width is None:
+        return None
+    return _plus(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
+
+
+def _of_lookup(operator: Operator, output: Shape | None) -> int | None:
+    """The places to look at, and the rows that are read and written."""
+    table, places = operator.dims[0], 2 if operator.name != "aten::embedding" else 1
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[0])
+    if len(operator.dims) <= places or width is None or not operator.dims[places]:
+        return None
+    rows = prod(operator.dims[places])
+    each = 1 if operator.name == "aten::gather" else prod(table[1:])
+    if operator.name == "aten::index_select" and len(table) > 1 and output is None:
+        # Along which dimension is not recorded.
+        return None
+    written = rows * each if output is None else prod(output)
+    return _plus(_size(operator, places), 2 * written * width)
+
+
+def _of_element_wise(operator: Operator) -> int | None:
+    in_place = operator.name.endswith("_") and not operator.name.endswith("__")
+    name = operator.name.rstrip("_") if in_place else operator.name
+    count = READ.get(name)
+    if count is None:
+        return None
+    read = [position for position in range(min(count, len(operator.dims))) if operator.dims[position]]
+    written = operator.dims[0] if in_place else _broadcast([operator.dims[position] for position in read])
+    width = _width_of_result(operator, read) if not in_place else CPP_ELEMENT_BYTES.get(operator.dtypes[0])
+    if written is None or width is None:
+        return None
+    return _plus(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
+
+
+def _broadcast(shapes: Sequence[Shape]) -> Shape | None:
+    """The size that sizes are broadcast to; None where they do not fit."""
+    result: list[int] = []
+    for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        others = {size for size in sizes if size != 1}
+        if len(others) > 1:
+            return None
+        result.append(others.pop() if others else 1)
+    return tuple(reversed(result)) if shapes else None
+
+
+def _width_of_result(operator: Operator, read: Sequence[int]) -> int | None:
+    """Bytes of an element of the result: the widest floating type, else the widest."""
+    # `where` chooses between its last two.
+    types = {operator.dtypes[position] for position in (read[1:] if operator.name == "aten::where" else read)}
+    if not types or any(each not in CPP_ELEMENT_BYTES for each in types):
+        return None
+    if {"c10::BFloat16", "c10::Half"} <= types:
+        return max(4, *(CPP_ELEMENT_BYTES[each] for each in types if each in FLOATING))
+    return max(CPP_ELEMENT_BYTES[each] for each in ([each for each in types if each in FLOATING] or types))

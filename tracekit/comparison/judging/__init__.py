@@ -1,0 +1,1 @@
+"""What the figures allow to be said: is it faster, fair, certain, allowed?"""

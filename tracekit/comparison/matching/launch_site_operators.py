@@ -1,0 +1,259 @@
+"""Which eager operators does each launch site stand for?
+
+An eager operator and a graph's nodes are the same work where module, user line and operator agree. Several in one place
+are told apart by their order; equal numbers of them on both sides make the join exact, and sizes of the outputs, which
+the join does not use, check it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from tracekit.comparison.matching.launch_sites import Site, is_generated
+from tracekit.comparison.matching.operators import kind_of_operator
+from tracekit.comparison.matching.plain_names import does_no_work, plain_name
+from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOp, EagerOps, GraphCall, GraphNode
+
+#: What Inductor leaves to libraries, under whichever name suits it.
+MULTIPLYING = ("product", "convolution")
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """An eager operator (a position in `EagerOps.ops`) and the sites that do its work: none where its nodes needed no
+    launch of their own. `exact` where the numbers on both sides are equal and the sizes agree."""
+
+    op: int
+    sites: tuple[Site, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A site that no eager operator was found for, with the modules and lines its nodes stand in: work that is done
+    otherwise under the compiler. None where Inductor tells nothing of the site."""
+
+    site: Site
+    modules: tuple[str, ...] | None
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """`joined` are the operators that nodes were found for; `unmatched` those inside compiled modules without any.
+    `unexplained` are the sites without operators. `wrong_sizes` counts the pairs whose sizes differ."""
+
+    joined: tuple[Joined, ...]
+    unmatched: tuple[int, ...]
+    unexplained: tuple[Unexplained, ...]
+    wrong_sizes: int
+
+    def may_be_unexplained(self, module: str) -> bool:
+        """Whether a site without operators may do the work of an operator of this module."""
+        return any(each.modules is None or module in each.modules for each in self.unexplained)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A node in one call of its graph."""
+
+    call: int
+    node: GraphNode
+    module: str
+    sites: tuple[int, ...]
+    is_backward: bool
+
+    @property
+    def operator(self) -> str:
+        return plain_name(self.node.op or self.node.target)
+
+
+Key = tuple[object, ...]
+
+
+@dataclass
+class _Pairs:
+    """What has been found so far."""
+
+    joined: list[Joined] = field(default_factory=list)
+    wrong_sizes: int = 0
+
+
+def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
+    """Every eager operator that does work inside compiled modules, with its sites."""
+    ops = [i for i, op in enumerate(eager.ops) if not does_no_work(op.name)]
+    work = list(_all_work(compiled))
+    found = _Pairs()
+    for op_key, work_key, exact in STAGES:
+        ops, work = _stage(eager.ops, ops, work, op_key, work_key, found, exact=exact)
+    return Join(
+        joined=tuple(sorted(found.joined, key=lambda each: each.op)),
+        unmatched=tuple(i for i in ops if _is_inside(eager.ops[i].module, compiled)),
+        unexplained=tuple(_unexplained(compiled, found.joined)),
+        wrong_sizes=found.wrong_sizes,
+    )
+
+
+#: How an operator and a node are recognised: the first way that both sides have in common. Where only the line or only
+#: the module agrees a pass of the compiler has replaced the operator.
+STAGES: tuple[tuple[Callable[[EagerOp], Key], Callable[[_Work], Key], bool], ...] = (
+    (
+        lambda op: (op.backward, op.module, op.line, plain_name(op.name)),
+        lambda work: (work.is_backward, work.module, work.node.line, work.operator),
+        True,
+    ),
+    (
+        lambda op: (op.backward, op.module, op.line),
+        lambda work: (work.is_backward, work.module, work.node.line),
+        False,
+    ),
+    (
+        lambda op: (op.backward, op.module, plain_name(op.name)),
+        lambda work: (work.is_backward, work.module, work.operator),
+        False,
+    ),
+)
+
+
+def _stage(
+    ops: Sequence[EagerOp],
+    left: list[int],
+    work: list[_Work],
+    op_key: Callable[[EagerOp], Key],
+    work_key: Callable[[_Work], Key],
+    found: _Pairs,
+    *,
+    exact: bool,
+) -> tuple[list[int], list[_Work]]:
+    """Joins what has a key in common; returns the operators and the work that have none."""
+    by_key: dict[Key, list[_Work]] = {}
+    for each in work:
+        by_key.setdefault(work_key(each), []).append(each)
+    ops_by_key: dict[Key, list[int]] = {}
+    for i in left:
+        ops_by_key.setdefault(op_key(ops[i]), []).append(i)
+    common = ops_by_key.keys() & by_key.keys()
+    for key in sorted(common, key=repr):
+        for pair, same_number in _paired(ops_by_key[key], by_key[key]):
+            _note(ops, pair, found, exact=exact and same_number)
+    return [i for i in left if op_key(ops[i]) not in common], [w for w in work if work_key(w) not in common]
+
+
+def _paired(ops: list[int], work: list[_Work]) -> Iterator[tuple[tuple[list[int], list[_Work]], bool]]:
+    """Operators and the nodes that are theirs, and whether the numbers agreed."""
+    work = sorted(work, key=lambda each: (each.call, each.node.order))
+    # Nodes of one line's operator call, or each node by itself where one call made several equal operators.
+    calls = [list(some) for _, some in groupby(work, key=lambda each: (each.call, each.node.order))]
+    for parts in (calls, [[each] for each in work]):
+        if len(parts) == len(ops):
+            yield from ((([op], part), True) for op, part in zip(ops, parts, strict=True))
+            return
+    by_graph_call = [list(some) for _, some in groupby(work, key=lambda each: each.call)]
+    if len(by_graph_call) > 1 and len(ops) % len(by_graph_call) == 0:
+        share = len(ops) // len(by_graph_call)
+        for k, part in enumerate(by_graph_call):
+            yield from _paired(ops[k * share : (k + 1) * share], part)
+        return
+    yield (ops, work), False
+
+
+def _note(ops: Sequence[EagerOp], pair: tuple[list[int], list[_Work]], found: _Pairs, *, exact: bool) -> None:
+    numbers, work = pair
+    sites = tuple(dict.fromkeys((each.call, site) for each in work for site in each.sites))
+    for i in numbers:
+        fits = _sizes_agree(ops[i], work)
+        found.wrong_sizes += exact and not fits
+        found.joined.append(Joined(i, sites, exact and fits))
+
+
+def _sizes_agree(op: EagerOp, work: Sequence[_Work]) -> bool:
+    """Whether an output of the operator is as large as one of the nodes'; unknown sizes agree with any."""
+    wanted = {output.numel() for output in op.outputs}
+    made = {output.numel() for each in work for output in each.node.outputs}
+    return not wanted or not made or None in made or not wanted.isdisjoint(made)
+
+
+def _all_work(compiled: CompiledSites) -> Iterator[_Work]:
+    owners = [_sites_of_nodes(graph) for graph in compiled.graphs]
+    for number, call in enumerate(compiled.calls):
+        if call.graph is None:
+            continue
+        graph = compiled.graphs[call.graph]
+        for i, sites in owners[call.graph].items():
+            node = graph.nodes[i]
+            yield _Work(number, node, _module(node, graph, call), sites, graph.is_backward)
+
+
+def _is_view(node: GraphNode) -> bool:
+    """Also picking one of several results is no work."""
+    return does_no_work(node.op or node.target) or "getitem" in node.target
+
+
+def _module(node: GraphNode, graph: CompiledGraph, call: GraphCall) -> str:
+    """The node's module in this call: a graph traced for one block is called for its like."""
+    root, called = graph.root, call.module
+    if node.module is None:
+        return called or root or ""
+    if root is not None and called is not None and (node.module == root or node.module.startswith(f"{root}.")):
+        return called + node.module[len(root) :]
+    return node.module
+
+
+def _sites_of_nodes(graph: CompiledGraph) -> dict[int, tuple[int, ...]]:
+    """Every node that does work, in order, and the sites that do it; none where it needed no launch.
+
+    Of a node in several kernels only one counts: of library calls the first, then the generated kernel with the fewest
+    nodes. Inductor lists for some kernels whatever their inputs come from, and what a kernel is there for is in a short
+    list. A site that would be left with nothing is a part of its first node's work, of those that no library does: one
+    of several kernels with the same list, a copy into the layout that a convolution wants, or one that a view has
+    become.
+    """
+    owners: dict[int, list[int]] = {i: [] for i, node in enumerate(graph.nodes) if not _is_view(node)}
+    listed = [_nodes_of_site(graph, site) for site in range(len(graph.sites))]
+    works = [[i for i in nodes if not _is_view(graph.nodes[i])] for nodes in listed]
+    generated = [is_generated(site.kernel) for site in graph.sites]
+    for site in sorted(range(len(graph.sites)), key=lambda i: (generated[i], generated[i] * len(works[i]), i)):
+        nodes, work = listed[site], works[site]
+        if generated[site]:
+            work = [i for i in work if not any(not generated[owner] for owner in owners[i])] or work
+        free = [i for i in work if not owners[i]]
+        for i in free or work[:1] or nodes[:1]:
+            owners.setdefault(i, []).append(site)
+    return {i: tuple(sites) for i, sites in sorted(owners.items())}
+
+
+def _nodes_of_site(graph: CompiledGraph, site: int) -> tuple[int, ...]:
+    """The nodes a site computes. Library calls list the nodes of their inputs too, which are left out."""
+    nodes = graph.sites[site].nodes or ()
+    kernel = graph.sites[site].kernel
+    if not kernel.startswith(("extern_kernels.", "torch.ops.")):
+        return nodes
+    named = tuple(i for i in nodes if plain_name(graph.nodes[i].target) == plain_name(kernel))
+    products = tuple(i for i in nodes if kind_of_operator(plain_name(graph.nodes[i].target)) in MULTIPLYING)
+    return named or products or nodes
+
+
+def _is_inside(module: str, compiled: CompiledSites) -> bool:
+    """Whether the module was called by way of a compiled graph."""
+    roots = {call.module for call in compiled.calls if call.module}
+    return any(module == root or module.startswith(f"{root}.") for root in roots)
+
+
+def _unexplained(compiled: CompiledSites, joined: Sequence[Joined]) -> Iterator[Unexplained]:
+    known = {site for each in joined for site in each.sites}
+    for number, call in enumerate(compiled.calls):
+        if call.graph is None:
+            continue
+        graph = compiled.graphs[call.graph]
+        for i, site in enumerate(graph.sites):
+            if (number, i) in known:
+                continue
+            if site.nodes is None:
+                yield Unexplained((number, i), None, ())
+                continue
+            nodes = [graph.nodes[node] for node in site.nodes]
+            modules = dict.fromkeys(_module(node, graph, call) for node in nodes)
+            lines = dict.fromkeys(node.line for node in nodes if node.line)
+            yield Unexplained((number, i), tuple(modules), tuple(lines))
