@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
+from tracekit.comparison.findings.eager_code import find_uncompiled_component
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.run import Component
 
