@@ -11,6 +11,7 @@ from rich.console import Console
 from tracekit.comparison import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Comparison
+from tracekit.model.estimate import Statement
 from tracekit.model.gate import Gate
 from tracekit.report.contract import comparison_json
 from tracekit.report.markdown import comparison_markdown
@@ -54,7 +55,7 @@ def lost(low: float, high: float) -> str:
     comparison = gated("groups_lost<=+0")
     assert comparison.gate is not None
     (one,) = comparison.gate.checked
-    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, because="the figure is exact")
+    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Statement("exact"),))
     (sentence,) = gate_sentences(replace(comparison, gate=Gate((checked,))))
     return sentence
 

@@ -12,9 +12,8 @@ from tracekit.comparison.findings import find_all
 from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
-from tracekit.comparison.judging.fairness import find_unfairness
-from tracekit.comparison.judging.fallbacks import find_fallbacks
-from tracekit.comparison.judging.separate_runs_change import find_apart_change
+from tracekit.comparison.judging.estimates import find_separate_runs_change
+from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness
 from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.matching.cells import evened, find_cells, why_no_provenance
 from tracekit.comparison.matching.certainty import find_doubts, find_mixed, find_strangers
@@ -34,7 +33,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     """
     a, b, unlike = _alike(*evened(*with_waiting_lines(note_calls(a), note_calls(b))))
     verdict, of_timing = judge(a, b, order)
-    verdict = replace(verdict, apart=find_apart_change(a, b, verdict))
+    verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.comparison.cost.noted_calls import note_calls
 from tracekit.comparison.findings import find_alone
+from tracekit.comparison.judging.disturbances import find_disturbance
 from tracekit.comparison.judging.fairness import find_unsound
-from tracekit.comparison.judging.quietness import find_disturbance
 from tracekit.comparison.waiting_lines import with_waiting_lines
 from tracekit.model.alone import Alone
 from tracekit.model.comparison import Side

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tracekit.model.action import Action
     from tracekit.model.advice import VerifiedAdvice
     from tracekit.model.analysis import Analysis, HealthFinding, Severity
-    from tracekit.model.apart import ApartChange
     from tracekit.model.compilation import Diagnostics
+    from tracekit.model.estimate import SeparateRunsChange
     from tracekit.model.evidence import Evidence
     from tracekit.model.gate import Gate
     from tracekit.model.labels import Label
@@ -283,7 +283,7 @@ class Verdict:
     least_change: float | None = None
     block: int | None = None
     stopped: StopReason | None = None
-    apart: ApartChange | None = None
+    apart: SeparateRunsChange | None = None
 
     @property
     def established(self) -> bool:

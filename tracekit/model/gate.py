@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tracekit.model.estimate import Statement
+
 Metric = Literal["wall", "busy", "idle", "kernels", "launches", "memory", "recompiles", "breaks", "groups_lost"]
 #: `relative`: a change as a share of the base; `change`: a change in the metric's unit; `value`: the new value itself.
 LimitKind = Literal["relative", "change", "value"]
@@ -26,7 +28,7 @@ class Condition:
 class Checked:
     """A condition and what came of it. `base` and `new` are in the metric's unit, None where not measured; `low` and
     `high` bound what the condition limits, in the limit's own terms: equal where there is no doubt, None where nothing
-    is known, and where a share of 0 is limited. `because` says it in words."""
+    is known, and where a share of 0 is limited. `reasons` are why, and what was assumed."""
 
     condition: Condition
     outcome: Outcome
@@ -34,7 +36,7 @@ class Checked:
     new: float | None
     low: float | None
     high: float | None
-    because: str
+    reasons: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)

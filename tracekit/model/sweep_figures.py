@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracekit.model.comparison import Verdict
+from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
 from tracekit.model.startup import BreakEven
@@ -215,8 +216,8 @@ class PublishedBeside:
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """All that a sweep's folder says. `missing` counts cells that were asked for and are not there, `left` names them.
-    `calls` is the N of cold starts. `published_source` is what is known of how `published` were measured, `differs`
-    what is otherwise here."""
+    `calls` is the N of cold starts. `published_source` is what is known of how `published` were measured,
+    `differences` what is otherwise here."""
 
     schema: Literal["tracekit.sweep/1"]
     tracekit: str
@@ -228,7 +229,7 @@ class Sweep:
     works: tuple[Work, ...]
     published: tuple[PublishedBeside, ...]
     published_source: str
-    differs: tuple[str, ...]
+    differences: tuple[Statement, ...]
     notes: tuple[Note, ...]
     left: tuple[Cell, ...] = ()
 

@@ -20,10 +20,10 @@ from tracekit.model import (
     advice,
     alone,
     analysis,
-    apart,
     comparison,
     comparisons,
     compilation,
+    estimate,
     evidence,
     gate,
     generation,
@@ -66,7 +66,7 @@ NOUNS = (
     startup,
     timing,
 )
-MORE_NOUNS = (advice, timeline, run, gate, apart, analysis, comparison, comparisons, alone, sweep, sweep_figures)
+MORE_NOUNS = (advice, timeline, run, gate, estimate, analysis, comparison, comparisons, alone, sweep, sweep_figures)
 #: Where names in annotations are found, whatever a module imports for itself.
 NAMES = {name: value for module in (*NOUNS, *MORE_NOUNS) for name, value in vars(module).items()}
 #: The dialect that msgspec writes.
@@ -108,7 +108,12 @@ GATE = "`outcome` is of all conditions, `ends_as` what the command ends with, `c
 Fields = dict[str, Any]
 
 #: What is written of a noun besides its own fields: its facts in English.
-IN_ENGLISH: dict[type, Fields] = {analysis.HealthFinding: {"message": str}}
+IN_ENGLISH: dict[type, Fields] = {
+    analysis.HealthFinding: {"message": str},
+    gate.Checked: {"because": str},
+    estimate.SeparateRunsChange: {"assumed": str | None},
+    sweep_figures.Sweep: {"differs": tuple[str, ...]},
+}
 
 
 def schema(name: SchemaName) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracekit.comparison.commands import profile_command
-from tracekit.comparison.judging.fallbacks import ran_eager
+from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import EagerFallback
