@@ -18,19 +18,18 @@ from tests.report.conftest import (
     matched_comparison,
     timed_comparison,
 )
+from tests.report.showing import side_markdown, side_page
 from tests.report.test_page_in_browser import ROWS, UNREACHABLE, columns, serious, was_quiet, written
 from tests.report.test_timelines import hostile_timelines
 from tests.sides import make_run
 
 from tracekit.comparison.single_run import look_at
 from tracekit.model.alone import Alone
-from tracekit.report.alone.markdown import alone_markdown
-from tracekit.report.alone.page import alone_page
-from tracekit.report.alone.words import headline
-from tracekit.report.comment import LONGEST
-from tracekit.report.lettered import lettered
+from tracekit.report.markdown import LONGEST
 from tracekit.report.sections import every_kernel as section
 from tracekit.report.sections.every_kernel import every_kernel
+from tracekit.report.sections.single_run import headline
+from tracekit.report.sides import with_letters
 from tracekit.report.timelines import timelines_by_name
 
 COMMAND = "tracekit analyze traces/flux-compiled --html"
@@ -46,7 +45,7 @@ def timed() -> Alone:
 
 
 def timed_page() -> str:
-    return alone_page(timed(), make_run(), COMMAND)
+    return side_page(timed(), make_run(), COMMAND)
 
 
 def text_of(page: str) -> str:
@@ -67,7 +66,7 @@ def test_the_page_begins_with_what_a_call_takes_and_gives_no_verdict():
 
 def test_a_bare_trace_says_that_it_was_not_timed():
     assert headline(matched_comparison().b).startswith("vit_default: the GPU was busy for ")
-    text = text_of(alone_page(real()))
+    text = text_of(side_page(real()))
     assert "how long a call takes without the profiler is not known" in text
     assert "This is a bare trace file" in text
 
@@ -107,7 +106,7 @@ def test_kernels_without_a_row_are_summed_up(monkeypatch):
 
 def test_the_timeline_of_one_side_lights_up_kernels_of_one_name():
     side = matched_comparison().b
-    told = timelines_by_name(lettered(side))
+    told = timelines_by_name(with_letters(side))
     assert told is not None and side.timeline is not None
     packed = gzip.decompress(base64.b64decode(told.data["packed"]))
     count = told.data["sides"][0]["counts"][0]
@@ -115,7 +114,7 @@ def test_the_timeline_of_one_side_lights_up_kernels_of_one_name():
     names = [side.timeline.labels[label].name for label in side.timeline.work.labels]
     assert len(set(zip(names, groups.tolist(), strict=True))) == len(set(names)) == len(told.data["groups"])
     assert [counts[0] for _, _, counts in told.data["groups"]] == [names.count(each) for each in dict.fromkeys(names)]
-    assert timelines_by_name(lettered(timed_comparison().a)) is None
+    assert timelines_by_name(with_letters(timed_comparison().a)) is None
 
 
 def test_findings_that_need_another_side_are_not_made_up():
@@ -132,31 +131,31 @@ def test_float32_products_are_found_without_saying_who_brought_them():
 
 
 def test_a_cpu_run_says_what_it_cannot_show():
-    text = text_of(alone_page(look_at(cpu_comparison().b), make_run(), "x"))
+    text = text_of(side_page(look_at(cpu_comparison().b), make_run(), "x"))
     assert "says nothing about how a GPU would fare" in text
     assert "Kernel by kernel" not in text
 
 
 def test_hostile_names_make_no_elements():
-    page = alone_page(look_at(hostile_comparison().a), make_run(), HOSTILE_NAMES[0])
-    assert page.count("<script") == alone_page(timed()).count("<script")
+    page = side_page(look_at(hostile_comparison().a), make_run(), HOSTILE_NAMES[0])
+    assert page.count("<script") == side_page(timed()).count("<script")
     assert "<img" not in page
     assert "\u202e" not in page
 
 
 def test_the_markdown_twin_tells_the_same_and_fits_a_comment():
-    text = alone_markdown(real(), None, COMMAND)
+    text = side_markdown(real(), None, COMMAND)
     assert len(text) < LONGEST
     assert text.startswith("# vit\\_default: the GPU was busy for ")
     for part in ("Findings", "Largest kernels of vit", "Idle time by cause", "Reproduce", "The recording"):
         assert part in text
-    hostile = alone_markdown(look_at(hostile_comparison().a))
+    hostile = side_markdown(look_at(hostile_comparison().a))
     assert "<script>" not in re.sub(r"`[^`]*`", "", hostile)
 
 
 @pytest.mark.browser
 def test_a_browser_sorts_searches_and_lights_up_without_network(tmp_path: Path):
-    with opened(written(tmp_path, alone_page(real(), None, COMMAND))) as visited:
+    with opened(written(tmp_path, side_page(real(), None, COMMAND))) as visited:
         page = visited.page
         page.click(".explorer thead button:has-text('count')")
         counts = [int(each.replace(",", "")) for each in columns(visited, 2)]
@@ -176,7 +175,7 @@ def test_a_browser_sorts_searches_and_lights_up_without_network(tmp_path: Path):
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
 def test_on_any_screen_everything_is_in_reach_and_a_checker_finds_nothing(tmp_path: Path, width: int, dark: bool):
-    with opened(written(tmp_path, alone_page(real(), None, COMMAND)), width=width, dark=dark) as visited:
+    with opened(written(tmp_path, side_page(real(), None, COMMAND)), width=width, dark=dark) as visited:
         page = visited.page
         page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         page.wait_for_timeout(100)
@@ -189,7 +188,7 @@ def test_on_any_screen_everything_is_in_reach_and_a_checker_finds_nothing(tmp_pa
 @pytest.mark.browser
 def test_hostile_names_do_nothing_in_a_browser(tmp_path: Path):
     side = replace(hostile_comparison().a, timeline=hostile_timelines().a.timeline)
-    with opened(written(tmp_path, alone_page(look_at(side)))) as visited:
+    with opened(written(tmp_path, side_page(look_at(side)))) as visited:
         visited.page.wait_for_selector("html[data-timelines=drawn]")
         visited.page.focus(".timelines canvas")
         visited.page.keyboard.press("n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from dataclasses import replace
@@ -10,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from tests.browser import opened
 from tests.report.conftest import HOSTILE_NAMES, matched_comparison
+from tests.report.showing import comparisons_markdown, comparisons_page, printed
 from tests.report.test_page_in_browser import UNREACHABLE, serious, was_quiet, written
 from tests.report.test_schemas import faults
 from tests.report.test_timelines import hostile_timelines
@@ -24,12 +23,10 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import Note
 from tracekit.report import timelines as drawing
-from tracekit.report.comment import LONGEST
+from tracekit.report.composition.summaries import comparisons_summary
 from tracekit.report.contract import comparisons_json
-from tracekit.report.several.markdown import comparisons_markdown
-from tracekit.report.several.page import comparisons_page
+from tracekit.report.markdown import LONGEST
 from tracekit.report.several.tables import figures_table
-from tracekit.report.several.terminal import comparisons_summary
 from tracekit.report.several.words import headline, sentences, subjects
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
@@ -140,9 +137,7 @@ def test_markdown_and_terminal_tell_the_same_figures():
     assert "| Speed-up over that |  | 1.50× | 3.00× | 1.20× |" in text
     for name in NAMES:
         assert f"From eager to {name}" in text.replace("\\", "")
-    console = Console(file=io.StringIO(), width=100)
-    console.print(comparisons_summary(made(), ["tracekit compare traces/default"]))
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = printed(comparisons_summary(made(), ["tracekit compare traces/default"]), 100)
     assert "reduce-overhead is fastest" in shown
     assert "Speed-up over that" in shown
 
