@@ -66,7 +66,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
 
 
 def _report_form(folder: Path, run: Run, console: Console) -> str:
-    from tracekit.comparison.single_run import look_at
+    from tracekit.comparison.comparing import look_at
     from tracekit.report.composition.summaries import analysis_summary
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
