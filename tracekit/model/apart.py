@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from tracekit.model.bounded import doc
 
 
 @dataclass(frozen=True, slots=True)
 class ApartChange:
-    """How many times as long B's call takes as A's: `ratio`, and what it may really be, `low` to `high`, if nothing but
-    the sides differed between the runs. `assumed` is what of that was not measured, in words; None where all was.
-    `beyond` is whether the ratio is beyond all of that, and beyond what a gate holds against anybody (docs/gate.md)."""
+    """How two sides that were timed in separate runs compare."""
 
-    ratio: float
-    low: float
-    high: float
-    assumed: str | None
-    beyond: bool
+    ratio: Annotated[float, doc("How many times as long as A's call B's takes.")]
+    low: Annotated[float, doc("The least it may be, if nothing but the sides differed between the runs.")]
+    high: Annotated[float, doc("The most it may be.")]
+    assumed: Annotated[str | None, doc("What of that was not measured, in words; None where all was.")]
+    beyond: Annotated[bool, doc("Beyond all of that, and what a gate holds against anybody (docs/gate.md).")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tracekit.model.bounded import Count, Text
 from tracekit.model.noted import Noted
@@ -171,3 +172,10 @@ class CompiledSites:
     def __post_init__(self) -> None:
         _refuse_positions((each.graph for each in self.calls), len(self.graphs), "graph")
         _refuse_positions((each.call for each in self.activities), len(self.calls), "call")
+
+
+# msgspec takes no union of two nouns, and need not: a side is never read from a file.
+if TYPE_CHECKING:
+    Provenance = EagerOps | CompiledSites
+else:
+    Provenance = Any
