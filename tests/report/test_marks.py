@@ -18,7 +18,7 @@ MARK, OTHER = "ab" * 16, "cd" * 16
 
 
 def alone(render: Callable[..., str]) -> str:
-    from tracekit.comparison.single_run import look_at
+    from tracekit.comparison.comparing import look_at
 
     return render(look_at(make_side("a", make_analysis())))
 

@@ -60,7 +60,7 @@ def analyze(
     a run folder of `tracekit profile`.
     """
     from tracekit.cli.output import check_output_path, console_beside, say, write_json
-    from tracekit.comparison.single_run import look_at
+    from tracekit.comparison.comparing import look_at
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary, interrupted_summary
     from tracekit.walks.reading import Reading, parse_steps

@@ -65,7 +65,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
 
 
 def _report_form(folder: Path, run: Run, console: Console) -> str:
-    from tracekit.comparison.single_run import look_at
+    from tracekit.comparison.comparing import look_at
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import analysis_summary
     from tracekit.walks.reading import Reading

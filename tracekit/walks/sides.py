@@ -197,7 +197,7 @@ def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
 
 def write_alone(side: Side, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
     """Writes the page of one side and its markdown twin, and says where."""
-    from tracekit.comparison.single_run import look_at
+    from tracekit.comparison.comparing import look_at
     from tracekit.report.alone.markdown import alone_markdown
     from tracekit.report.alone.page import alone_page
 

@@ -22,7 +22,7 @@ from tests.report.test_page_in_browser import ROWS, UNREACHABLE, columns, seriou
 from tests.report.test_timelines import hostile_timelines
 from tests.sides import make_run
 
-from tracekit.comparison.single_run import look_at
+from tracekit.comparison.comparing import look_at
 from tracekit.model.alone import Alone
 from tracekit.report.alone.markdown import alone_markdown
 from tracekit.report.alone.page import alone_page

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
-from tracekit.comparison.matching.cell import Cell, check_partition
-from tracekit.comparison.matching.fusing import join_fused
-from tracekit.comparison.matching.helping import join_helpers, join_own_work
-from tracekit.comparison.matching.leaving import find_alone, join_places
-from tracekit.comparison.matching.pairing import Pairing
-from tracekit.comparison.matching.same import join_same
-from tracekit.comparison.matching.taking_over import join_taken_over
-from tracekit.comparison.matching.units import Unit, cut_into_units
+from tracekit.comparison.matching.joining import (
+    join_fused,
+    join_helpers,
+    join_own_work,
+    join_places,
+    join_same,
+    join_taken_over,
+)
+from tracekit.comparison.matching.pairing import Cell, Pairing, check_partition
+from tracekit.comparison.matching.units import cut_into_units
+from tracekit.comparison.matching.unmatched import find_unmatched
 from tracekit.model import sequence as work
 from tracekit.model.comparison import MatchedBy
 
 #: Units of either side, how they were matched, and whether one by one.
-_Group = tuple[Sequence[int], Sequence[int], MatchedBy, bool]
+_Group = tuple[list[int], list[int], MatchedBy, bool]
 
 
 def align(a: work.Sequence, b: work.Sequence) -> tuple[Cell, ...]:
@@ -29,18 +32,24 @@ def align(a: work.Sequence, b: work.Sequence) -> tuple[Cell, ...]:
     by_names = "none" in (a.operators, b.operators)
     one, other = (cut_into_units(side, by_kernel=by_names) for side in (a, b))
     # Operators are assigned to fused kernels; where A is the compiled side, from B to A.
-    if _fused_count(one) > _fused_count(other):
+    a_fused, b_fused = (sum(unit.fused is not None for unit in side) for side in (one, other))
+    if a_fused > b_fused:
         turned = _groups(Pairing(other, one, by_names=by_names))
         groups = [(right, left, how, exact) for left, right, how, exact in turned]
     else:
         groups = list(_groups(Pairing(one, other, by_names=by_names)))
-    cells = tuple(sorted((_cell(one, other, *group) for group in groups), key=lambda cell: (cell.a or cell.b, cell.b)))
-    check_partition(cells, len(a.activities), len(b.activities))
-    return cells
-
-
-def _fused_count(units: Sequence[Unit]) -> int:
-    return sum(unit.fused is not None for unit in units)
+    cells = [
+        Cell(
+            tuple(sorted(at for unit in left for at in one[unit].positions)),
+            tuple(sorted(at for unit in right for at in other[unit].positions)),
+            how,
+            exact=exact,
+        )
+        for left, right, how, exact in groups
+    ]
+    found = tuple(sorted(cells, key=lambda cell: (cell.a or cell.b, cell.b)))
+    check_partition(found, len(a.activities), len(b.activities))
+    return found
 
 
 def _groups(pairing: Pairing) -> Iterator[_Group]:
@@ -50,20 +59,9 @@ def _groups(pairing: Pairing) -> Iterator[_Group]:
     join_own_work(pairing)
     join_taken_over(pairing)
     join_places(pairing)
-    alone = find_alone(pairing)
+    gone, new = find_unmatched(pairing)
     how: MatchedBy = "names" if pairing.by_names else "anchors"
     for plain, fused, exact in pairing.groups():
         yield plain, fused, how if plain and fused else "unmatched", exact and not pairing.by_names
-    yield from (([i], [], how if i in alone.plain else "unmatched", True) for i in pairing.plain_left())
-    yield from (([], [j], how if j in alone.fused else "unmatched", True) for j in pairing.fused_left())
-
-
-def _cell(
-    one: Sequence[Unit], other: Sequence[Unit], a: Iterable[int], b: Iterable[int], how: MatchedBy, exact: bool
-) -> Cell:
-    return Cell(
-        tuple(sorted(at for each in a for at in one[each].positions)),
-        tuple(sorted(at for each in b for at in other[each].positions)),
-        how,
-        exact=exact,
-    )
+    yield from (([i], [], how if i in gone else "unmatched", True) for i in pairing.plain_left())
+    yield from (([], [j], how if j in new else "unmatched", True) for j in pairing.fused_left())

@@ -1,25 +1,40 @@
 """Which fused kernel does the work of each operator between the library calls?
 
-Operators that follow one another tend to be fused into one kernel, and kernels stand in the order of what they do: the
-assignment that fits names, sizes and order best as a whole is found as the best path (Viterbi's) through the kernels.
+A kernel's name lists operators, and its inputs have sizes. Operators that follow one another tend to be fused into one
+kernel, and kernels stand in the order of what they do: the assignment that fits names, sizes and order best as a whole
+is found as the best path (Viterbi's) through the kernels.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
-from tracekit.comparison.matching.likeness import likeness, same_size
 from tracekit.comparison.matching.units import Signature, Unit
+
+#: Names of operators that say nothing, when others stand beside them.
+GENERIC = frozenset(("copy", "to", "contiguous", "reshape"))
+#: Words for work that one kernel cannot finish where a row is long: it may be spread over several.
+SPREAD = re.compile(r"norm|softmax|mean|sum|var|amax|amin|argmax|logsumexp|cumsum|topk|sort")
+#: A tensor and a part of it, or several of them one behind the other, differ by a factor up to this.
+LARGEST_FACTOR = 8
+#: Tensors with fewer elements than this (a scalar, a mean of each row) are in many kernels and tell none.
+TELLING = 256
+#: Two lists of operators are alike from this share of common ones.
+ALIKE = 0.5
+#: What a name is worth, and what sizes add to it.
+NAMED, SIZED, PARTLY_SIZED, OTHER_SIZES = 1.0, 1.0, 0.8, 0.5
 
 #: How many segments away the kernel may stand: three library calls further.
 REACH = 6
 #: At most this many kernels are considered for an operator.
 MOST = 48
-
 #: What it costs to go on to another kernel: later in order, earlier, and right behind a library call.
 FORWARD, BACKWARD, NEW_STRETCH = 0.6, 1.2, 0.1
 #: What it costs to leave an operator out.
@@ -27,11 +42,56 @@ LEFT_OUT = -0.2
 #: What it costs for each library call that the kernel stands too early or too late, and what at most. The next call
 #: needs the operator's result more often than the operator that of the last call.
 TOO_EARLY, TOO_LATE, OUT_OF_ORDER = -0.1, -0.25, -0.8
+#: What a kernel that names the operator is worth at least.
+LEAST = 0.05
 #: At most this many operators that a kernel does not name are in it for standing between two that it does.
 MOST_BETWEEN = 3
 
-#: What a kernel that names the operator is worth at least.
-LEAST = 0.05
+
+def likeness(plain: Unit, fused: Unit) -> float:
+    """0 if the fused kernel's name does not list the operator; else 0.5 to 2.5, more the better the sizes agree. Of two
+    fused kernels by the share of operators that both list."""
+    if plain.fused is not None:
+        share = _common_share(plain.fused, fused.fused or "")
+        return share * _by_sizes(plain.sizes, fused.sizes) if share >= ALIKE else 0.0
+    return _by_sizes(plain.sizes, fused.sizes) if named_by(plain.words, fused.fused or "") else 0.0
+
+
+@cache
+def named_by(words: frozenset[str], fused: str) -> bool:
+    """Whether a fused kernel's list has one of the operators that say something."""
+    telling = words - GENERIC or words
+    return any(f"_{word}_" in fused for word in telling)
+
+
+@cache
+def spread_words(fused: str) -> frozenset[str]:
+    """What of its operators one kernel may do in part only."""
+    return frozenset(word for word in fused.split("_") if SPREAD.fullmatch(word))
+
+
+@cache
+def _common_share(one: str, other: str) -> float:
+    left, right = set(one.strip("_").split("_")), set(other.strip("_").split("_"))
+    return len(left & right) / max(len(left | right), 1)
+
+
+@cache
+def _by_sizes(plain: frozenset[int], fused: frozenset[int]) -> float:
+    if not plain or not fused or max(plain) < TELLING:
+        return NAMED
+    exact = len(plain & fused) / len(plain)
+    agreement = _agreement(max(plain), fused)
+    return NAMED + agreement + SIZED / 2 * exact if agreement else OTHER_SIZES + SIZED / 4 * exact
+
+
+def _agreement(size: int, others: frozenset[int]) -> float:
+    """Whether one of the others is as large, a part of it, or several times it."""
+    if size in others:
+        return SIZED
+    pairs = [(min(size, other), max(size, other)) for other in others]
+    factors = [whole // part for part, whole in pairs if part > 1 and whole % part == 0]
+    return PARTLY_SIZED / math.sqrt(min(factors)) if factors and min(factors) <= LARGEST_FACTOR else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +141,22 @@ def assign(
         return {}
     numbers = [each.segment for each in kernels]
     ranks = [[bisect_left(calls, member) for member in each.members] for each in kernels]
-    best: list[tuple[int, bool]] = []
+    found: dict[int, int] = {}
     path = _Path()
     for place, at in enumerate(plain.free):
         near = _near(numbers, plain.segments[at], place / len(plain.free))
         if not near:
-            best += [*path.best(), (-1, False)]
+            found |= path.best()
             path = _Path()
             continue
+        fits: list[float] = []
+        for k in near:
+            score = likeness(plain.units[at], fused.units[kernels[k].members[0]])
+            fits.append(max(score + _out_of_order(ranks[k], bounds[place]), LEAST) if score else 0.0)
         new_stretch = place > 0 and plain.free[place - 1] != at - 1
-        fits = [_fit(plain, at, fused, kernels[k], _disorder(ranks[k], bounds[place])) for k in near]
-        path.extend(near, fits, new_stretch=new_stretch)
-    best += path.best()
-    found = {at: k for at, (k, fits) in zip(plain.free, best, strict=True) if fits}
-    return _between(plain, _only_sized(plain, fused, kernels, found))
+        path.extend(at, near, fits, new_stretch=new_stretch)
+    found |= path.best()
+    return _with_those_between(plain, _with_known_size(plain, fused, kernels, found))
 
 
 def _near(segments: list[int], segment: int, progress: float) -> range:
@@ -107,13 +169,7 @@ def _near(segments: list[int], segment: int, progress: float) -> range:
     return range(low, high)
 
 
-def _fit(plain: Side, at: int, fused: Side, kernels: Kernels, disorder: float) -> float:
-    """How well the operator fits the kernel; 0 if it does not at all."""
-    score = likeness(plain.units[at], fused.units[kernels.members[0]])
-    return max(score + disorder, LEAST) if score else 0.0
-
-
-def _disorder(ranks: Sequence[int], bounds: Bounds) -> float:
+def _out_of_order(ranks: Sequence[int], bounds: Bounds) -> float:
     """What it costs that library calls stand between the kernel and the operator's place; that of the nearest one of
     equal kernels."""
     costs = (TOO_EARLY * max(bounds.after - rank, 0) + TOO_LATE * max(rank - bounds.before, 0) for rank in ranks)
@@ -124,13 +180,14 @@ class _Path:
     """The best way to every kernel that the last operator could be in, and how it went."""
 
     def __init__(self) -> None:
-        self._steps: list[tuple[range, list[bool], list[int]]] = []
+        self._steps: list[tuple[int, range, list[bool], list[int]]] = []
         self._near = range(0)
         self._scores: list[float] = []
 
-    def extend(self, near: range, fits: list[float], *, new_stretch: bool) -> None:
+    def extend(self, operator: int, near: range, fits: list[float], *, new_stretch: bool) -> None:
+        """By an operator, how well it fits the kernels near it, and whether a library call stands before it."""
         came_from, scores = self._reach(near, new_stretch=new_stretch)
-        self._steps.append((near, [fit > 0 for fit in fits], came_from))
+        self._steps.append((operator, near, [fit > 0 for fit in fits], came_from))
         self._near = near
         self._scores = [score + (fit or LEFT_OUT) for score, fit in zip(scores, fits, strict=True)]
 
@@ -159,14 +216,15 @@ class _Path:
             scores.append(score)
         return came_from, scores
 
-    def best(self) -> list[tuple[int, bool]]:
-        """For each operator the kernel, and whether it fits."""
-        found: list[tuple[int, bool]] = []
+    def best(self) -> dict[int, int]:
+        """For each operator that fits it the kernel."""
+        found: dict[int, int] = {}
         k = self._near.start + max(range(len(self._scores)), key=self._scores.__getitem__, default=0)
-        for near, fits, came_from in reversed(self._steps):
-            found.append((k, fits[k - near.start]))
+        for operator, near, fits, came_from in reversed(self._steps):
+            if fits[k - near.start]:
+                found[operator] = k
             k = came_from[k - near.start]
-        return found[::-1]
+        return found
 
 
 def _running_best(scores: list[float]) -> list[int]:
@@ -180,8 +238,9 @@ def _running_best(scores: list[float]) -> list[int]:
     return found
 
 
-def _only_sized(plain: Side, fused: Side, kernels: Sequence[Kernels], found: dict[int, int]) -> dict[int, int]:
-    """Without stretches of operators of which none has a size that the kernel knows: the name alone is too little."""
+def _with_known_size(plain: Side, fused: Side, kernels: Sequence[Kernels], found: dict[int, int]) -> dict[int, int]:
+    """Without stretches of operators whose largest tensors are none of the kernel's, nor parts of one: the name alone
+    is too little. Sizes that are not known agree with any."""
     kept: dict[int, int] = {}
     for stretch in _stretches(plain.free):
         by_kernel: dict[int, list[int]] = defaultdict(list)
@@ -189,12 +248,14 @@ def _only_sized(plain: Side, fused: Side, kernels: Sequence[Kernels], found: dic
             if at in found:
                 by_kernel[found[at]].append(at)
         for k, some in by_kernel.items():
-            if any(same_size(plain.units[at], fused.units[kernels[k].members[0]]) for at in some):
+            others = fused.units[kernels[k].members[0]].sizes
+            own = [plain.units[at].sizes for at in some]
+            if any(not sizes or not others or _agreement(max(sizes), others) > 0 for sizes in own):
                 kept |= dict.fromkeys(some, k)
     return kept
 
 
-def _between(plain: Side, found: dict[int, int]) -> dict[int, int]:
+def _with_those_between(plain: Side, found: dict[int, int]) -> dict[int, int]:
     """What stands in one stretch between two operators of the same kernel is in it too, though its name is not: a few
     operators at most, and no copy, which no kernel does."""
     for stretch in _stretches(plain.free):
