@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from tracekit.model.bounded import doc
 
 #: What the interval of an estimate comes from: nothing, for what is counted, or what is seen to differ.
 EstimateBasis = Literal["exact", "calls", "processes", "recordings", "matching"]
@@ -12,13 +14,12 @@ Order = Literal["larger", "smaller"]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Why something was decided, or what it assumes; `report/words/estimates.py` says it in English.
+    """Why something was decided, or what it assumes."""
 
-    `facts` are its figures and names, with units in their keys; all of them are JSON's own types.
-    """
-
-    code: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    code: Annotated[str, doc("Which; `report/words/estimates.py` says it in English.")]
+    facts: Annotated[dict[str, Any], doc("Its figures and names, with units in their keys.")] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +80,10 @@ def compare_estimates(one: Estimate, other: Estimate, least: float = 0.0) -> Ord
 
 @dataclass(frozen=True, slots=True)
 class SeparateRunsChange:
-    """How many times as long B's call takes as A's, of sides that were timed in separate runs: `ratio`, and what it may
-    really be, `low` to `high`, if nothing but the sides differed between the runs. `assumptions` are what of that was
-    not measured. `beyond` is whether the ratio is beyond all of that, and beyond what a gate lets pass (docs/gate.md).
-    """
+    """How two sides that were timed in separate runs compare."""
 
-    ratio: float
-    low: float
-    high: float
-    assumptions: tuple[Statement, ...]
-    beyond: bool
+    ratio: Annotated[float, doc("How many times as long as A's call B's takes.")]
+    low: Annotated[float, doc("The least it may be, if nothing but the sides differed between the runs.")]
+    high: Annotated[float, doc("The most it may be.")]
+    assumptions: Annotated[tuple[Statement, ...], doc("What of that was not measured.")]
+    beyond: Annotated[bool, doc("Beyond all of that, and what a gate holds against anybody (docs/gate.md).")]

@@ -17,7 +17,7 @@ from tracekit.comparison.judging.thresholds import (
     SLIGHT_US,
 )
 from tracekit.comparison.judging.timed import calls_that_count, compilations_while_timed
-from tracekit.comparison.matching.lost_groups import MOST_UNKNOWN, find_lost_groups
+from tracekit.comparison.matching.coverage import MOST_UNKNOWN, find_lost_groups
 from tracekit.model.comparison import BUSY_MOVES, Comparison, Side, Verdict
 from tracekit.model.estimate import (
     Doubt,
