@@ -55,6 +55,39 @@ def graph_calls_differ(*, recorded: int, made: int) -> str:
     return f"the recording shows {recorded} calls of compiled graphs where {made} were made"
 
 
+def compiled_after_timing() -> str:
+    return "something was compiled again after timing, so the order of graphs may be another"
+
+
+def provenance_unreadable(*, what: str, error: str) -> str:
+    return f"{what} could not be read ({error})"
+
+
+def graph_without_sites(*, graph: int, why: str) -> str:
+    return f"graph {graph}: {SENTENCES[why]()}"
+
+
+def cached_without_provenance() -> str:
+    return "it came from a cache that was filled without provenance"
+
+
+def no_launches_marked() -> str:
+    return "its generated code marks no launches"
+
+
+def recorded_by_another() -> str:
+    return "nothing was recorded: something else was recorded when its steps came"
+
+
+def profiler_did_not_start(*, error: str) -> str:
+    return f"nothing was recorded: the profiler did not start: {error}"
+
+
+def loop_too_short(*, steps: int, skip: int) -> str:
+    loop = f"the loop made {steps} steps, and recording begins after {skip}"
+    return f"nothing was recorded: {loop}; pass a smaller skip to tracekit.record"
+
+
 def torch_too_old(*, torch: str, oldest: str) -> str:
     return _no_provenance(f"torch {torch} is older than {oldest}")
 
@@ -136,6 +169,14 @@ SENTENCES: dict[str, Callable[..., str]] = {
         provenance_failed,
         provenance_incomplete,
         graph_calls_differ,
+        compiled_after_timing,
+        provenance_unreadable,
+        graph_without_sites,
+        cached_without_provenance,
+        no_launches_marked,
+        recorded_by_another,
+        profiler_did_not_start,
+        loop_too_short,
         torch_too_old,
         torch_import_failed,
         torch_lacks,
