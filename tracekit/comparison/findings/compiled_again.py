@@ -29,7 +29,7 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
             "times": len(again),
             "function": dearest.function,
             "where": dearest.where,
-            "failed_check": dearest.because[0].words,
+            "failed_check": dearest.because[0].facts,
             "dearest_s": dearest.seconds,
             "whole_s": sum(each.seconds or 0.0 for each in again),
         },

@@ -45,11 +45,11 @@ def _facts(side: Side, costs: tuple[CompilingCost, ...], count: int) -> dict[str
 
 
 def _call(cost: CompilingCost) -> dict[str, Any]:
-    checks = [check.words for frame in cost.frames for check in frame.because[:1]]
+    checks = [check.facts for frame in cost.frames for check in frame.because[:1]]
     return {
         "call": cost.call.call,
         "wall_us": cost.call.wall_us,
-        "failed_checks": list(dict.fromkeys(checks)),
+        "failed_checks": [check for at, check in enumerate(checks) if check not in checks[:at]],
         "cuda_graphs": cost.call.cuda_graphs,
     }
 
