@@ -26,8 +26,7 @@ ROW = re.compile(r"^```python\n(OneForward\(\n.*?^\))\n```$", flags=re.DOTALL | 
 IMPORTS = {
     "model/analysis.py": ("model.short_kernels", "ShortKernels"),
     "analysis/analyzing.py": ("analysis.short_kernels", "measure_short_kernels"),
-    "report/beside.py": ("report.sections.short_kernels", "short_kernel_table"),
-    "report/markdown.py": ("report.sections.short_kernels", "short_kernel_table"),
+    "report/composition/shared.py": ("report.sections.short_kernels", "short_kernel_table"),
     "comparison/findings/__init__.py": ("comparison.findings.short_kernels", "find_short_kernels"),
 }
 #: A file, a line that is there, and what is put in front of it.
@@ -37,13 +36,7 @@ LINES = (
         "        queue=queue.measure_queues",
         "        short_kernels=measure_short_kernels(scope),",
     ),
-    ("report/beside.py", '        "families": family_table', '        "short_kernels": short_kernel_table(sides),'),
-    ("report/markdown.py", "    yield family_table", "    yield short_kernel_table(sides)"),
-    (
-        "report/templates/layout.html.j2",
-        "{{ show(tables.families) }}",
-        "{% if tables.short_kernels %}{{ show(tables.short_kernels) }}{% endif %}",
-    ),
+    ("report/composition/shared.py", "        both(family_table", "        both(short_kernel_table(sides)),"),
     ("comparison/findings/__init__.py", "    find_fewer_kernels,", "    find_short_kernels,"),
 )
 FUTURE = "from __future__ import annotations\n"

@@ -24,6 +24,10 @@ def _never_called(*, parts: Sequence[str], more: int) -> str:
     return f"No call comes to {', '.join(parts)}{others}: nothing of it was compiled."
 
 
+def _graph_without_sites(*, graph: int, why: str) -> str:
+    return f"graph {graph}: {say(SENTENCES[why], {})}"
+
+
 def _reference_does_not_fit(*, dtype: str, needs_bytes: float, free_bytes: float) -> str:
     needs, free = (f"{each / 2**30:.1f} GiB" for each in (needs_bytes, free_bytes))
     return f"it does not fit: {dtype} needs {needs} more, {free} are free"
@@ -49,6 +53,17 @@ SENTENCES: dict[str, Sentence] = {
     "provenance_failed": f"No provenance of the {{form}} form ({{error}}): {INSTEAD}.",
     "provenance_incomplete": "Kernel provenance: {what}.",
     "graph_calls_differ": "the recording shows {recorded} calls of compiled graphs where {made} were made",
+    "compiled_after_timing": "something was compiled again after timing, so the order of graphs may be another",
+    "provenance_unreadable": "{what} could not be read ({error})",
+    "graph_without_sites": _graph_without_sites,
+    "cached_without_provenance": "it came from a cache that was filled without provenance",
+    "no_launches_marked": "its generated code marks no launches",
+    "recorded_by_another": "nothing was recorded: something else was recorded when its steps came",
+    "profiler_did_not_start": "nothing was recorded: the profiler did not start: {error}",
+    "loop_too_short": (
+        "nothing was recorded: the loop made {steps} steps, and recording begins after {skip}; pass a smaller skip to "
+        "tracekit.record"
+    ),
     "torch_too_old": f"No kernel provenance (torch {{torch}} is older than {{oldest}}): {INSTEAD}.",
     "torch_import_failed": f"No kernel provenance (torch {{torch}}: {{error}}): {INSTEAD}.",
     "torch_lacks": f"No kernel provenance (torch {{torch}} has no {{names:list}}): {INSTEAD}.",
