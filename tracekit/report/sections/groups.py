@@ -13,8 +13,7 @@ from tracekit.report.document import Column, Name, Table
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
-from tracekit.report.words.evidence import evidence_sentences
-from tracekit.report.words.groups import label_words
+from tracekit.report.words.groups import evidence_sentences, label_words
 
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005
