@@ -18,8 +18,8 @@ from tests.sides import (
 
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.waterfall import build_waterfall, find_reason
-from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Side, Verdict, Waterfall, WaterfallPart
+from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.labels import GroupLabel, Label
 
 
@@ -279,7 +279,7 @@ def test_a_recorded_process_that_shows_another_sign_than_all_of_them_explains_no
 
 @pytest.mark.parametrize("beyond", [True, False])
 def test_separate_runs_have_a_reason_where_their_times_differ_by_more_than_those_leave_open(beyond: bool) -> None:
-    apart = ApartChange(0.5, 0.45, 0.55, None, beyond)
+    apart = SeparateRunsChange(0.5, 0.45, 0.55, (), beyond)
     verdict = replace(FASTER, result="inconclusive", basis="apart", apart=apart)
     assert (find_reason(A, B, verdict, waterfall(gpu("fused", -1000))) is not None) is beyond
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tracekit.comparison.commands import profile_command
-from tracekit.comparison.judging.compiling_calls import compilations_while_timed, find_compiling_costs
+from tracekit.comparison.judging.timed import CompilingCost, compilations_while_timed, find_compiling_costs
 from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 
@@ -32,7 +34,7 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
             "times": len(again),
             "function": dearest.function,
             "where": dearest.where,
-            "failed_check": dearest.because[0].words,
+            "failed_check": dearest.because[0].facts,
             "dearest_s": dearest.seconds,
             "whole_s": sum(each.seconds or 0.0 for each in again),
         },
@@ -59,15 +61,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
             "side": side.label,
             "compilations": compilations_while_timed(side),
             "calls": len(costs),
-            "first": [
-                {
-                    "call": cost.call.call,
-                    "wall_us": cost.call.wall_us,
-                    "failed_checks": list(dict.fromkeys(c.words for frame in cost.frames for c in frame.because[:1])),
-                    "cuda_graphs": cost.call.cuda_graphs,
-                }
-                for cost in costs[:NAMED]
-            ],
+            "first": list(map(_call, costs[:NAMED])),
             "cost_us": sum(extra) if extra else None,
             "warmed_up_at": dict((side.diagnostics.warmed_up_at if side.diagnostics else None) or {}),
             "any_size": any_size,
@@ -76,6 +70,16 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
         saving_us=None,
         action=_time_without_compiling(side, known=bool(costs), any_size=any_size),
     )
+
+
+def _call(cost: CompilingCost) -> dict[str, Any]:
+    checks = [check.facts for frame in cost.frames for check in frame.because[:1]]
+    return {
+        "call": cost.call.call,
+        "wall_us": cost.call.wall_us,
+        "failed_checks": [check for at, check in enumerate(checks) if check not in checks[:at]],
+        "cuda_graphs": cost.call.cuda_graphs,
+    }
 
 
 def _time_without_compiling(side: Side, *, known: bool, any_size: bool) -> Action | None:
