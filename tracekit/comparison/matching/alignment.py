@@ -81,18 +81,17 @@ def find_unmatched(pairing: Pairing) -> tuple[frozenset[int], frozenset[int]]:
     if pairing.by_names:
         # Names of kernels tell too little to say that nothing does the same.
         return frozenset(), frozenset()
-    plain, fused = pairing.plain, pairing.fused
-    plain_left, fused_left = plain.left(), fused.left()
     plain_matched, fused_matched = _matched(pairing)
     plain_epilogues, fused_epilogues = _epilogues_of_others(pairing)
-    gone = (
-        i for i in plain_left if _is_enclosed(i, plain, plain_matched) and _could_be_gone(i, plain, plain_epilogues)
-    )
-    new = (j for j in fused_left if _is_enclosed(j, fused, fused_matched) and _could_be_gone(j, fused, fused_epilogues))
-    return (
-        frozenset(i for i in gone if not _may_be_done_by(plain, i, fused, fused_left)),
-        frozenset(j for j in new if not _may_be_done_by(fused, j, plain, plain_left)),
-    )
+    found: list[frozenset[int]] = []
+    for own, other, matched, epilogues in (
+        (pairing.plain, pairing.fused, plain_matched, plain_epilogues),
+        (pairing.fused, pairing.plain, fused_matched, fused_epilogues),
+    ):
+        left = other.left()
+        candidates = [at for at in own.left() if _could_be_gone(at, own, epilogues) and _is_enclosed(at, own, matched)]
+        found.append(frozenset(at for at in candidates if not _may_be_done_by(other, left, at, own)))
+    return found[0], found[1]
 
 
 def _matched(pairing: Pairing) -> tuple[set[int], set[int]]:
@@ -143,7 +142,7 @@ def _could_be_gone(at: int, side: Side, epilogues: Epilogues) -> bool:
     return not any(unit.words & epilogues.get(each, set()) for each in near)
 
 
-def _may_be_done_by(side: Side, at: int, other: Side, left: Sequence[int]) -> bool:
+def _may_be_done_by(other: Side, left: Sequence[int], at: int, side: Side) -> bool:
     """Whether anything is left of the other side within reach, or a fused kernel there names what the unit does."""
     unit, segment = side.units[at], side.segments[at]
     near = range(bisect_left(other.segments, segment - REACH), bisect_right(other.segments, segment + REACH))
