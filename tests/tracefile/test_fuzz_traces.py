@@ -206,8 +206,14 @@ def cached(trace: Trace, window: str) -> None:
         assert again.activities.equals(trace.activities)
 
 
+def is_in_order(trace: Trace, window: str) -> None:
+    for table in (trace.activities, trace.calls, trace.host):
+        starts, ends = table["start_ns"], table["end_ns"]
+        assert starts.is_sorted() and (starts >= 0).all() and (ends >= starts).all()
+
+
 #: What commands ask of a trace; each example asks one, which is most of its time.
-QUESTIONS = (analyzed, analyzed, listed, gaps_listed, worked, cached)
+QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, is_in_order, is_in_order)
 
 
 @fuzzed(700)
@@ -229,7 +235,7 @@ def test_damaged_keys_and_values_give_a_result_or_one_line(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - kib < MOST_GROWTH_MIB << 10
 
 
-@pytest.mark.parametrize("ask", QUESTIONS[1:])
+@pytest.mark.parametrize("ask", QUESTIONS[:-1])
 def test_the_trace_that_is_damaged_is_whole_before(tmp_path: Path, ask: Callable[[Trace, str], None]) -> None:
     path = tmp_path / "sound.json"
     path.write_text(SOUND)
