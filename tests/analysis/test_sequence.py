@@ -4,9 +4,19 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA, Json, make_call, make_copy, make_kernel, make_op, make_span, make_trace, write_trace
+from tests.traces import (
+    DATA,
+    Json,
+    analyze,
+    make_call,
+    make_copy,
+    make_kernel,
+    make_op,
+    make_span,
+    make_trace,
+    write_trace,
+)
 
-from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
 from tracekit.model.sequence import Operator, Sequence
 from tracekit.tracefile import read_trace

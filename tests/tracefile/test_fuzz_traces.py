@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzzing import fuzzed
-from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span
+from tests.traces import Json, analyze, make_call, make_copy, make_event, make_kernel, make_op, make_span
 
-from tracekit.analysis import analyze
 from tracekit.analysis.listing import list_activities, list_idle
 from tracekit.analysis.sequence import list_work
 from tracekit.comparison.comparing import look_at
