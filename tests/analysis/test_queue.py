@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.analysis.test_idle import random_trace
+from tests.analysis.reference import TICK
+from tests.analysis.test_against_reference import random_events, random_steps
 from tests.traces import Json, analyze, make_call, make_copy, make_kernel, make_op, make_span, make_trace
 
 from tracekit.model.analysis import DeviceQueue
@@ -75,14 +76,15 @@ def test_an_activity_without_launch_is_counted_and_has_no_delay(tmp_path: Path) 
 
 
 @settings(max_examples=80, deadline=None)
-@given(random_trace(), st.sampled_from(["whole", "auto"]))
+@given(random_events(), random_steps() | st.just([]))
 def test_the_four_states_divide_the_window_exactly(
-    tmp_path_factory: pytest.TempPathFactory, events: list[Json], window: str
+    tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]
 ) -> None:
-    sure = [make_call(0, 1, correlation=99), make_kernel(1, 2, correlation=99)]
-    found = analyze(make_trace(tmp_path_factory.getbasetemp(), [*events, *sure]), window=window)
-    (queue,) = found.queue
-    assert queue.starved_us + queue.delayed_us == pytest.approx(found.gpu.idle_us)
-    assert queue.hand_to_mouth_us + queue.backed_up_us == pytest.approx(found.gpu.busy_us)
-    assert min(queue.starved_us, queue.delayed_us, queue.hand_to_mouth_us, queue.backed_up_us) >= 0
-    assert queue.starved_items <= queue.items
+    first = steps[0]["ts"] if steps else 0
+    sure = [make_call(first, first + TICK, correlation=99), make_kernel(first + 1, first + 2, correlation=99)]
+    found = analyze(make_trace(tmp_path_factory.getbasetemp(), [*events, *sure, *steps]))
+    for queue, device in zip(found.queue, found.devices, strict=True):
+        assert queue.starved_us + queue.delayed_us == pytest.approx(device.idle_us)
+        assert queue.hand_to_mouth_us + queue.backed_up_us == pytest.approx(device.busy_us)
+        assert min(queue.starved_us, queue.delayed_us, queue.hand_to_mouth_us, queue.backed_up_us) >= 0
+        assert queue.starved_items <= queue.items

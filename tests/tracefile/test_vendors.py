@@ -14,28 +14,14 @@ from tests.traces import Json, analyze, make_event, make_op, make_trace
 #: Of each: the categories of a kernel, a copy, a launching call and a waiting call, and the calls' names.
 VENDORS = {
     "NVIDIA": ("kernel", "gpu_memcpy", "cuda_runtime", "cudaLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize"),
-    "NVIDIA driver": (
-        "kernel",
-        "gpu_memcpy",
-        "cuda_driver",
-        "cuLaunchKernelEx",
-        "cuMemcpyAsync",
-        "cuStreamSynchronize",
-    ),
+    "CUDA driver": ("kernel", "gpu_memcpy", "cuda_driver", "cuLaunchKernelEx", "cuMemcpyAsync", "cuStreamSynchronize"),
     "AMD": ("kernel", "gpu_memcpy", "hip_runtime", "hipModuleLaunchKernel", "hipMemcpyAsync", "hipDeviceSynchronize"),
     "AMD, newer": ("kernel", "gpu_memcpy", "runtime", "hipExtLaunchKernel", "hipMemcpyAsync", "hipStreamSynchronize"),
     "Intel": ("kernel", "gpu_memcpy", "xpu_runtime", "urEnqueueKernelLaunch", "urEnqueueUSMMemcpy", "urQueueFinish"),
     "Meta MTIA": ("mtia_ccp_events", "gpu_memcpy", "mtia_runtime", "runFunction", "copy", "mtiaSynchronize"),
     "Enflame": ("kernel", "GCU_MEMCPY", "gcu_runtime", "topsLaunchKernel", "topsMemcpyAsync", "topsStreamSynchronize"),
     "other": ("kernel", "gpu_memcpy", "privateuse1_runtime", "launch", "copy", "deviceSynchronize"),
-    "Kineto of torch 1.8": (
-        "Kernel",
-        "Memcpy",
-        "Runtime",
-        "cudaLaunchKernel",
-        "cudaMemcpyAsync",
-        "cudaDeviceSynchronize",
-    ),
+    "torch 1.8": ("Kernel", "Memcpy", "Runtime", "cudaLaunchKernel", "cudaMemcpyAsync", "cudaDeviceSynchronize"),
 }
 
 
