@@ -15,15 +15,14 @@ from tracekit import __version__, store
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_CALLS
-from tracekit.model.own import Workload
 from tracekit.model.run import FormName, Run
-from tracekit.model.workload import Request
+from tracekit.model.workload import Request, Workload
 from tracekit.report.words.noted import noted_sentence
 
 if TYPE_CHECKING:
     from tracekit.capture.recording import Recorder
     from tracekit.model.comparison import Comparison
-    from tracekit.model.noted import Noted
+    from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
     from tracekit.walks.profiling import Plan
 

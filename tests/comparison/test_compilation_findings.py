@@ -12,6 +12,7 @@ from tracekit.comparison.judging.compiling_calls import find_compiling_costs
 from tracekit.comparison.judging.fallbacks import ran_eager
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import (
+    CompiledRegions,
     CompilingCall,
     CudaGraphSkip,
     Diagnostics,
@@ -19,9 +20,9 @@ from tracekit.model.compilation import (
     FailedGuard,
     FrameCompilation,
     GraphBreak,
+    RegionTime,
 )
 from tracekit.model.note import Note
-from tracekit.model.regions import CompiledRegions, RegionTime
 from tracekit.model.run import FormName
 
 from ..advised import command_of

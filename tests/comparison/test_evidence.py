@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.sequences import attention, eager, product, triton
 
 from tracekit.comparison.matching.kinds import find_evidence
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 
 #: How cuBLAS calls the two kernels of a product of float32 that is split along K, the second of which sums up.
 WHOLE = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_ffma_aligna4_alignc4_execute_kernel__5x_cublas"

@@ -8,8 +8,9 @@ import pytest
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.lost_attention import find_lost_attention
-from tracekit.model.analysis import Analysis, Severity
+from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Finding, Side
+from tracekit.model.note import Severity
 from tracekit.model.run import FormName, FormResult
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side

@@ -13,7 +13,7 @@ from tracekit.comparison.matching.coverage import measure_coverage
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.model.analysis import FAMILIES
 from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup
-from tracekit.model.labels import GroupLabel
+from tracekit.model.groups import GroupLabel
 
 from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
 

@@ -16,7 +16,7 @@ from tracekit.comparison import compare
 from tracekit.comparison.matching import lend_operators
 from tracekit.comparison.matching.operators import without_number
 from tracekit.model.comparison import Comparison, GroupMember, Side
-from tracekit.model.labels import GroupLabel, KernelCounts
+from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.tracefile import read_trace
 
 #: A folder with whole recordings that are too large for the repository.

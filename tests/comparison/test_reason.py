@@ -7,7 +7,7 @@ import pytest
 from tracekit.comparison.waterfall import find_reason
 from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Side, Verdict, Waterfall, WaterfallPart
-from tracekit.model.labels import GroupLabel, Label
+from tracekit.model.groups import GroupLabel, Label
 
 from ..sides import make_analysis, make_pair, scaled
 

@@ -7,7 +7,7 @@ import pytest
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Side, Waterfall
-from tracekit.model.labels import GroupLabel, Label
+from tracekit.model.groups import GroupLabel, Label
 
 from ..sides import (
     COMPILED,

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.model.generation import Generation  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.run import Generation  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
 from tracekit.workloads.inputs import draw_pictures  # noqa: E402

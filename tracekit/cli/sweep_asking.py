@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.errors import TracekitError
-from tracekit.model.suite import Suite
-from tracekit.model.sweep import Cell
+from tracekit.model.sweep import Cell, Suite
 from tracekit.walks.folder_names import folder_name
 from tracekit.walks.matrix import expand
 from tracekit.walks.sweep_folder import ASKED, SweepFolder

@@ -6,10 +6,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Side
-from tracekit.model.own import Own
-from tracekit.model.run import Run, Settings
+from tracekit.model.run import Run, Settings, UserModel
 from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.names import printable
 from tracekit.shell import retyped, with_variables
@@ -102,7 +101,7 @@ def switched_command(settings: Settings, switches: Mapping[str, str]) -> str:
     return with_variables("python YOUR_PROGRAM.py", switched.variables) if in_program else profile_command(switched)
 
 
-def _options(own: Own | None) -> tuple[str, ...]:
+def _options(own: UserModel | None) -> tuple[str, ...]:
     """Those that the workload has: a model of the user's own takes what its `build()` takes."""
     if own is None:
         return OPTIONS

@@ -25,10 +25,10 @@ from tracekit.comparison.matching.coverage import (
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall, find_reason
-from tracekit.model.alone import Alone
 from tracekit.model.comparison import Comparison, Deltas, Side, comparable
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
+from tracekit.model.single_run import SingleRun
 
 
 def measure_deltas(a: Side, b: Side) -> Deltas:
@@ -100,10 +100,10 @@ def _alike(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
     return replace(a, rich=None), replace(b, rich=None), (Note("no_rich_recording", subject=lacking.label),)
 
 
-def look_at(side: Side) -> Alone:
+def look_at(side: Side) -> SingleRun:
     """The side with what holds it back, and what a reader should know or do."""
     noted = note_calls(side)
     told, _ = with_waiting_lines(noted, noted)
     bound = find_bound(told, told.sequence)
     notes = (*find_unsound(told), *find_disturbance(told, told))
-    return Alone(told, bound, find_alone(told, bound), notes)
+    return SingleRun(told, bound, find_alone(told, bound), notes)

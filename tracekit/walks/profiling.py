@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import __version__, store
 from tracekit.errors import CompileError
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run, Settings
 from tracekit.model.timing import StoppingRule

@@ -4,7 +4,7 @@ import pytest
 
 from tracekit.comparison.matching.coverage import total_traffic
 from tracekit.model.comparison import GroupMember, KernelGroup
-from tracekit.model.rates import Traffic
+from tracekit.model.sequence import Traffic
 
 
 def group(a_us: float, b_us: float, traffic: Traffic | None) -> KernelGroup:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Finding, Side
 

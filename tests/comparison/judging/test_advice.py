@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.advice import judge_advice, top_advice, with_verified
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.report.sections.findings import finding_notes
 

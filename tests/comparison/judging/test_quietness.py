@@ -7,7 +7,7 @@ from typing import Any
 from tracekit.comparison import compare
 from tracekit.comparison.judging.fairness import find_unfairness
 from tracekit.model.comparison import Side
-from tracekit.model.gpu_state import GpuSample, GpuState, Moment
+from tracekit.model.gpu import GpuSample, GpuState, Moment
 from tracekit.model.note import Note
 
 from ...sides import make_form, make_side

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.sequences import attention, eager, product
 
 from tracekit.comparison.matching.labels import label_of
-from tracekit.model.labels import GroupLabel, KernelCounts
+from tracekit.model.groups import GroupLabel, KernelCounts
 
 from ..test_evidence import SUM
 

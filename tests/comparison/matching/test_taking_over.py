@@ -11,7 +11,7 @@ from tracekit.comparison.matching import align
 from tracekit.comparison.matching.groups import group_by_cells
 from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue
 from tracekit.model.comparison import KernelGroup
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator
 
 FIRST, LAST = product(32, 64, 64, call=0), product(16, 64, 64, call=9)

@@ -20,8 +20,8 @@ from tracekit.comparison.findings.recompiles import find_compiled_again, find_re
 from tracekit.comparison.findings.single_precision import find_single_precision
 from tracekit.comparison.findings.slower_kernels import find_slower_attention, find_slower_convolutions
 from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
-from tracekit.model.analysis import Severity
 from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
+from tracekit.model.note import Severity
 
 Finder = Callable[[Comparison], Finding | None]
 #: The least first.

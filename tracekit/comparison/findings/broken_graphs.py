@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracekit.comparison.commands import profile_command, switched_command
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import GraphBreak
 from tracekit.model.run import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.fallbacks import ran_eager
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 
 #: Compiled code that launches less than this share of GPU time is little.

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 
 from tracekit.comparison.commands import can_be_whole, profile_command
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
 from tracekit.model.run import Component
 

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator
 from tracekit.comparison.judging.quietness import find_disturbance
 from tracekit.comparison.judging.separate_runs import FEWEST_CALLS
 from tracekit.model.comparison import Side
-from tracekit.model.generation import Generation
 from tracekit.model.note import Note, distinct
 from tracekit.model.option import WORK, words_of
-from tracekit.model.own import Own
-from tracekit.model.run import Environment, Settings
+from tracekit.model.run import Environment, Generation, Settings, UserModel
 
-Compared = Settings | Environment | Generation | Own
+Compared = Settings | Environment | Generation | UserModel
 
 MACHINE = ("gpu", "driver", "cuda", "cpu", "cpu_threads", "python")
 #: Settings of torch that choose other kernels. Runs from before they were recorded differ in nothing that is known.

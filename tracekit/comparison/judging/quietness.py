@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.comparison import BUSY_MOVES
-from tracekit.model.gpu_state import GpuState
+from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note, distinct
 
 #: A limit that held for less of the time than this changes no median by as much as timing scatters.

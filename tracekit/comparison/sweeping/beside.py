@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tracekit.model.suite import Published, Suite
-from tracekit.model.sweep import CellResult
+from tracekit.model.sweep import CellResult, Published, Suite
 from tracekit.model.sweep_figures import CellFigures, PublishedBeside, Work
 
 #: What torch.compile does when it is told nothing, and what was published.

@@ -14,13 +14,12 @@ from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.sweeping.commanding import command_of
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
-from tracekit.model.gpu_state import GpuState
+from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note
 from tracekit.model.run import CompileFacts, FormName, FormResult
-from tracekit.model.startup import BreakEven
 from tracekit.model.sweep import CellResult, CellRun
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions
-from tracekit.model.timing import FormTiming, ProcessTimes
+from tracekit.model.timing import BreakEven, FormTiming, ProcessTimes
 from tracekit.statistics.interval import FEWEST, Interval, mean_time, median_time
 
 #: That the forms were timed in alternation; which form came when is no part of the verdict.

@@ -16,8 +16,7 @@ from tracekit.comparison.sweeping.neighbours import of_neighbours
 from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.comparison.sweeping.spread import is_within_spread
 from tracekit.model.note import Note
-from tracekit.model.suite import Suite
-from tracekit.model.sweep import Asked, CellResult
+from tracekit.model.sweep import Asked, CellResult, Suite
 from tracekit.model.sweep_figures import CellFigures, EagerPool, Sweep, Work
 from tracekit.model.timing import StoppingRule
 
