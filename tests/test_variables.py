@@ -4,8 +4,8 @@ import pytest
 
 from tracekit.model.workload import Request
 from tracekit.variables import steering_variables
+from tracekit.workloads.building import fill_in
 from tracekit.workloads.registry import find
-from tracekit.workloads.settings import fill_in
 
 STEERING = {
     *("TORCHINDUCTOR_GRAPH_PARTITION", "TORCHDYNAMO_X", "TORCH_DYNAMO_X", "TORCH_COMPILE_X", "TORCH_CUDNN_X"),
