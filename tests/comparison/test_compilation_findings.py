@@ -219,7 +219,7 @@ def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     again = replace(FRAME, id="0/1", because=(SIZE,), seconds=3.0)
     finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
     assert (finding.facts["function"], finding.facts["where"]) == ("forward", "model.py:12")
-    assert finding.facts["failed_check"] == SIZE.words
+    assert finding.facts["failed_check"] == SIZE.facts
     assert finding.facts["whole_s"] == 3.0
     assert finding.severity == "info"
     assert command_of(finding).endswith("--dynamic")
@@ -230,7 +230,7 @@ def test_of_several_checks_the_one_that_cost_most_is_told():
     quick = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
     slow = replace(FRAME, id="0/2", because=(SIZE, other), seconds=45.0)
     finding = findings(Diagnostics(frames=(FRAME, quick, slow)))["compiled_again"]
-    assert finding.facts["failed_check"] == SIZE.words
+    assert finding.facts["failed_check"] == SIZE.facts
     assert (finding.facts["dearest_s"], finding.facts["whole_s"]) == (45.0, 45.5)
 
 
@@ -238,7 +238,7 @@ def test_any_size_is_no_advice_where_no_size_was_checked():
     other = FailedGuard("0/0", "len(args) == 2  # output = func(self, *args)")
     again = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
     finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
-    assert (finding.facts["failed_check"], finding.facts["whole_s"]) == (other.words, 0.5)
+    assert (finding.facts["failed_check"], finding.facts["whole_s"]) == (other.facts, 0.5)
     assert finding.action is None
     assert finding.changes == {}
 
@@ -264,7 +264,7 @@ def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
     finding = comparison.findings[0]
     assert finding.code == "recompiled_during_timing"
     (call,) = finding.facts["first"]
-    assert (call["call"], call["wall_us"], call["failed_checks"]) == (1, 12.3e6, [SIZE.words])
+    assert (call["call"], call["wall_us"], call["failed_checks"]) == (1, 12.3e6, [SIZE.facts])
     assert (finding.facts["calls"], finding.facts["cost_us"]) == (1, pytest.approx(12.3e6, rel=1e-3))
     assert finding.facts["warmed_up_at"] == {"batch_size": 1}
     assert "--batch-size 4" in command_of(finding) and "--warmup" not in command_of(finding)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.sequences import attention, eager, product, triton
 
-from tracekit.comparison.evidence import find_evidence
+from tracekit.comparison.matching.kinds import find_evidence
 from tracekit.model.evidence import Evidence
 
 #: How cuBLAS calls the two kernels of a product of float32 that is split along K, the second of which sums up.

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sequences import make_activity, make_sequence
 
-from tracekit.comparison.groups import group_kernels, measure_coverage
 from tracekit.comparison.matching import Cell
+from tracekit.comparison.matching.coverage import measure_coverage
+from tracekit.comparison.matching.groups import group_kernels
 from tracekit.model.analysis import FAMILIES
 from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup
 from tracekit.model.labels import GroupLabel

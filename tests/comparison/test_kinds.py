@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.sequences import attention, batched, eager, make_activity, product, triton
 
-from tracekit.comparison.kinds import kind_of, without_same
 from tracekit.comparison.matching.inputs import Masking, masking_of, same_inputs
+from tracekit.comparison.matching.kinds import kind_of, without_same
 from tracekit.model.sequence import Activity, Operator
 
 GEMM = product(64, 64, 64, call=0)

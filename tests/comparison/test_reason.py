@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.comparison.reason import find_reason
+from tracekit.comparison.waterfall import find_reason
 from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Side, Verdict, Waterfall, WaterfallPart
 from tracekit.model.labels import GroupLabel, Label

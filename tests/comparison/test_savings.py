@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.comparison.savings import idle_saving
+from tracekit.comparison.waiting import idle_saving
 
 from ..sides import make_analysis, make_form, make_side, scaled
 

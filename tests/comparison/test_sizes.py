@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.sequences import eager, product
 
-from tracekit.comparison.sizes import sizes_of
+from tracekit.comparison.matching.labels import sizes_of
 
 
 def test_the_library_kernel_s_inputs_are_told() -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tracekit.comparison.groups import group_kernels
+from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.waterfall import build_waterfall
 from tracekit.model.comparison import Side, Waterfall
 from tracekit.model.labels import GroupLabel, Label

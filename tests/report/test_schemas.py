@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from tracekit import store
 from tracekit.comparison import compare
+from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
-from tracekit.comparison.single_run import look_at
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.schemas import UNITS, SchemaName, schema, schema_text
 from tracekit.walks.reading import Reading

@@ -181,12 +181,14 @@ def _show(
     as_is: bool,
 ) -> None:
     from tracekit.cli.output import console_beside, say
-    from tracekit.report.terminal import comparison_summary, interrupted_summary
+    from tracekit.report.composition.summaries import comparison_summary, interrupted_summary
+    from tracekit.report.terminal import shown
 
     console = console_beside(json_path)
     for each in _interrupted(*places):
-        console.print(interrupted_summary(each))
-    console.print(comparison_summary(comparison, _next_commands(*places, comparison.a, comparison.b, as_is=as_is)))
+        console.print(shown(interrupted_summary(each)))
+    commands = _next_commands(*places, comparison.a, comparison.b, as_is=as_is)
+    console.print(shown(comparison_summary(comparison, commands)))
     for path in written:
         say(console, f"written: {path}")
 

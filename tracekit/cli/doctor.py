@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracekit.doctor.check import Check
+    from tracekit.doctor import Check
 
 #: How a status looks: its sign, and its colour in the terminal.
 LOOKS = {

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tracekit.model.action import Action
 from tracekit.model.comparison import Side
 from tracekit.model.own import Own
 from tracekit.model.run import Run, Settings
@@ -39,6 +40,19 @@ def can_be_regional(side: Side) -> bool:
         return bool(side.repeated_parts)
     # In runs made before blocks were looked for: every workload with a name of its own has some.
     return settings.own is None and not {*":/"} & {*settings.workload}
+
+
+def scope_changes(side: Side) -> dict[str, str]:
+    """The scope that compiles the layers one by one, where the model has such."""
+    return {"scope": "regional"} if can_be_regional(side) else {}
+
+
+def layer_by_layer(side: Side) -> Action | None:
+    """To compile the layers one by one, by a command or in the program; None where that is done already."""
+    changes = scope_changes(side)
+    if side.settings and changes:
+        return Action("run_again", profile_command(side.settings, changes))
+    return None if side.settings and side.settings.scope == "regional" else Action("compile_layers")
 
 
 def profile_command(

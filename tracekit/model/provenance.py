@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tracekit.model.bounded import Count, Text
+from tracekit.model.noted import Noted
 
 #: Of both files. A reader takes what it knows.
 PROVENANCE_VERSION = 1
@@ -157,7 +158,8 @@ class CompiledActivity:
 @dataclass(frozen=True, slots=True)
 class CompiledSites:
     """The compiled form's graphs, and the calls of them in one step, in order. `activities` are those of that step in
-    the order of their launch; empty without a GPU. `notes` say what is missing."""
+    the order of their launch; empty without a GPU. `notes` say what is missing, `noted` are their facts; empty in runs
+    of older versions."""
 
     version: Count
     torch: Text
@@ -165,6 +167,7 @@ class CompiledSites:
     calls: tuple[GraphCall, ...] = ()
     activities: tuple[CompiledActivity, ...] = ()
     notes: tuple[Text, ...] = ()
+    noted: tuple[Noted, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_positions((each.graph for each in self.calls), len(self.graphs), "graph")

@@ -17,9 +17,8 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.per_step import per_step
 from tracekit.names import encodable
 from tracekit.report.words.bounds import bound_because
-from tracekit.report.words.evidence import evidence_sentences
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
-from tracekit.report.words.groups import label_words
+from tracekit.report.words.groups import evidence_sentences, label_words
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 

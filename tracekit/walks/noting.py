@@ -8,6 +8,7 @@ from dataclasses import replace
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.noted import Noted
 from tracekit.model.numerics import FormNumerics, OutputDifference
+from tracekit.model.provenance import CompiledSites
 from tracekit.model.run import Run
 from tracekit.report.words.noted import noted_sentence, noted_sentences
 
@@ -19,6 +20,14 @@ def with_notes(run: Run, *noted: Noted) -> Run:
 
 def diagnostics_in_words(found: Diagnostics) -> Diagnostics:
     return replace(found, notes=noted_sentences(found.noted))
+
+
+def sites_in_words(found: CompiledSites) -> CompiledSites:
+    """Each note once, and of each graph without sites why it has none."""
+    graphs = (
+        replace(each, without=noted_sentence(Noted(each.without))) if each.without else each for each in found.graphs
+    )
+    return replace(found, graphs=tuple(graphs), notes=tuple(dict.fromkeys(noted_sentences(found.noted))))
 
 
 def numerics_in_words(found: FormNumerics) -> FormNumerics:

@@ -15,8 +15,8 @@ from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName
 from tracekit.model.workload import BuiltWorkload
-from tracekit.report.words.noted import noted_sentence
 from tracekit.tracefile.read import read_trace
+from tracekit.walks.noting import sites_in_words
 
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
@@ -72,7 +72,7 @@ class Origins:
             return replace(ops, activities=find_tagged(read_trace(raw))) if raw.exists() else ops
         assert self._collection is not None
         sites = tagging.trace_calls(form, self._collection, raw, progress)
-        sites = _with_activities(sites, raw) if raw.exists() else sites
+        sites = sites_in_words(_with_activities(sites, raw) if raw.exists() else sites)
         self.notes += [Noted("provenance_incomplete", {"what": note}) for note in sites.notes]
         return sites
 
@@ -82,5 +82,5 @@ def _with_activities(sites: CompiledSites, raw: Path) -> CompiledSites:
     called = tuple(None if call.graph is None else sites.graphs[call.graph].key for call in sites.calls)
     if len(keys) != len(called) or any(key not in (None, seen) for key, seen in zip(called, keys, strict=True)):
         note = Noted("graph_calls_differ", {"recorded": len(keys), "made": len(called)})
-        return replace(sites, notes=(*sites.notes, noted_sentence(note)))
+        return replace(sites, noted=(*sites.noted, note))
     return replace(sites, activities=activities)

@@ -35,7 +35,7 @@ class Surroundings:
     @contextmanager
     def warming(self, name: FormName) -> Iterator[None]:
         """While a form is warmed up inside, the memory that takes is watched."""
-        from tracekit.capture.memory import warm_up_watched
+        from tracekit.capture.gpu_state import warm_up_watched
 
         with warm_up_watched(self.workload.settings.device) as watch:
             yield
@@ -43,7 +43,7 @@ class Surroundings:
 
     def settle(self, forms: tuple[Form, ...]) -> None:
         """Measures what each warm form's calls need, and leaves every form with its memory at hand."""
-        from tracekit.capture.memory import measure_steady
+        from tracekit.capture.gpu_state import measure_steady
 
         for form in forms:
             self._memory[form.name] = measure_steady(form, self._memory.get(form.name))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.comparison.cost.memory_layout import find_layout, moved_last
+from tracekit.comparison.cost.convolutions import find_layout, moved_last
 from tracekit.model.sequence import Activity, Operator
 
 Sizes = tuple[int, ...]

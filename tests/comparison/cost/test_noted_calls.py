@@ -6,9 +6,8 @@ import pytest
 from tests.sequences import eager, make_activity, make_sequence, product
 
 from tracekit.comparison import compare
-from tracekit.comparison.cost.noted_calls import bytes_of_noted, note_calls
-from tracekit.comparison.cost.operator_calls import Call, find_calls
-from tracekit.comparison.matching.cells import evened
+from tracekit.comparison.cost.operator_calls import Call, bytes_of_noted, find_calls, note_calls
+from tracekit.comparison.matching.cells import with_as_many_steps
 from tracekit.model.comparison import Side
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity, TensorShape
 from tracekit.model.sequence import Activity
@@ -105,7 +104,7 @@ def test_a_step_of_one_call_that_is_repeated_beside_others_still_counts_in_each(
     other = replace(
         make_side("b"), sequence=make_sequence([product(4, 8, 8, call=at) for at in range(2)], per_step=0.5)
     )
-    one, _ = evened(side, other)
+    one, _ = with_as_many_steps(side, other)
     assert [call.bytes for call in calls_of(one)] == [999, 999]
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.comparison.cost.removed import total_traffic
+from tracekit.comparison.matching.coverage import total_traffic
 from tracekit.model.comparison import GroupMember, KernelGroup
 from tracekit.model.rates import Traffic
 

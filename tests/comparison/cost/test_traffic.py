@@ -9,8 +9,7 @@ import pytest
 from tracekit.comparison.cost import operator_calls as calls
 from tracekit.comparison.cost.flops import flops_of
 from tracekit.comparison.cost.operator_calls import Call, find_calls
-from tracekit.comparison.cost.peaks import peak_of
-from tracekit.comparison.cost.roofline import limit_of, rates_of
+from tracekit.comparison.cost.roofline import limit_of, peak_of, rates_of
 from tracekit.comparison.cost.traffic import bytes_of
 from tracekit.model.rates import NotedCall, Peak, Rates, Traffic
 from tracekit.model.sequence import Activity, Operator

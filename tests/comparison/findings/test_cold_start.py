@@ -4,15 +4,13 @@ import math
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
+from tests.report.showing import comparison_markdown, comparison_page, printed
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.cold_start import find_cold_start
 from tracekit.model.comparison import Comparison
 from tracekit.model.startup import BreakEven
-from tracekit.report.markdown import comparison_markdown
-from tracekit.report.page import comparison_page
-from tracekit.report.terminal import comparison_summary
+from tracekit.report.composition.summaries import comparison_summary
 
 from ...advised import command_of
 from ...sides import STEADY, make_pair, make_settings, scaled
@@ -101,10 +99,8 @@ def test_a_saving_of_a_start_is_told_as_one():
     assert finding is not None
     comparison = replace(started(), findings=(finding,))
     assert "(a warm cache saves 40.0 s of a start)" in comparison_markdown(comparison, None, "tracekit compare")
-    console = Console(width=200)
-    with console.capture() as captured:
-        console.print(comparison_summary(comparison, ()))
-    assert "Compiling pays after 5,000 calls (a warm cache saves 40.0 s of a start)" in captured.get()
+    shown = printed(comparison_summary(comparison, ()), 200)
+    assert "Compiling pays after 5,000 calls (a warm cache saves 40.0 s of a start)" in shown
     assert "A warm cache saved 40.0 s of a start." in comparison_page(comparison, None, "tracekit compare")
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.findings.slower_convolutions import find_slower_convolutions
+from tracekit.comparison.findings.slower_kernels import find_slower_convolutions
 from tracekit.comparison.judging.advice import top_advice
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.evidence import Evidence

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.waiting_lines import with_waiting_lines
+from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from tracekit.comparison.matching import Cell, align
-from tracekit.comparison.matching.cells import evened, find_cells, why_no_provenance
+from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Activity
 from tracekit.walks.reading import Reading
@@ -33,7 +33,7 @@ FLOORS = {
 @cache
 def sides_of(run: str) -> tuple[Side, Side]:
     reading = Reading(shapes=True)
-    return evened(*(load_side(TRACES / run, form=form, reading=reading) for form in ("eager", "compiled")))  # type: ignore[arg-type]
+    return with_as_many_steps(*(load_side(TRACES / run, form=form, reading=reading) for form in ("eager", "compiled")))  # type: ignore[arg-type]
 
 
 def agreement(

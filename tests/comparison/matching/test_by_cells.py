@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from tests.comparison.matching.test_aligning import SEQUENCES
 from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
 
-from tracekit.comparison.cost.peaks import peak_of
+from tracekit.comparison.cost.roofline import peak_of
 from tracekit.comparison.matching import Cell, align
-from tracekit.comparison.matching.by_cells import group_by_cells
+from tracekit.comparison.matching.groups import group_by_cells
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.evidence import Evidence
 from tracekit.model.labels import GroupLabel, KernelCounts

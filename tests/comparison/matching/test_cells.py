@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.comparison.matching import check_partition
-from tracekit.comparison.matching.by_cells import group_by_cells
-from tracekit.comparison.matching.cells import evened, find_cells, why_no_provenance
+from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
+from tracekit.comparison.matching.groups import group_by_cells
 from tracekit.model.note import Note
 from tracekit.model.provenance import (
     CompiledActivity,
@@ -122,7 +122,7 @@ def test_one_step_that_differs_costs_the_others_no_provenance():
     stranger = Activity("Memset (Device)", "memset", 1, None)
     steps = ((*COMPILED, COPY), (*COMPILED, stranger, COPY), (*COMPILED, COPY))
     work = Sequence(tuple(each for step in steps for each in step), 1 / 3, "own", starts=(0, 3, 7))
-    a, b = evened(a, replace(b, sequence=work, provenance=compiled_sites()))
+    a, b = with_as_many_steps(a, replace(b, sequence=work, provenance=compiled_sites()))
     assert a.sequence is not None
     assert a.sequence.starts == (0, 5, 10)
     cells, notes = find_cells(a, b)
@@ -141,11 +141,11 @@ def test_steps_of_unknown_beginnings_are_aligned_as_one_and_that_is_said():
     a, b = make_pair(scaled(1.5), scaled(1.1))
     a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
     b = replace(b, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"), provenance=compiled_sites())
-    cells, _ = find_cells(*evened(a, b))
+    cells, _ = find_cells(*with_as_many_steps(a, b))
     assert cells is not None
     check_partition(cells, 8, 5)
     assert all(cell.how != "provenance" for cell in cells)
-    assert why_no_provenance(*evened(a, b)) == "steps_differ"
+    assert why_no_provenance(*with_as_many_steps(a, b)) == "steps_differ"
 
 
 def test_an_empty_step_stands_beside_none_and_nothing_is_said_of_it():
@@ -167,7 +167,7 @@ def test_what_ran_beside_an_empty_step_matches_nothing_silently():
     a, b = make_pair(scaled(1.5), scaled(1.1))
     a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
     work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=(0, 3, 3))
-    cells, notes = find_cells(*evened(a, replace(b, sequence=work, provenance=compiled_sites())))
+    cells, notes = find_cells(*with_as_many_steps(a, replace(b, sequence=work, provenance=compiled_sites())))
     assert cells is not None
     check_partition(cells, 15, 6)
     lonely = [cell for cell in cells if not cell.b]
@@ -207,7 +207,7 @@ def test_a_side_whose_steps_are_alike_is_repeated_beside_one_whose_steps_are_not
     a, b = make_pair(scaled(1.5), scaled(1.1))
     a = replace(a, sequence=Sequence(EAGER, 1, "own"))
     b = replace(b, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"))
-    one, other = evened(a, b)
+    one, other = with_as_many_steps(a, b)
     assert one.sequence is not None
     assert other.sequence is not None
     assert (len(one.sequence.activities), one.sequence.per_step) == (8, 1 / 2)
@@ -216,4 +216,4 @@ def test_a_side_whose_steps_are_alike_is_repeated_beside_one_whose_steps_are_not
     assert cells is not None
     groups = group_by_cells(one.sequence, other.sequence, cells)
     assert sum(group.delta_us for group in groups) == 10 + 2 / 2 - 14
-    assert evened(a, a) == (a, a)
+    assert with_as_many_steps(a, a) == (a, a)

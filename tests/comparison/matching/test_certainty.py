@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.sequences import eager, make_sequence, product
 from tests.sides import make_side
 
-from tracekit.comparison.matching.certainty import find_doubts, find_mixed, find_strangers
+from tracekit.comparison.matching.coverage import find_doubts, find_inexact, find_little_matched
 from tracekit.model.comparison import Coverage, GroupMember, KernelGroup, Side
 from tracekit.model.note import Note
 from tracekit.model.sequence import Sequence
@@ -35,15 +35,15 @@ def test_operators_without_shapes_are_said_to_be() -> None:
 
 
 def test_sides_that_hardly_match_may_be_of_different_models() -> None:
-    (warning,) = find_strangers(Coverage(0.302, 0.167))
+    (warning,) = find_little_matched(Coverage(0.302, 0.167))
     assert warning == Note("little_matched", facts={"matched_shares": {"A": 0.302, "B": 0.167}})
-    assert find_strangers(Coverage(0.99, 0.95)) == find_strangers(None) == ()
+    assert find_little_matched(Coverage(0.99, 0.95)) == find_little_matched(None) == ()
 
 
 def test_only_the_side_that_hardly_matches_is_named_and_what_is_known_to_be_gone_counts_as_told() -> None:
-    (warning,) = find_strangers(Coverage(0.5, 1.0))
+    (warning,) = find_little_matched(Coverage(0.5, 1.0))
     assert warning.facts == {"matched_shares": {"A": 0.5}}
-    assert find_strangers(Coverage(0.5, 1.0, a_time_alone=0.45)) == ()
+    assert find_little_matched(Coverage(0.5, 1.0, a_time_alone=0.45)) == ()
 
 
 def group(how: str, us: float, *, exact: bool) -> KernelGroup:
@@ -52,19 +52,19 @@ def group(how: str, us: float, *, exact: bool) -> KernelGroup:
 
 
 def test_work_that_is_mostly_aligned_by_elimination_is_doubted() -> None:
-    (warning,) = find_mixed([group("anchors", 79.0, exact=False), group("anchors", 21.0, exact=True)])
+    (warning,) = find_inexact([group("anchors", 79.0, exact=False), group("anchors", 21.0, exact=True)])
     assert (warning.code, warning.facts["shares"]) == ("matched_by_elimination", {"A": 0.79, "B": 0.79})
-    assert find_mixed([group("anchors", 50.0, exact=False), group("anchors", 50.0, exact=True)]) == ()
-    assert find_mixed([group("names", 100.0, exact=False)]) == find_mixed([]) == ()
+    assert find_inexact([group("anchors", 50.0, exact=False), group("anchors", 50.0, exact=True)]) == ()
+    assert find_inexact([group("names", 100.0, exact=False)]) == find_inexact([]) == ()
 
 
 def test_one_note_tells_that_groups_are_doubtful_and_why_provenance_cannot_help() -> None:
     doubtful = [group("anchors", 100.0, exact=False)]
-    (both,) = find_mixed(doubtful, "two_runs")
+    (both,) = find_inexact(doubtful, "two_runs")
     assert both.facts == {"shares": {"A": 1.0, "B": 1.0}, "no_provenance": "two_runs", "advise_profile": False}
     # What is no use to advise of a run, brings something for a bare trace.
-    (of_runs,), (of_traces,) = find_mixed(doubtful, bare=False), find_mixed(doubtful)
+    (of_runs,), (of_traces,) = find_inexact(doubtful, bare=False), find_inexact(doubtful)
     assert (of_runs.facts["advise_profile"], of_traces.facts["advise_profile"]) == (False, True)
     sure = [group("anchors", 100.0, exact=True)]
-    (why,) = find_mixed(sure, "two_runs")
+    (why,) = find_inexact(sure, "two_runs")
     assert why == Note("provenance_unused", "info", facts={"why": "two_runs"})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.matching.membership import match_work
+from tracekit.comparison.matching.groups import match_work
 from tracekit.model.comparison import Side
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.comparison.matching.named_launches import align, equal_pairs
-from tracekit.comparison.matching.plain_names import plain_name
+from tracekit.comparison.matching.common_subsequence import places_in_table, same_launches
+from tracekit.comparison.matching.operators import plain_name
 from tracekit.comparison.matching.provenance_links import Link, Linked, link
 from tracekit.model.note import Note
 from tracekit.model.provenance import (
@@ -346,13 +346,13 @@ def test_no_position_is_ever_in_two_links(data: st.DataObject) -> None:
     [("abc", [0, 1, 2]), ("abcabc", [0, 1, 2, 0, 1, 2]), ("axbc", [0, None, 1, 2]), ("ac", [0, 2]), ("", [])],
 )
 def test_names_find_their_place_in_the_table(names: str, found: list[int | None]) -> None:
-    assert align(names, "abc", max(len(names) // 3, 1) if names == "abcabc" else 1) == found
+    assert places_in_table(names, "abc", max(len(names) // 3, 1) if names == "abcabc" else 1) == found
 
 
 @settings(deadline=None)
 @given(st.text("ab", max_size=20), st.text("abc", max_size=20))
 def test_as_many_names_as_can_be_are_paired_in_order(one: str, other: str) -> None:
-    found = list(equal_pairs(one, other))
+    found = list(same_launches(one, other))
     assert all(one[i] == other[j] for i, j in found)
     assert all(i < k and j < m for (i, j), (k, m) in pairwise(found))
     assert len(found) == longest_common(one, other)
@@ -369,7 +369,7 @@ def longest_common(one: str, other: str) -> int:
 
 
 def test_long_sequences_that_differ_throughout_cost_little_and_pair_nothing() -> None:
-    assert list(equal_pairs(["a", "b"] * 5000, ["c", "d", "e"] * 5000)) == []
+    assert list(same_launches(["a", "b"] * 5000, ["c", "d", "e"] * 5000)) == []
 
 
 @pytest.mark.parametrize(

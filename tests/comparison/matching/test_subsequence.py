@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.comparison.matching import subsequence
-from tracekit.comparison.matching.subsequence import common_subsequence
+from tracekit.comparison.matching import common_subsequence as subsequence
+from tracekit.comparison.matching.common_subsequence import common_subsequence
 
 LETTERS = st.lists(st.sampled_from("abcd"), max_size=25)
 

@@ -8,8 +8,8 @@ import pytest
 from tests.sequences import eager, make_sequence, product, triton
 
 from tracekit.comparison.matching import align
-from tracekit.comparison.matching.by_cells import group_by_cells
-from tracekit.comparison.matching.epilogues import asked_beside, named_beside
+from tracekit.comparison.matching.groups import group_by_cells
+from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.evidence import Evidence
 from tracekit.model.sequence import Activity, Operator
@@ -98,8 +98,8 @@ def test_an_operator_that_adds_in_place_of_one_that_does_not_is_no_unchanged_ker
 
 
 def test_what_is_done_beside_a_product_is_told_by_operators_templates_and_kernels() -> None:
-    assert asked_beside("aten::mm") == asked_beside("aten::add") == frozenset()
-    assert asked_beside("aten::baddbmm") == {"add"}
-    assert asked_beside("triton_tem_fused_addmm_relu_3") == {"add", "relu"}
-    assert asked_beside("triton_poi_fused_addmm_relu_3") == frozenset()
-    assert named_beside("nvjet_tst_128x64_bias_TNT") == {"add"}
+    assert operator_epilogue("aten::mm") == operator_epilogue("aten::add") == frozenset()
+    assert operator_epilogue("aten::baddbmm") == {"add"}
+    assert operator_epilogue("triton_tem_fused_addmm_relu_3") == {"add", "relu"}
+    assert operator_epilogue("triton_poi_fused_addmm_relu_3") == frozenset()
+    assert kernel_epilogue("nvjet_tst_128x64_bias_TNT") == {"add"}

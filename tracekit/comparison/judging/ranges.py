@@ -10,7 +10,7 @@ from tracekit.comparison.judging.compiling_calls import calls_that_count, compil
 from tracekit.comparison.judging.one_process import waits_for_host
 from tracekit.comparison.judging.separate_runs import FEWEST_CALLS, halves_floor, process_medians
 from tracekit.comparison.judging.windows_alike import find_unlike_windows
-from tracekit.comparison.matching.lost_groups import MOST_UNKNOWN, find_lost_groups
+from tracekit.comparison.matching.coverage import MOST_UNKNOWN, find_lost_groups
 from tracekit.model.comparison import BUSY_MOVES, Comparison, Side, Verdict
 from tracekit.model.gate import Metric
 from tracekit.numbers import percent

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tracekit.model.sweep_figures import Best, CallFigures, CellFigures, Conditions, PublishedBeside, Sweep, Work
 from tracekit.numbers import MISSING, count, duration, percent, size, times
+from tracekit.report.document import Column, Name, Table
 from tracekit.report.sweep.labels import Labels, label, left_ways, ways
 from tracekit.report.sweep.spread import slight_note
 from tracekit.report.sweep.words import (
@@ -24,7 +25,6 @@ from tracekit.report.sweep.words import (
     speedup,
     spread,
 )
-from tracekit.report.table import Column, Name, Table
 from tracekit.report.words.notes import note_sentences
 
 WORK = Column("Work", numeric=False)

@@ -10,7 +10,7 @@ from tracekit.model.generation import Generation
 from tracekit.model.run import Settings
 from tracekit.names import printable
 from tracekit.numbers import count, counted, duration, times
-from tracekit.report.lettered import Lettered
+from tracekit.report.sides import Sides
 from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.
@@ -105,7 +105,7 @@ def shared_scope(comparison: Comparison, names: tuple[str, str] = ("A", "B")) ->
     return scope_of(tuple(zip(names, (comparison.a, comparison.b), strict=True)))
 
 
-def scope_of(sides: Lettered) -> str:
+def scope_of(sides: Sides) -> str:
     """What one figure is of, once for all sides that agree."""
     scopes = {letter: scope(side) for letter, side in sides}
     if len(set(scopes.values())) == 1:
