@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.judging.compiling_calls import find_compiling_costs
-from tracekit.comparison.judging.fallbacks import ran_eager
+from tracekit.comparison.judging.fairness import ran_eager
+from tracekit.comparison.judging.timed import find_compiling_costs
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import (
     CompilingCall,

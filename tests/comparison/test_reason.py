@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison.waterfall import find_reason
-from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Side, Verdict, Waterfall, WaterfallPart
+from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.labels import GroupLabel, Label
 
 from ..sides import make_analysis, make_pair, scaled
@@ -162,7 +162,7 @@ def test_a_recorded_process_that_shows_another_sign_than_all_of_them_explains_no
 
 @pytest.mark.parametrize("beyond", [True, False])
 def test_separate_runs_have_a_reason_where_their_times_differ_by_more_than_those_leave_open(beyond: bool) -> None:
-    apart = ApartChange(0.5, 0.45, 0.55, None, beyond)
+    apart = SeparateRunsChange(0.5, 0.45, 0.55, (), beyond)
     verdict = replace(FASTER, result="inconclusive", basis="apart", apart=apart)
     assert (find_reason(A, B, verdict, waterfall(gpu("fused", -1000))) is not None) is beyond
 

@@ -9,10 +9,9 @@ from tracekit.comparison.cost.operator_calls import note_calls
 from tracekit.comparison.findings import find_all, find_alone
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
-from tracekit.comparison.judging.fairness import find_unfairness, find_unsound
-from tracekit.comparison.judging.fallbacks import find_fallbacks
-from tracekit.comparison.judging.quietness import find_disturbance
-from tracekit.comparison.judging.separate_runs_change import find_apart_change
+from tracekit.comparison.judging.disturbances import find_disturbance
+from tracekit.comparison.judging.estimates import find_separate_runs_change
+from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness, find_unsound
 from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.coverage import (
@@ -58,7 +57,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     """
     a, b, unlike = _alike(*with_as_many_steps(*with_waiting_lines(note_calls(a), note_calls(b))))
     verdict, of_timing = judge(a, b, order)
-    verdict = replace(verdict, apart=find_apart_change(a, b, verdict))
+    verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None

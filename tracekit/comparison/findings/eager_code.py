@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
-from tracekit.comparison.judging.fallbacks import ran_eager
+from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.model.action import Action
 from tracekit.model.comparison import Comparison, Finding
 
