@@ -3,14 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.advised import command_of
+from tests.sides import EAGER, make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
-from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
+from tracekit.comparison.findings.eager_code import find_uncompiled_component
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.run import Component
-
-from ...advised import command_of
-from ...sides import EAGER, make_analysis, make_form, make_settings, make_side, scaled
 
 NORM = "layer_norm"
 PARTS = (Component("transformer", 10, True), Component("vae", 5, False))
@@ -41,7 +40,6 @@ def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Co
 
 def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_fusion_would_save():
     finding = find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "vae.decoder.norm")))
-    assert finding is not None
     assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("vae", False)
     assert finding.saving_us == pytest.approx(60 * 0.75)
     assert finding.facts["kept_share"] == pytest.approx(0.25)
@@ -81,7 +79,6 @@ LEFT = "model.encoder.embeddings.norm"
 def test_what_is_left_of_a_component_is_told_as_a_part_of_it():
     left = group("unchanged", 60.0, 60.0, LEFT)
     finding = find_uncompiled_component(comparison(FUSED, left, scope="encoder.layers.*", parts=PARTLY))
-    assert finding is not None
     assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("model.encoder", True)
     assert finding.saving_us == pytest.approx(60 * 0.75)
 
@@ -106,5 +103,4 @@ def test_the_component_beside_a_partly_compiled_one_is_told_whole():
     finding = find_uncompiled_component(
         comparison(FUSED, group("unchanged", 60.0, 60.0, "model.head.norm"), scope="encoder.layers.*", parts=PARTLY)
     )
-    assert finding is not None
     assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("model.head", False)

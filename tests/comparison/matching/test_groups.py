@@ -2,20 +2,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from tests.comparison.matching.test_aligning import SEQUENCES
+from tests.comparison.matching.test_alignment import SEQUENCES
 from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
 
+from tracekit.comparison import compare
 from tracekit.comparison.cost.roofline import peak_of
 from tracekit.comparison.matching import Cell, align
-from tracekit.comparison.matching.groups import group_by_cells
-from tracekit.model.comparison import KernelGroup
+from tracekit.comparison.matching.groups import group_by_cells, match_work
+from tracekit.model.comparison import KernelGroup, Side
 from tracekit.model.evidence import Evidence
 from tracekit.model.labels import GroupLabel, KernelCounts
 from tracekit.model.rates import Traffic
 from tracekit.model.sequence import Activity, Operator
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
 
 
 def grouped(a: list[Activity], b: list[Activity], **changes: float) -> tuple[KernelGroup, ...]:
@@ -76,12 +80,10 @@ def test_a_device_s_peak_makes_rates_shares_of_it() -> None:
     one, other = make_sequence(block(0)), make_sequence(fused_block(0))
     cells = (Cell((0,), (0,), "anchors"), Cell((1, 2, 3), (1,), "anchors"))
     peak = peak_of("NVIDIA H200")
-    assert peak is not None
     with_peak, without = (
         next(group.rates for group in group_by_cells(one, other, cells, (each, each)) if group.kind == "fused")
         for each in (peak, None)
     )
-    assert with_peak is not None and with_peak.gb_per_s is not None
     assert with_peak.bandwidth_share == pytest.approx(with_peak.gb_per_s / peak.gb_per_s)
     assert without is not None and without.bandwidth_share is None
 
@@ -250,7 +252,6 @@ def test_traffic_is_the_sum_of_all_pieces_not_the_first_over_and_over() -> None:
     b = [triton("_add", (size, 64), (size, 64), (size, 64), call=size) for size in sizes]
     (group,) = group_by_cells(make_sequence(a), make_sequence(b), one_cell_each(10))
     assert group.repeats == 10
-    assert group.traffic is not None
     assert group.traffic.eager_bytes == sum(3 * size * 64 * 2 for size in sizes)
     assert group.traffic.compiled_bytes == sum(3 * size * 64 * 2 for size in sizes)
 
@@ -288,14 +289,12 @@ def test_rates_are_those_of_the_longest_call_and_of_its_mean_time() -> None:
     short = triton("_add", (1024, 64), (1024, 64), call=0, us=2.0)
     b = [short, replace(product(64, 64, 64, call=1), duration_us=30.0)]
     (group,) = group_by_cells(make_sequence(a), make_sequence(b), (Cell((0,), (0, 1), "provenance"),))
-    assert group.rates is not None
     assert group.rates.flops == 2 * 64**3
     assert group.rates.tflop_per_s == pytest.approx(2 * 64**3 / 30 / 1e6)
     # Times of repeats differ, and sizes where a loop grows: the mean is of all.
     sizes = range(10, 20)
     b = [replace(product(size, 64, 64, call=size), duration_us=float(size)) for size in sizes]
     (group,) = group_by_cells(make_sequence(b), make_sequence(b), one_cell_each(10))
-    assert group.rates is not None
     assert group.rates.tflop_per_s == pytest.approx(2 * 64 * 64 * sum(sizes) / sum(sizes) / 1e6)
 
 
@@ -305,8 +304,6 @@ def test_shares_are_of_the_peak_of_the_device_that_ran_it() -> None:
     a, b = make_sequence(work), make_sequence(work[:1])
     both, gone = group_by_cells(a, b, (Cell((0,), (0,), "anchors"), Cell((1,), (), "anchors")), peaks)
     for group, peak in ((both, 989.5), (gone, 312)):
-        assert group.rates is not None
-        assert group.rates.tflop_per_s is not None
         assert group.rates.arithmetic_share == pytest.approx(group.rates.tflop_per_s / peak)
 
 
@@ -318,9 +315,7 @@ def test_a_call_whose_kernels_stand_in_several_groups_counts_in_that_of_its_main
     told = {group.label: (group.traffic, group.rates) for group in groups}
     assert told["Memset (Device)"] == (Traffic(0, 0, 0, 0), None)
     traffic, rates = told[main.name]
-    assert traffic is not None
     assert traffic.eager_bytes == traffic.compiled_bytes == 2 * (64 + 3 * 64 * 64)
-    assert rates is not None
     assert rates.tflop_per_s == pytest.approx(2 * 64**3 / 51 / 1e6)
 
 
@@ -329,8 +324,6 @@ def test_what_is_gone_moved_what_it_moved_and_what_is_added_moves_more() -> None
     bytes_ = 3 * 8 * 64 * 2
     (gone,) = group_by_cells(a, make_sequence([]), (Cell((0,), (), "provenance"),))
     (added,) = group_by_cells(make_sequence([]), a, (Cell((), (0,), "provenance"),))
-    assert gone.traffic is not None
-    assert added.traffic is not None
     assert (gone.traffic.removed_bytes, added.traffic.removed_bytes) == (bytes_, -bytes_)
 
 
@@ -339,3 +332,36 @@ def test_numbers_in_names_of_triton_kernels_part_no_group_whichever_side_they_ar
     plain = make_sequence([eager("add", (64,), call=number) for number in range(3)])
     cells = tuple(Cell((at,), (at,), "anchors") for at in range(3))
     assert len(group_by_cells(fused, plain, cells)) == len(group_by_cells(plain, fused, cells)) == 1
+
+
+RUN = Path(__file__).parents[3] / "traces" / "h200-vit"
+
+
+@pytest.fixture(scope="module")
+def sides() -> tuple[Side, Side]:
+    reading = Reading(shapes=True, cached=False)
+    return load_side(RUN, form="eager", reading=reading), load_side(RUN, form="compiled", reading=reading)
+
+
+def test_every_activity_is_in_one_piece_of_work(sides: tuple[Side, Side]) -> None:
+    matching = match_work(*sides)
+    assert sorted(at for work in matching.work for at in work.a) == list(range(len(matching.a.activities)))
+    assert sorted(at for work in matching.work for at in work.b) == list(range(len(matching.b.activities)))
+
+
+def test_the_pieces_are_of_the_groups_that_the_comparison_shows(sides: tuple[Side, Side]) -> None:
+    matching = match_work(*sides)
+    shown = {(group.kind, group.label, round(group.delta_us, 6)) for group in compare(*sides).groups}
+    assert {(work.group.kind, work.group.label, round(work.group.delta_us, 6)) for work in matching.work} == shown
+    lost = [work for work in matching.work if work.group.kind == "defused"]
+    assert len(lost) == 12
+    assert {(len(work.a), len(work.b)) for work in lost} == {(2, 7)}
+
+
+def test_nothing_is_matched_where_activities_are_not_known_one_by_one(sides: tuple[Side, Side]) -> None:
+    assert match_work(replace(sides[0], sequence=None), sides[1]) is None
+
+
+def test_nothing_is_matched_between_a_step_and_a_whole_recording(sides: tuple[Side, Side]) -> None:
+    whole = load_side(RUN, form="eager", reading=Reading(window="whole", shapes=True, cached=False))
+    assert match_work(whole, sides[1]) is None

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.advised import command_of
+from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.fairness import ran_eager
@@ -23,9 +25,6 @@ from tracekit.model.compilation import (
 from tracekit.model.note import Note
 from tracekit.model.regions import CompiledRegions, RegionTime
 from tracekit.model.run import FormName
-
-from ..advised import command_of
-from ..sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
@@ -50,7 +49,6 @@ def sides(
 ) -> tuple[Side, Side]:
     a = make_side("eager", make_analysis(EAGER), make_form("eager", STEADY))
     form = make_form("compiled", wall_us, during_timing=during_timing)
-    assert form.compilation is not None
     form = replace(form, compilation=replace(form.compilation, diagnostics=found))
     analysis = replace(make_analysis(COMPILED, idle_us=300.0), regions=regions or make_regions())
     return a, replace(make_side("compiled", analysis, form), settings=make_settings(**settings))
@@ -69,11 +67,7 @@ def test_a_healthy_compilation_asks_for_nothing():
     assert {finding.severity for finding in comparison.findings} <= {"info"}
     codes = {finding.code for finding in comparison.findings}
     assert not codes & {"broken_graphs", "eager_fallback", "recompile_limit", "skipped_cuda_graphs", "compiled_again"}
-    assert comparison.notes == ()
-
-
-def test_a_run_of_before_is_compared_without_any_of_this():
-    assert compared(None).notes == ()
+    assert comparison.notes == compared(None).notes == ()
 
 
 def test_one_cheap_break_is_information_with_its_line_and_what_helps():
@@ -94,17 +88,9 @@ def test_what_torch_hints_at_is_switched_on_by_the_command():
     both = "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1 TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1 tracekit profile "
     assert command_of(finding).startswith(both)
     assert "--fullgraph" not in command_of(finding) and finding.facts["can_be_switched"]
-    assert set(finding.environment) == {
-        "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS",
-        "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS",
-    }
+    names = {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS", "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS"}
+    assert set(finding.environment) == names
     assert findings(Diagnostics(breaks=(ITEM,)))["broken_graphs"].environment == {}
-
-
-def test_a_break_in_a_helper_names_the_model_s_line_that_called_it():
-    helped = replace(ITEM, where="library.py:112", called_from="model.py:40")
-    finding = findings(Diagnostics(breaks=(helped,)))["broken_graphs"]
-    assert finding.facts["longest"][0]["line"] == "library.py:112, called from model.py:40"
 
 
 def test_lines_that_break_graphs_are_not_mistaken_for_dynamo_s_count():
@@ -115,28 +101,22 @@ def test_lines_that_break_graphs_are_not_mistaken_for_dynamo_s_count():
     assert (finding.facts["lines"], finding.facts["counted_by_dynamo"]) == (1, 23)
 
 
-def test_a_break_that_takes_a_share_of_the_call_is_a_warning():
-    finding = findings(Diagnostics(breaks=(replace(ITEM, per_step_us=40.0),)))["broken_graphs"]
-    assert finding.severity == "warning"
-
-
 def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
-    many = tuple(replace(ITEM, where=f"model.py:{n}", per_step_us=float(n)) for n in range(1, 6))
+    many = [replace(ITEM, where=f"model.py:{n}", per_step_us=float(n)) for n in range(1, 6)]
+    many = (*many[:-1], replace(many[-1], called_from="model.py:40"))
     finding = findings(Diagnostics(breaks=many))["broken_graphs"]
     assert finding.facts["lines"] == 5
-    assert [each["line"] for each in finding.facts["longest"]] == ["model.py:5", "model.py:4", "model.py:3"]
+    # A break in a helper names the model's line that called it.
+    lines = ["model.py:5, called from model.py:40", "model.py:4", "model.py:3"]
+    assert [each["line"] for each in finding.facts["longest"]] == lines
     assert finding.saving_us == 15.0
 
 
-def test_mending_breaks_saves_no_more_than_the_gpu_waits():
-    _, side = sides(Diagnostics())
-    assert side.unprofiled_idle_us is not None and side.unprofiled_idle_us < 1e4
-    finding = findings(Diagnostics(breaks=(replace(ITEM, per_step_us=1e4),)))["broken_graphs"]
-    assert finding.saving_us == side.unprofiled_idle_us
-
-
-def test_a_break_whose_cost_is_not_recorded_has_no_saving():
-    assert findings(Diagnostics(breaks=(ITEM,)))["broken_graphs"].saving_us is None
+def test_a_costly_break_is_a_warning_that_saves_no_more_than_the_gpu_waits():
+    idle_us = sides(Diagnostics())[1].unprofiled_idle_us
+    for cost_us, severity, saving_us in ((40.0, "warning", 40.0), (1e4, "warning", idle_us), (None, "info", None)):
+        finding = findings(Diagnostics(breaks=(replace(ITEM, per_step_us=cost_us),)))["broken_graphs"]
+        assert (finding.severity, finding.saving_us) == (severity, saving_us)
 
 
 def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the_verdict():
@@ -170,15 +150,14 @@ def test_a_window_that_is_only_a_part_of_the_call_does_not_show_that_a_form_ran_
     assert not ran_eager(replace(b, analysis=part))
 
 
-def test_compiled_code_that_does_little_of_the_work_is_told():
+def test_compiled_code_that_does_less_than_half_of_the_work_is_told():
     finding = findings(None, regions=make_regions(share=0.2))["little_compiled"]
     assert finding.facts["compiled_share"] == pytest.approx(0.2)
     assert (finding.facts["busy_us"], finding.facts["scope"]) == (709.0, "transformer")
-
-
-@pytest.mark.parametrize("share", [0.5, 0.78, 1.0])
-def test_compiled_code_that_does_half_of_the_work_or_more_is_fine(share: float):
-    assert "little_compiled" not in findings(None, regions=make_regions(share=share))
+    assert "little_compiled" not in findings(None, regions=make_regions(share=0.5))
+    # What ran eager is another finding.
+    found = findings(None, regions=replace(make_regions(0), gpu_us=0.0))
+    assert "eager_fallback" in found and "little_compiled" not in found
 
 
 def test_skipped_cuda_graphs_are_told_with_the_reason_where_they_were_asked_for():
@@ -193,7 +172,6 @@ def test_skipped_cuda_graphs_are_told_with_the_reason_where_they_were_asked_for(
 
 def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
     a, b = sides(Diagnostics(), mode="reduce-overhead")
-    assert b.analysis.launches is not None and b.analysis.kernels is not None
     count = b.analysis.kernels.count
 
     def told(share: float) -> Finding | None:
@@ -203,7 +181,6 @@ def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
         return codes.get("skipped_cuda_graphs")
 
     some = told(0.3)
-    assert some is not None
     assert some.facts["graphed_share"] == pytest.approx(0.3, abs=0.02)
     assert some.facts["skips"] == []
     assert told(0.6) is None
@@ -232,15 +209,10 @@ def test_of_several_checks_the_one_that_cost_most_is_told():
     finding = findings(Diagnostics(frames=(FRAME, quick, slow)))["compiled_again"]
     assert finding.facts["failed_check"] == SIZE.facts
     assert (finding.facts["dearest_s"], finding.facts["whole_s"]) == (45.0, 45.5)
-
-
-def test_any_size_is_no_advice_where_no_size_was_checked():
-    other = FailedGuard("0/0", "len(args) == 2  # output = func(self, *args)")
-    again = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
-    finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
-    assert (finding.facts["failed_check"], finding.facts["whole_s"]) == (other.facts, 0.5)
-    assert finding.action is None
-    assert finding.changes == {}
+    # Any size is no advice where no size was checked.
+    alone = findings(Diagnostics(frames=(FRAME, quick)))["compiled_again"]
+    assert (alone.facts["failed_check"], alone.facts["whole_s"]) == (other.facts, 0.5)
+    assert (alone.action, alone.changes) == (None, {})
 
 
 def audited() -> Diagnostics:
@@ -283,9 +255,7 @@ def test_what_a_compiling_call_cost_is_what_it_took_beyond_the_usual_call():
     (cost,) = find_compiling_costs(side)
     assert cost.extra_us == pytest.approx(12.3e6 - 500, abs=2)
     assert [frame.id for frame in cost.frames] == ["0/1"]
-
-
-def test_without_a_call_that_did_not_compile_nobody_knows_the_cost():
+    # Without a call that did not compile nobody knows.
     found = replace(audited(), calls=tuple(CompilingCall("timed", n, 1, 0, 9e6) for n in (1, 2)))
     _, side = sides(found, wall_us=(9e6, 9e6), during_timing=2)
     assert [cost.extra_us for cost in find_compiling_costs(side)] == [None, None]
@@ -297,12 +267,6 @@ def test_without_the_audit_recompiling_in_timed_calls_is_met_with_dynamic():
     assert command_of(finding).endswith("--dynamic")
     dynamic = findings(found, wall_us=WALLS, during_timing=1, dynamic=True)["recompiled_during_timing"]
     assert command_of(dynamic).count("--dynamic") == 1
-
-
-def test_a_form_that_entered_no_compiled_code_is_not_said_to_do_little_in_it():
-    """It ran eager, which is another finding."""
-    found = findings(None, regions=replace(make_regions(0), gpu_us=0.0))
-    assert "eager_fallback" in found and "little_compiled" not in found
 
 
 def test_dynamic_is_not_advised_to_whoever_had_it_on():

@@ -7,6 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sequences import make_activity, make_sequence
+from tests.sides import (
+    COMPILED,
+    EAGER,
+    Kernels,
+    make_analysis,
+    make_cpu_analysis,
+    make_environment,
+    make_form,
+    make_side,
+)
 
 from tracekit.comparison.matching import Cell
 from tracekit.comparison.matching.coverage import measure_coverage
@@ -14,8 +24,6 @@ from tracekit.comparison.matching.groups import group_kernels
 from tracekit.model.analysis import FAMILIES
 from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup
 from tracekit.model.labels import GroupLabel
-
-from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
 
 
 def grouped(a: Kernels, b: Kernels, *, a_steps: int = 2, b_steps: int = 2) -> dict[str, KernelGroup]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.sequences import eager, make_activity, make_sequence, product
+from tests.sides import make_analysis, make_side
 
 from tracekit.comparison import compare
 from tracekit.comparison.cost.operator_calls import Call, bytes_of_noted, find_calls, note_calls
@@ -11,8 +12,6 @@ from tracekit.comparison.matching.cells import with_as_many_steps
 from tracekit.model.comparison import Side
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity, TensorShape
 from tracekit.model.sequence import Activity
-
-from ...sides import make_analysis, make_side
 
 SHAPE = TensorShape((4, 8), "bfloat16")
 
@@ -33,7 +32,6 @@ def calls_of(side: Side) -> tuple[Call, ...]:
 
 
 def activities_of(side: Side) -> tuple[Activity, ...]:
-    assert side.sequence is not None
     return side.sequence.activities
 
 
@@ -83,7 +81,6 @@ def test_a_comparison_counts_what_was_noted() -> None:
     a = replace(make_side("a", analysis), sequence=make_sequence([cat]))
     asked = EagerOps(1, "2.11", (op("aten.cat.default", 384),), (TaggedActivity(cat.name, 0),))
     (group,) = compare(replace(a, provenance=asked), replace(a, label="b")).groups
-    assert group.traffic is not None
     assert (group.traffic.eager_bytes, group.traffic.compiled_missing) == (384, 1)
 
 

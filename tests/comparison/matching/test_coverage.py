@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.sequences import eager, make_sequence, product
 from tests.sides import make_side
 
-from tracekit.comparison.matching.coverage import find_doubts, find_inexact, find_little_matched
+from tracekit.comparison.matching.coverage import find_doubts, find_inexact, find_little_matched, total_traffic
 from tracekit.model.comparison import Coverage, GroupMember, KernelGroup, Side
 from tracekit.model.note import Note
+from tracekit.model.rates import Traffic
 from tracekit.model.sequence import Sequence
 
 WORK = make_sequence([product(64, 64, 64, call=0), eager("add", (64, 64), call=1)])
@@ -68,3 +70,30 @@ def test_one_note_tells_that_groups_are_doubtful_and_why_provenance_cannot_help(
     sure = [group("anchors", 100.0, exact=True)]
     (why,) = find_inexact(sure, "two_runs")
     assert why == Note("provenance_unused", "info", facts={"why": "two_runs"})
+
+
+def moving(a_us: float, b_us: float, traffic: Traffic | None) -> KernelGroup:
+    a, b = ((GroupMember("kernel", 1, us),) if us else () for us in (a_us, b_us))
+    return KernelGroup("fused", "some", "anchors", a, b, 0, b_us - a_us, (), traffic=traffic)
+
+
+def test_only_groups_that_are_known_on_both_sides_count_and_their_share_of_the_time_is_told() -> None:
+    total = total_traffic(
+        [
+            moving(30, 10, Traffic(1000, 400, 0, 0)),
+            moving(10, 0, Traffic(200, 0, 0, 0)),
+            moving(0, 5, Traffic(0, 50, 0, 0)),
+            # A call of either side is not known.
+            moving(40, 20, Traffic(5000, 100, 1, 0)),
+            moving(10, 5, Traffic(5000, None, 0, 1)),
+            moving(10, 10, None),
+        ]
+    )
+    assert (total.eager_bytes, total.compiled_bytes, total.removed_bytes) == (1200, 450, 750)
+    assert total.a_time_known == pytest.approx(0.4)
+    assert total.b_time_known == pytest.approx(0.3)
+
+
+def test_where_nothing_is_known_there_is_no_total() -> None:
+    assert total_traffic([]) is None
+    assert total_traffic([moving(10, 10, None), moving(1, 1, Traffic(0, 0, 0, 0))]) is None
