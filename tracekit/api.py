@@ -249,7 +249,7 @@ def _make_place(folder: Path, trace: Path, *, force: bool) -> None:
 
 def _check_torch() -> None:
     """Raises TracekitError with what to install where torch is missing."""
-    from tracekit.workloads.own_info import described
     from tracekit.workloads.registry import load_builder
+    from tracekit.workloads.unlisted import own_info
 
-    load_builder(described("tracekit in a program", ""))
+    load_builder(own_info("tracekit in a program", ""))

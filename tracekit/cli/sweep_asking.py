@@ -15,7 +15,7 @@ from tracekit.walks.matrix import expand
 from tracekit.walks.sweep_folder import ASKED, SweepFolder
 from tracekit.walks.sweeping import SweepPlan
 from tracekit.walks.timing_plan import plan_timing
-from tracekit.workloads.own_options import parse_options
+from tracekit.workloads.own_function import parse_options
 from tracekit.workloads.suites import find_suite
 
 #: Where sweeps lie when nobody says.

@@ -53,9 +53,8 @@ class WorkloadInfo:
     `resizes` says that one model in memory can be called at other sizes (`BuiltWorkload.call_at`). `inputs` and
     `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
     knows yet. `checkpoints` names the published weights of sizes, by size. `megapixel_gib` is what a further million
-    pixels of a call's images need in bfloat16, by a measurement; None where that is rehearsed
-    (`workloads/growth.py`). `torch_alone` is whether its module imports torch and no library of models, which would
-    import most of the compiler too."""
+    pixels of a call's images need in bfloat16; None where that was not measured. `torch_alone` is whether its module
+    imports torch and no library of models, which would import most of the compiler too."""
 
     name: str
     title: str
