@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,16 +9,13 @@ from tracekit.model.comparison import KernelGroup
 from tracekit.names import printable
 from tracekit.report.words.groups import label_words
 
-#: `file.py:12`, as against a module's path.
-LINE = re.compile(r":\d+$")
-
 #: So many modules of one group are named.
 MOST_MODULES = 3
 
 
 def group_place(group: KernelGroup) -> str:
     """`blocks.*.attn.norm_q, .norm_k`: the innermost modules, else the first line; empty where neither is known."""
-    modules = [printable(place) for place in group.where if not LINE.search(place)]
+    modules = list(map(printable, group.modules))
     leaves = [each for each in modules if not any(other.startswith(f"{each}.") for other in modules)]
     if not leaves:
         return next(map(printable, group.where), "")

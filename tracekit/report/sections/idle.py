@@ -12,7 +12,7 @@ from tracekit.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.document import Column, Table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import CAUSES, cause_words, scope, scope_of
+from tracekit.report.words.common import CAUSES, cause_words, made_at_words, scope, scope_of
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2
@@ -176,8 +176,8 @@ def _leading_cause(causes: dict[str, float]) -> str:
 
 def _made_at(side: Side, sync: SyncTime) -> str:
     """Where the call was made; tracekit's own wait ends each step that it records."""
-    if sync.where:
-        return clipped(printable(sync.where), 240)
+    if where := made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code):
+        return clipped(printable(where), 240)
     own = side.form is not None and "DeviceSynchronize" in sync.call and not (sync.drained or sync.idle_after_us)
     return "the end of a recorded step, where tracekit waits" if own else "not recorded"
 
