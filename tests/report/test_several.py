@@ -18,7 +18,7 @@ from tests.report.test_timelines import hostile_timelines
 from tests.sides import make_form, make_pair, make_settings, scaled
 
 from tracekit.comparison import compare
-from tracekit.comparison.judging.several import labelled, set_beside
+from tracekit.comparison.judging.alternatives import labelled, set_beside
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import Note

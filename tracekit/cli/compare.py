@@ -147,7 +147,7 @@ def _compared(
     from dataclasses import replace
 
     from tracekit.comparison import compare as compare_sides
-    from tracekit.comparison.judging.advice import with_verified
+    from tracekit.comparison.judging.alternatives import with_verified
     from tracekit.comparison.judging.gate import check
     from tracekit.walks.pairs import load_pair, with_interrupts, with_operators_of
     from tracekit.walks.same_work import refuse_to_gate

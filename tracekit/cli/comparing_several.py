@@ -68,8 +68,13 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     a run that is named twice, and for runs that are not of the same work."""
     from tracekit import store
     from tracekit.comparison import compare
-    from tracekit.comparison.judging.advice import with_verified
-    from tracekit.comparison.judging.several import find_differences, labelled, name_ways, set_beside
+    from tracekit.comparison.judging.alternatives import (
+        find_differences,
+        labelled,
+        name_ways,
+        set_beside,
+        with_verified,
+    )
     from tracekit.walks.folder_names import short_names
     from tracekit.walks.same_work import refuse_side_by_side
     from tracekit.walks.sides import load_side
@@ -90,7 +95,7 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
 
 def _refuse_what_is_no_pair(places: tuple[str, ...]) -> None:
     from tracekit import store
-    from tracekit.comparison.judging.several import MOST_RUNS
+    from tracekit.comparison.judging.alternatives import MOST_RUNS
     from tracekit.errors import TracekitError
     from tracekit.walks.sides import interrupted_run, is_run_folder
 

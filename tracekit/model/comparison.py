@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 from tracekit.model.action import Action
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.analysis import Analysis, HealthFinding, Severity
-from tracekit.model.apart import ApartChange
 from tracekit.model.bounded import doc
 from tracekit.model.calibration import shrink_idle
 from tracekit.model.compilation import Diagnostics
+from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.evidence import Evidence
 from tracekit.model.gate import Gate
 from tracekit.model.labels import Label
@@ -267,7 +267,7 @@ class Verdict:
     least_change: Annotated[float | None, doc("What a change must exceed besides.")] = None
     block: Annotated[int | None, doc("How many neighbouring rounds were resampled together.")] = None
     stopped: Annotated[StopReason | None, doc("Why timing stopped.")] = None
-    apart: Annotated[ApartChange | None, doc("What is known of sides that were timed in separate runs.")] = None
+    apart: Annotated[SeparateRunsChange | None, doc("What is known of sides that were timed in separate runs.")] = None
 
     @property
     def established(self) -> bool:

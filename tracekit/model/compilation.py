@@ -58,25 +58,6 @@ class FailedGuard:
         return _identity(check) or {"kind": "other", "check": check}
 
     @property
-    def words(self) -> str:
-        """`size 0 of x is 4, and was 1 when it was compiled`, for findings that do not carry `facts` yet."""
-        check = self.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
-        size, tensor, length = (each.match(check) for each in (SIZE_CHECK, TENSOR_CHECK, LENGTH_CHECK))
-        many = MANY_CHECK.match(check)
-        if many:
-            what = f"size {many['index']} of {many['name']} is 1 or 0, and was neither"
-        elif size:
-            what = f"size {size['index']} of {size['name']} is {size['now']}, and was {size['then']}"
-        elif tensor:
-            at = f" {tensor['index']}" if tensor["index"] else ""
-            what = f"the {tensor['what']}{at} of {tensor['name']} is {tensor['now']}, and was {tensor['then']}"
-        elif length:
-            what = f"the length of {length['name']} is no longer {length['then']}, as it was"
-        else:
-            return _identity_words(check) or f"the check {check} failed"
-        return f"{what} when it was compiled"
-
-    @property
     def is_of_one(self) -> bool:
         """Whether it is of a size that is or was 0 or 1, for which torch makes code of its own also where it compiles
         for any size."""
@@ -98,22 +79,6 @@ def _identity(check: str) -> dict[str, Any] | None:
     if found["of"] == "type":
         return {"kind": "type", "name": name, "then": kind["name"] if kind else None}
     return {"kind": "object", "name": name}
-
-
-def _identity_words(check: str) -> str | None:
-    """In words what a check of an object's or a type's address asks; None for other checks."""
-    found = IDENTITY_CHECK.match(check)
-    if found is None:
-        return None
-    name, code, kind = found["name"], CODE_OBJECT.match(found["then"] or ""), TYPE_NAME.match(found["then"] or "")
-    if code:
-        was = f"{code['function']} ({code['file']}:{code['line']})"
-        return f"{name.removesuffix('.__code__')} is another function than {was}, for which it was compiled"
-    if found["of"] == "type":
-        return f"{name} is of another type than {kind['name'] if kind else 'the one'}, for which it was compiled"
-    of_code = name.endswith(".__code__")
-    what = f"{name.removesuffix('.__code__')} is another function" if of_code else f"{name} is another object"
-    return f"{what} than the one for which it was compiled"
 
 
 @dataclass(frozen=True, slots=True)

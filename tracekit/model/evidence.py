@@ -23,7 +23,7 @@ EvidenceKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that differs between the two sides of a group. `report/words/evidence.py` says it in English."""
+    """One thing that differs between the two sides of a group. `report/words/groups.py` says it in English."""
 
     kind: EvidenceKind
     facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)

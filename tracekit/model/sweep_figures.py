@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from tracekit.model.bounded import doc
 from tracekit.model.comparison import Verdict
+from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
 from tracekit.model.startup import BreakEven
@@ -186,7 +187,7 @@ class Sweep:
     works: tuple[Work, ...]
     published: Annotated[tuple[PublishedBeside, ...], doc("Other people's figures beside these.")]
     published_source: Annotated[str, doc("What is known of how `published` were measured.")]
-    differs: Annotated[tuple[str, ...], doc("What is otherwise here than where `published` were measured.")]
+    differences: Annotated[tuple[Statement, ...], doc("What is otherwise here than where `published` were measured.")]
     notes: tuple[Note, ...]
     left: Annotated[tuple[Cell, ...], doc("The missing cells.")] = ()
 

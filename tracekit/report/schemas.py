@@ -91,6 +91,16 @@ class OfGate:
 
 
 @dataclass(frozen=True)
+class OfChecked:
+    because: Annotated[str, doc("What the reasons say.")]
+
+
+@dataclass(frozen=True)
+class OfSeparateRunsChange:
+    assumed: Annotated[str | None, doc("What the assumptions say; None without any.")]
+
+
+@dataclass(frozen=True)
 class OfFinding:
     title: str
     evidence: str
@@ -125,6 +135,12 @@ class OfCellFigures:
 
 
 @dataclass(frozen=True)
+class OfSweep:
+    warnings: Warnings
+    differs: Annotated[tuple[str, ...], doc("What the differences are, in words.")]
+
+
+@dataclass(frozen=True)
 class OfConditions:
     held_back: Annotated[tuple[str, ...], doc("What the limits say.")]
 
@@ -135,13 +151,15 @@ BESIDE: dict[str, type] = {
     "ComparisonFile": OfComparison,
     "Side": OfSide,
     "Gate": OfGate,
+    "Checked": OfChecked,
+    "SeparateRunsChange": OfSeparateRunsChange,
     "Finding": OfFinding,
     "WaterfallPart": OfWaterfallPart,
     "KernelGroup": OfKernelGroup,
     "Bound": OfBound,
     "HealthFinding": OfHealthFinding,
     "CellFigures": OfCellFigures,
-    "Sweep": OfCellFigures,
+    "Sweep": OfSweep,
     "Conditions": OfConditions,
 }
 #: Every activity one by one is the trace over again, and bounds are written with their sides.

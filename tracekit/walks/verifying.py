@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.comparison import compare
-from tracekit.comparison.judging.advice import judge_advice, top_advice
+from tracekit.comparison.judging.alternatives import judge_advice, top_advice
 from tracekit.errors import TracekitError
 from tracekit.model.child import ChildJob
 from tracekit.model.comparison import Comparison, Finding

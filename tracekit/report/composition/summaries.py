@@ -46,7 +46,7 @@ from tracekit.report.words.common import (
     verdict_evidence,
     verdict_sentence,
 )
-from tracekit.report.words.evidence import evidence_sentences
+from tracekit.report.words.groups import evidence_sentences
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 

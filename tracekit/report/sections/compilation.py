@@ -10,7 +10,7 @@ from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Column, Table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
-from tracekit.report.words.guards import guard_sentence
+from tracekit.report.words.findings.compiling import guard_sentence
 
 PHASES = {
     "dynamo": "Dynamo: tracing the Python code",

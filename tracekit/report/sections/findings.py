@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import PurePath
 
 from tracekit.model.comparison import Finding
@@ -30,21 +30,22 @@ def finding_texts(findings: Iterable[Finding], scope: str = "", level: int = 3) 
             savings=tuple(savings),
             advice=finding_advice(finding) or "",
             is_command=finding.action is not None and finding.action.command is not None,
-            notes=tuple(finding_notes(finding)),
+            notes=finding_notes(finding),
         )
         texts.append(text)
     return Findings(tuple(texts), level)
 
 
-def finding_notes(finding: Finding) -> Iterator[str]:
+def finding_notes(finding: Finding) -> tuple[str, ...]:
     """Where the recording shows it, and what came of its advice where that was tried."""
+    notes = []
     if finding.places:
         name = PurePath(finding.places[0].path).name
         places = ", ".join(f"at {duration(each.start_us)} for {duration(each.duration_us)}" for each in finding.places)
-        yield f"In {name}, from the start of what was read: {places}."
+        notes.append(f"In {name}, from the start of what was read: {places}.")
     tried = finding.verified
     if tried is None:
-        return
+        return tuple(notes)
     interval = f"95 % interval {tried.ci95[0]:.3f} to {tried.ci95[1]:.3f}" if tried.ci95 else "too few for an interval"
     estimate, predicted = tried.predicted_speedup, ""
     if estimate is not None and tried.speedup > estimate:
@@ -61,4 +62,4 @@ def finding_notes(finding: Finding) -> Iterator[str]:
     if tried.during_timing:
         compiled = f"{tried.during_timing} compilations ran inside the timed calls"
         note += f" {compiled}: these times are not of compiled code alone."
-    yield note
+    return (*notes, note)

@@ -14,8 +14,7 @@ from tracekit.numbers import MISSING, count, duration, duration_change, percent,
 from tracekit.report.document import Column, Explorer, ExplorerRow, Figure, Member, Name, Table
 from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
 from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
-from tracekit.report.words.evidence import evidence_sentences
-from tracekit.report.words.groups import label_words
+from tracekit.report.words.groups import evidence_sentences, label_words
 
 DOT = " \N{MIDDLE DOT} "
 #: `file.py:12`, as against a module's path.

@@ -8,6 +8,7 @@ from tracekit.names import short_kernel_name
 from tracekit.numbers import MINUS, count, duration, duration_change, percent, size, times
 from tracekit.report.words.bounds import bound_because
 from tracekit.report.words.common import cause_words
+from tracekit.report.words.estimates import reason_words
 from tracekit.report.words.groups import label_words, operators_word, repeats_word, work_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
@@ -30,7 +31,7 @@ def gate_sentences(comparison: Comparison) -> tuple[str, ...]:
     for checked in comparison.gate.checked if comparison.gate else ():
         figures = _gate_figures(checked)
         said = f"{OUTCOMES[checked.outcome]}. {figures}" if figures else OUTCOMES[checked.outcome]
-        sentences.append(f"{checked.condition.text}: {said}; {checked.because}.")
+        sentences.append(f"{checked.condition.text}: {said}; {reason_words(checked.reasons)}.")
     return tuple(sentences)
 
 

@@ -16,6 +16,7 @@ from tracekit.report.sweep.words import (
     goal_words,
     milliseconds,
     next_words,
+    published_differences,
     ratio,
     seconds,
     slight_note,
@@ -201,7 +202,7 @@ def published_table(sweep: Sweep) -> Table | None:
         f"There: {sweep.published_source}. Mean of a call, mode default. Here both forms are of one process, with"
         " their medians beside the means, and the gain is that process's speed-up with its 95 % interval: the median"
         f" over rounds, which hears less of outliers than a ratio of means."
-        f" {' '.join(filter(None, (slight_note(sweep), *sweep.differs)))}"
+        f" {' '.join(filter(None, (slight_note(sweep), *published_differences(sweep))))}"
     )
     return Table("Beside the figures of 2023", columns, tuple(rows), note) if rows else None
 
