@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Iterator
 
 from tracekit.model.comparison import Comparison
-from tracekit.model.memory import FormMemory
+from tracekit.model.gpu import FormMemory
 from tracekit.model.numerics import FormNumerics, TensorDifference
 from tracekit.names import clipped, printable
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change

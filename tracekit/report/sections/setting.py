@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tracekit.model.comparison import Side
-from tracekit.model.gpu_state import GpuState
+from tracekit.model.gpu import GpuState
 from tracekit.model.run import Run
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, duration, percent, size

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tracekit.model.note import Note
-from tracekit.model.startup import BreakEven
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep, Work
+from tracekit.model.timing import BreakEven
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.words.notes.sweeps import SLIGHT

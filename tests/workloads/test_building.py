@@ -1,3 +1,5 @@
+"""Real weights that cannot be had."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -5,12 +7,13 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("diffusers")
+pytest.importorskip("huggingface_hub")
 
 from huggingface_hub.errors import GatedRepoError, OfflineModeIsEnabled, RepositoryNotFoundError  # noqa: E402
+from tests.workloads.test_hub_files import hub_error  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.workloads.weights import load_pretrained  # noqa: E402
+from tracekit.workloads.building import load_pretrained  # noqa: E402
 
 
 class Failing:
@@ -23,32 +26,23 @@ class Failing:
         raise self._error from self._cause
 
 
-def hub_error(kind: type[Exception]) -> Exception:
-    # Their constructors want an HTTP response; only their kind matters here.
-    return kind.__new__(kind)
-
-
 @pytest.mark.parametrize(
     ("error", "cause", "message"),
     [
-        (hub_error(GatedRepoError), None, "is gated: accept its licence"),
-        (OSError("no file"), hub_error(GatedRepoError), "is gated: accept its licence"),
-        (hub_error(RepositoryNotFoundError), None, "is no repository that you can read"),
+        (hub_error(GatedRepoError), None, "owner/model is gated"),
+        (OSError("no file"), hub_error(GatedRepoError), "owner/model is gated"),
+        (hub_error(RepositoryNotFoundError), None, "owner/model is no repository"),
         (OSError("no file"), OfflineModeIsEnabled("offline"), "HF_HUB_OFFLINE is set"),
-        (OSError("No route to host (stack trace above)\nmore"), None, "No route to host; check the network"),
+        (OSError("No route to host (stack trace above)\nmore"), None, "No route to host; "),
     ],
 )
-def test_weights_that_cannot_be_had_are_one_line_with_what_to_do(
-    error: Exception, cause: Exception | None, message: str
-) -> None:
-    with pytest.raises(TracekitError) as caught:
+def test_weights_that_cannot_be_had_are_one_line(error: Exception, cause: Exception | None, message: str) -> None:
+    with pytest.raises(TracekitError, match=message) as caught:
         load_pretrained(Failing(error, cause), "owner/model", torch.float32)
-    assert message in str(caught.value)
-    assert "owner/model" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("source", ["/no/such/folder", "model", "a/b/c"])
 def test_what_is_neither_folder_nor_repository_is_refused_at_once(source: str) -> None:
-    with pytest.raises(TracekitError, match="neither a folder here nor a repository's name"):
+    with pytest.raises(TracekitError, match="neither a folder"):
         load_pretrained(Failing(AssertionError()), source, torch.float32)

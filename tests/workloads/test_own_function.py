@@ -1,3 +1,5 @@
+"""Options of a user's `build()`, and its arguments."""
+
 from __future__ import annotations
 
 from typing import Any, Literal
@@ -5,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from tracekit.errors import TracekitError
-from tracekit.workloads.own_options import arguments_of, parse_options, taken
+from tracekit.workloads.own_function import arguments_of, parse_options, taken
 
 COMMON = {"batch_size": 3, "dtype": "d", "device": "cpu", "seed": 7}
 
@@ -34,6 +36,7 @@ def test_values_become_what_the_annotation_or_the_default_says() -> None:
     found = arguments("layers=3", "rate=1", "kind=b", "causal=true", "depth=null", "free=2")
     assert found == {"layers": 3, "rate": 1.0, "kind": "b", "causal": True, "depth": None, "free": 2}
     assert isinstance(found["rate"], float)
+    assert arguments("free=two")["free"] == "two"
 
 
 def test_annotations_as_text_are_understood_and_unknown_ones_give_the_word_as_it_is() -> None:
@@ -43,17 +46,19 @@ def test_annotations_as_text_are_understood_and_unknown_ones_give_the_word_as_it
     assert arguments("layers=3", "path=x", function=other)["path"] == "x"
 
 
-def test_a_value_of_another_type_is_refused() -> None:
-    wanted = {
-        "layers=two": "a whole number",
-        "rate=x": "a number",
-        "kind=c": "a or b",
-        "causal=yes": "true or false",
-        "depth=x": "a whole number or null",
-    }
-    for option, what in wanted.items():
-        with pytest.raises(TracekitError, match=f"{option} is not what it takes: say {what}$"):
-            arguments(option)
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("layers=two", "a whole number"),
+        ("rate=x", "a number"),
+        ("kind=c", "a or b"),
+        ("causal=yes", "true or false"),
+        ("depth=x", "a whole number or null"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(option: str, wanted: str) -> None:
+    with pytest.raises(TracekitError, match=f"{option} is not what it takes: say {wanted}$"):
+        arguments(option)
 
 
 def test_a_wrong_name_is_met_with_the_nearest_and_all_that_there_are() -> None:

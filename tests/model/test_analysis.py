@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.model.calibration import shrink_idle
+from tracekit.model.analysis import shrink_idle
 
 RECORDED = {"op_dispatch": 60.0, "launch_call": 30.0, "profiler": 20.0, "device": 40.0}
 CAUSES = st.dictionaries(

@@ -1,9 +1,11 @@
-"""What a group of kernels is known by."""
+"""What a group of kernels is known by, and what shows that a library kernel was exchanged."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from tracekit.model.bounded import doc
 
 #: Work that libraries do, and the families that are told by names alone.
 WorkKind = Literal["product", "attention", "convolution"]
@@ -47,3 +49,25 @@ Label = GroupLabel | str
 def label_order(label: Label) -> tuple[str, ...]:
     """By which labels are sorted where nothing else tells them apart."""
     return ("", label) if isinstance(label, str) else (label.kind, label.family or "", repr(label))
+
+
+EvidenceKind = Literal[
+    "attention_lost",
+    "single_precision",
+    "epilogue_lost",
+    "other_operator",
+    "inputs_prepared",
+    "split_along_k",
+    "other_kernel",
+    "channels_moved_last",
+    "attention_asked_otherwise",
+    "same_kernel_other_time",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing that differs between the two sides of a group. `report/words/groups.py` says it in English."""
+
+    kind: EvidenceKind
+    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)

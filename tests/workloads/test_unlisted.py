@@ -1,4 +1,4 @@
-"""What is told of a user's file or module before torch is loaded and any of it is run."""
+"""Names of models that are not in the list, before torch is loaded and any of a user's code is run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.errors import TracekitError
-from tracekit.workloads.own_info import check_module, own_info
+from tracekit.workloads.unlisted import check_module, find_own, is_own
 
 
 @pytest.fixture(autouse=True)
@@ -28,16 +28,26 @@ def test_a_module_that_is_not_here_is_told_without_importing_anything() -> None:
         check_module("hff:gpt2")
 
 
-def test_the_nearest_file_is_named() -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("my_modle.py:build", r"did you mean my_model\.py:build\?"),
+        ("inner/othr.py:build", r"did you mean inner/other\.py:build\?"),
+        ("nowhere.py:build", r"there is no file nowhere\.py .*: name one as my_model\.py:build"),
+        ("my_model.py", r"as in my_model\.py:build"),
+    ],
+)
+def test_the_nearest_file_is_named(name: str, message: str) -> None:
     Path("my_model.py").touch()
     Path("inner").mkdir()
     Path("inner/other.py").touch()
-    with pytest.raises(TracekitError, match=r"did you mean my_model\.py:build\?"):
-        own_info("my_modle.py:build")
-    with pytest.raises(TracekitError, match=r"did you mean inner/other\.py:build\?"):
-        own_info("inner/othr.py:build")
-    with pytest.raises(TracekitError, match=r"name one as my_model\.py:build"):
-        own_info("nowhere.py:build")
+    with pytest.raises(TracekitError, match=message):
+        find_own(name)
+
+
+def test_names_of_own_models_are_known_from_others() -> None:
+    assert all(map(is_own, ("my_model.py:build", "a/b.py:f", "package.module:build", "package:build", "my_model.py")))
+    assert not any(map(is_own, ("flux", "qwen2.5-vl", "hf:gpt2", "hf:org/name", "diffusers:org/name")))
 
 
 @pytest.mark.parametrize("name", ["nowhere.py:build", "nowhere.net:build"])

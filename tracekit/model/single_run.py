@@ -1,4 +1,4 @@
-"""A side's figures per step, as the JSON contract has them beside the totals of its window."""
+"""One side by itself: what its page tells, and its figures per step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from tracekit.model.bounded import doc
+from tracekit.model.comparison import Bound, Finding, Side
+from tracekit.model.note import Note
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Side
+
+
+@dataclass(frozen=True, slots=True)
+class SingleRun:
+    """One side by itself: what its page tells beside the figures."""
+
+    side: Side
+    bound: Annotated[Bound | None, doc("What holds the side back; None without GPU figures.")]
+    findings: Annotated[tuple[Finding, ...], doc("Those that need no other side to compare with.")]
+    notes: Annotated[tuple[Note, ...], doc("What a reader must know before believing the figures.")]
 
 
 @dataclass(frozen=True, slots=True)
