@@ -10,6 +10,7 @@ from tracekit.model.numerics import FormNumerics, OutputDifference, TensorDiffer
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, percent
 from tracekit.report.document import Column, Table
+from tracekit.report.words.accuracy import accuracy_because
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
 MOST_TENSORS = 6
@@ -40,7 +41,11 @@ RESULTS = {
 def accuracy_sentence(comparison: Comparison) -> str | None:
     """What was found of B's outputs, in a line; None where they were not compared."""
     accuracy = comparison.accuracy
-    return f"{RESULTS[accuracy.result]}. {accuracy.because}" if accuracy else None
+    return (
+        f"{RESULTS[accuracy.result]}. {accuracy_because(accuracy.reason.code, accuracy.reason.facts)}"
+        if accuracy
+        else None
+    )
 
 
 def numerics_table(comparison: Comparison) -> Table | None:
