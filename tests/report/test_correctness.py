@@ -10,8 +10,7 @@ from tests.report.showing import comparison_markdown, comparison_page, printed
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
-from tracekit.model.gpu_state import GpuSample, GpuState
-from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
 from tracekit.report.composition.summaries import comparison_summary

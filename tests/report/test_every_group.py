@@ -7,7 +7,7 @@ import numpy as np
 from tests.report.showing import comparison_page
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.numbers import duration_change
 from tracekit.report.sections import every_group as section

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
-from tracekit.model.rates import Rates, Traffic, TrafficTotal
+from tracekit.model.sequence import Rates, Traffic, TrafficTotal
 from tracekit.report.sections.groups import origin_table
 from tracekit.report.sections.overview import overview_table
 from tracekit.report.sections.traffic import product_table

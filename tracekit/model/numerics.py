@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text, doc
 from tracekit.model.estimate import Statement
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 
 #: What an output is held against: the eager form, a second call of the same form, or the model in a higher precision.
 Other = Literal["eager", "itself", "reference"]

@@ -10,11 +10,10 @@ from typing import Any
 
 import msgspec
 
-from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, KernelGroup, Side
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.per_step import per_step
+from tracekit.model.single_run import SingleRun, per_step
 from tracekit.names import encodable
 from tracekit.report.words.accuracy import accuracy_because
 from tracekit.report.words.bounds import bound_because
@@ -25,7 +24,7 @@ from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 
-def analysis_json(alone: Alone, *, top: int = 20) -> str:
+def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     """One trace's analysis, and what a reader should know or do; `top` is how many names of kernels and copies are
     listed, largest total time first. What a run folder says beside the trace stands under the key `run`.
     """

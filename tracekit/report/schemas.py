@@ -13,12 +13,12 @@ import msgspec
 
 from tracekit.model import analysis, comparison, comparisons, sweep_figures
 from tracekit.model.bounded import doc
-from tracekit.model.evidence import Evidence
 from tracekit.model.gate import Outcome
+from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
-from tracekit.model.per_step import PerStep
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
+from tracekit.model.single_run import PerStep
 from tracekit.model.sweep import CellResult
 
 SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"]

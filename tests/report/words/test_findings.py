@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.model.test_compilation import CHECKS
 
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
 from tracekit.report.words.findings import IN_CODE, WORDS, action_words, finding_advice, finding_evidence, finding_title

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from tracekit.comparison.commands import profile_command
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 
 

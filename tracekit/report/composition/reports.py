@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 
-from tracekit.model.alone import Alone
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
+from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import Sweep
 from tracekit.report.charts import waterfall_chart
 from tracekit.report.composition.shared import (
@@ -99,7 +99,7 @@ BEFORE = "Before you rely on this"
 METHOD = "How this was measured"
 
 
-def side_report(alone: Alone, run: Run | None = None, command: str | None = None) -> Report:
+def side_report(alone: SingleRun, run: Run | None = None, command: str | None = None) -> Report:
     """One run or trace by itself; `command` is the one that makes the report anew."""
     side, sides = alone.side, with_letters(alone.side)
     first, *more = single_run.sentences(alone)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from tracekit.model.gpu_state import GpuSample, GpuState
+from tracekit.model.gpu import GpuSample, GpuState
 from tracekit.numbers import MISSING, duration
 from tracekit.report.document import Column, Table
 from tracekit.report.sides import Sides, side_name

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from tracekit.model.comparison import Comparison, Coverage, GroupMember, KernelGroup
-from tracekit.model.rates import Rates
+from tracekit.model.sequence import Rates
 from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
 from tracekit.report.document import Column, Name, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracekit.model.comparison import Side
-from tracekit.model.memory import FormMemory
+from tracekit.model.gpu import FormMemory
 from tracekit.numbers import size, size_change
 from tracekit.report.document import Column, Table
 from tracekit.report.sides import Sides, side_name

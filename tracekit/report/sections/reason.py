@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import NAMED_SHARE, Comparison, ReasonShare, WaterfallPart
-from tracekit.model.labels import GroupLabel
+from tracekit.model.groups import GroupLabel
 from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.words.common import cause_words

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from tracekit.model.alone import Alone
 from tracekit.model.comparison import Side
+from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import count, counted, duration, mean_count, percent, size
 from tracekit.report.document import Column, Table
@@ -31,7 +31,7 @@ def headline(side: Side) -> str:
     return f"{label}: nothing that was recorded ran on a GPU."
 
 
-def sentences(alone: Alone) -> tuple[str, ...]:
+def sentences(alone: SingleRun) -> tuple[str, ...]:
     """What stands below the headline: what was read, what limits it."""
     side, window = alone.side, alone.side.analysis.window
     over = extent(side) if window.kind == "whole" else counted(window.steps, extent(side).removesuffix("s"))
@@ -42,7 +42,7 @@ def sentences(alone: Alone) -> tuple[str, ...]:
     return (read, *([limit] if limit else []))
 
 
-def warnings(alone: Alone) -> tuple[str, ...]:
+def warnings(alone: SingleRun) -> tuple[str, ...]:
     """What to know before relying on the figures."""
     late = compiled_too_late(alone.side)
     return (*([late] if late else []), *other_sentences(alone.notes))

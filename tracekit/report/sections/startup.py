@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tracekit.model.comparison import Comparison
-from tracekit.model.startup import BreakEven
+from tracekit.model.timing import BreakEven
 from tracekit.numbers import MISSING, calls_span, count, duration
 from tracekit.report.document import Column, Table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, KernelGroup
-from tracekit.model.rates import Rates
+from tracekit.model.sequence import Rates
 from tracekit.numbers import MISSING, duration, percent, size, size_change
 from tracekit.report.document import Column, Table
 from tracekit.report.sections.groups import bandwidth, group_label

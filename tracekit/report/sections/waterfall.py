@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Side, WaterfallPart
-from tracekit.model.labels import Label
+from tracekit.model.groups import Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.document import Column, Table

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tracekit.model.startup import BreakEven
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Sweep, Work
+from tracekit.model.timing import BreakEven
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.words.notes.sweeps import SLIGHT

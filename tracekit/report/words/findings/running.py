@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.numbers import count, counted, duration, duration_change, percent, times
 from tracekit.report.words.accuracy import accuracy_because
 from tracekit.report.words.groups import evidence_sentence
