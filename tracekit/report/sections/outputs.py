@@ -12,6 +12,7 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
 from tracekit.report.document import Column, Table
 from tracekit.report.sides import Sides, side_name
+from tracekit.report.words.accuracy import accuracy_because
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
 MOST_TENSORS = 6
@@ -53,7 +54,9 @@ MEMORY_NOTE = (
 def accuracy_sentence(comparison: Comparison) -> str | None:
     """What was found of B's outputs, in a line; None where they were not compared."""
     accuracy = comparison.accuracy
-    return f"{RESULTS[accuracy.result]}. {accuracy.because}" if accuracy else None
+    if accuracy is None:
+        return None
+    return f"{RESULTS[accuracy.result]}. {accuracy_because(accuracy.reason.code, accuracy.reason.facts)}"
 
 
 def numerics_table(comparison: Comparison) -> Table | None:
