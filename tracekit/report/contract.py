@@ -15,6 +15,7 @@ from tracekit.model.comparison import Bound, Comparison, Finding, KernelGroup, S
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.names import encodable
+from tracekit.report.words.accuracy import accuracy_because
 from tracekit.report.words.bounds import bound_because
 from tracekit.report.words.common import made_at_words
 from tracekit.report.words.estimates import reason_words
@@ -66,6 +67,9 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields["grave"] = grave_sentences(comparison.notes)
     if comparison.verdict.apart is not None:
         fields["verdict"]["apart"]["assumed"] = reason_words(comparison.verdict.apart.assumptions)
+    if comparison.accuracy is not None:
+        reason = comparison.accuracy.reason
+        fields["accuracy"]["because"] = accuracy_because(reason.code, reason.facts)
     if comparison.gate is not None:
         for checked, said in zip(comparison.gate.checked, fields["gate"]["checked"], strict=True):
             said["because"] = reason_words(checked.reasons)

@@ -91,7 +91,7 @@ class OfGate:
 
 
 @dataclass(frozen=True)
-class OfChecked:
+class OfReasons:
     because: Annotated[str, doc("What the reasons say.")]
 
 
@@ -156,7 +156,8 @@ BESIDE: dict[str, type] = {
     "ComparisonFile": OfComparison,
     "Side": OfSide,
     "Gate": OfGate,
-    "Checked": OfChecked,
+    "Checked": OfReasons,
+    "Accuracy": OfReasons,
     "SeparateRunsChange": OfSeparateRunsChange,
     "Finding": OfFinding,
     "WaterfallPart": OfWaterfallPart,

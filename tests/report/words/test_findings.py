@@ -132,7 +132,13 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     "more_gpu_time": (
         {"side": "compiled", "a_busy_us": 863.0, "b_busy_us": 964.0, "a_kernels": 37.0, "b_kernels": 38.0},
     ),
-    "outputs_differ": ({"a": "eager", "b": "compiled", "because": "Of 2 outputs 1 differs."},),
+    "outputs_differ": (
+        {
+            "a": "eager",
+            "b": "compiled",
+            "reason": {"code": "difference", "facts": {"path": "", "compiled": 0.07, "allowed": 0.06}},
+        },
+    ),
     "pageable_copies": (
         {
             "side": "compiled",
