@@ -7,11 +7,8 @@ from typing import Any
 from tracekit.model.analysis import Place
 from tracekit.model.groups import Evidence
 from tracekit.numbers import count, counted, duration, duration_change, percent, times
-<<<<<<< HEAD
-from tracekit.report.words.common import made_at_words
-=======
 from tracekit.report.words.accuracy import accuracy_because
->>>>>>> main
+from tracekit.report.words.common import made_at_words
 from tracekit.report.words.groups import evidence_sentence
 from tracekit.report.words.saying import Sentence
 
