@@ -14,7 +14,7 @@ from tracekit.errors import DoesNotFitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import THEIR_SIZE, Request
 from tracekit.numbers import parameter_count
-from tracekit.walks.size_choice import choose_request_size
+from tracekit.walks.building import choose_request_size
 from tracekit.workloads import registry
 from tracekit.workloads.scopes import build_scoped
 
@@ -34,14 +34,14 @@ def test_published_weights_are_the_size_of_the_list_that_they_are() -> None:
 
 
 def test_other_weights_have_no_size_of_the_list_and_an_unknown_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.walks.size_choice.count_saved", lambda _source: None)
+    monkeypatch.setattr("tracekit.walks.building.count_saved", lambda _source: None)
     size, reason = chosen("causal-lm", free_gib=1, pretrained="meta-llama/Llama-3.2-1B")
     assert size == THEIR_SIZE and size not in registry.find("causal-lm").sizes
     assert "how much memory they need is not known" in reason
 
 
 def test_weights_that_are_here_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.walks.size_choice.count_saved", lambda _source: 8 * 10**9)
+    monkeypatch.setattr("tracekit.walks.building.count_saved", lambda _source: 8 * 10**9)
     with pytest.raises(DoesNotFitError, match=r"owner/model needs about 18 GiB .* by the 8\.0 B parameters"):
         chosen("causal-lm", free_gib=16, pretrained="owner/model")
     assert chosen("causal-lm", free_gib=24, pretrained="owner/model")[0] == THEIR_SIZE

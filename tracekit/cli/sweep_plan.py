@@ -12,10 +12,10 @@ from tracekit.errors import TracekitError
 from tracekit.model.suite import Suite
 from tracekit.model.sweep import Cell
 from tracekit.walks.folder_names import folder_name
-from tracekit.walks.matrix import expand
+from tracekit.walks.plan import plan_timing
+from tracekit.walks.sweep_cells import expand
 from tracekit.walks.sweep_folder import ASKED, SweepFolder
 from tracekit.walks.sweeping import SweepPlan
-from tracekit.walks.timing_plan import plan_timing
 from tracekit.workloads.own_options import parse_options
 from tracekit.workloads.suites import find_suite
 
