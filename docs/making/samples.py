@@ -16,8 +16,8 @@ from tests.committed import RUNS, SWEEP
 from tracekit import store
 from tracekit.cli.sweep_report import show_sweep
 from tracekit.comparison.commands import measuring_command
-from tracekit.walks.reports import Destination, identity_of_report_on
-from tracekit.walks.sides import compare_forms, write_report
+from tracekit.walks.reports import Destination, identity_of_report_on, write_report
+from tracekit.walks.sides import compare_forms
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"

@@ -39,7 +39,7 @@ class Children:
 
     def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
         self.starts.append(more["start"])
-        if module == sweep_check.CHECK:
+        if module == sweep_check.MODULE:
             self.checked.append(msgspec.json.decode(job, type=CheckJob))
             return Ended(0, msgspec.json.encode(self.found), ())
         asked = msgspec.json.decode(job, type=CellJob)

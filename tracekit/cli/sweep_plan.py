@@ -11,8 +11,7 @@ from typing import Any
 from tracekit.errors import TracekitError
 from tracekit.model.suite import Suite
 from tracekit.model.sweep import Cell
-from tracekit.walks.folder_names import folder_name
-from tracekit.walks.plan import plan_timing
+from tracekit.walks.plan import folder_name, plan_timing
 from tracekit.walks.sweep_cells import expand
 from tracekit.walks.sweep_folder import ASKED, SweepFolder
 from tracekit.walks.sweeping import SweepPlan
