@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.nvml import Driver, Gpu, count_others, driver_version, find_gpu, read_driver
+from tracekit.nvml import Driver, Gpu, NoDriver, count_others, driver_version, find_gpu, read_driver
 
 UUID = "0123abcd-0000-0000-0000-000000000000"
 
@@ -123,10 +123,10 @@ def test_without_the_library_the_driver_or_the_device_there_is_nothing_to_ask(mo
     described = SimpleNamespace(uuid=UUID)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert (find_gpu(described), driver_version()) == (None, None)
-    assert read_driver() == "nvidia-ml-py is not installed"
+    assert read_driver() == NoDriver("no_library")
     pretend(monkeypatch, nvmlInit=refuse)
     assert (find_gpu(described), driver_version()) == (None, None)
-    assert read_driver() == "no NVIDIA driver (Not Supported)"
+    assert read_driver() == NoDriver("no_driver", "Not Supported")
     pretend(monkeypatch, nvmlDeviceGetHandleByUUID=refuse)
     assert find_gpu(described) is None
     assert find_gpu(SimpleNamespace()) is None
@@ -139,7 +139,7 @@ def test_the_driver_is_read_with_its_gpus_and_the_newest_cuda_it_runs(monkeypatc
 
 def test_a_driver_that_does_not_answer_is_told_and_still_has_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, nvmlDeviceGetCount=refuse)
-    assert read_driver() == "the NVIDIA driver does not answer (Not Supported)"
+    assert read_driver() == NoDriver("no_answer", "Not Supported")
     assert driver_version() == "570.1"
     pretend(monkeypatch, nvmlSystemGetDriverVersion=refuse)
     assert driver_version() is None

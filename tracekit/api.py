@@ -4,6 +4,7 @@ names, and imports this file when the first of them is used."""
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -17,10 +18,12 @@ from tracekit.model.option import MODES, MOST_CALLS
 from tracekit.model.own import Workload
 from tracekit.model.run import FormName, Run
 from tracekit.model.workload import Request
+from tracekit.report.words.noted import noted_sentence
 
 if TYPE_CHECKING:
-    from tracekit.capture.recorder import Recorder
+    from tracekit.capture.recording import Recorder
     from tracekit.model.comparison import Comparison
+    from tracekit.model.noted import Noted
     from tracekit.model.progress import Progress
     from tracekit.walks.plan import Plan
 
@@ -200,7 +203,7 @@ def record(
         yield Unrecorded()
         return
     _check_torch()
-    from tracekit.capture.recorder import Recorder
+    from tracekit.capture.recording import Recorder
 
     if (steps is not None and steps < 1) or skip < 0:
         raise TracekitError("tracekit.record takes steps=1 or more, and skip=0 or more")
@@ -214,8 +217,11 @@ def record(
         about = {"tracekit": __version__, "workload": folder.name, "device": device, "steps": recorded}
         published(raw, trace, metadata=about, marks=())
 
+    def warn(noted: Noted) -> None:
+        warnings.warn(noted_sentence(noted), stacklevel=5)
+
     try:
-        with Recorder(steps, skip, raw, publish) as recorder:
+        with Recorder(steps, skip, raw, publish, warn) as recorder:
             yield recorder
     finally:
         if not any(folder.iterdir()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tracekit.model.gpu_state import GpuSample, Moment
 
@@ -32,10 +32,18 @@ class Driver:
     gpus: tuple[str, ...]
 
 
-def read_driver() -> Driver | str:
-    """The driver, or in a few words why there is none to be read."""
+@dataclass(frozen=True, slots=True)
+class NoDriver:
+    """Why there is no driver to be read, and the library's own words for it."""
+
+    code: Literal["no_library", "no_driver", "no_answer"]
+    error: str = ""
+
+
+def read_driver() -> Driver | NoDriver:
+    """The driver, or why there is none to be read."""
     nvml = _started()
-    if isinstance(nvml, str):
+    if isinstance(nvml, NoDriver):
         return nvml
     try:
         cuda = int(nvml.nvmlSystemGetCudaDriverVersion())
@@ -43,7 +51,7 @@ def read_driver() -> Driver | str:
         names = tuple(_text(nvml.nvmlDeviceGetName(handle)) for handle in handles)
         return Driver(_text(nvml.nvmlSystemGetDriverVersion()), (cuda // 1000, cuda % 1000 // 10), names)
     except nvml.NVMLError as error:
-        return f"the NVIDIA driver does not answer ({error})"
+        return NoDriver("no_answer", str(error))
     finally:
         nvml.nvmlShutdown()
 
@@ -51,7 +59,7 @@ def read_driver() -> Driver | str:
 def driver_version() -> str | None:
     """The driver's version alone; None where there is none to be read."""
     nvml = _started()
-    if isinstance(nvml, str):
+    if isinstance(nvml, NoDriver):
         return None
     try:
         return _text(nvml.nvmlSystemGetDriverVersion())
@@ -65,7 +73,7 @@ def find_gpu(properties: Any) -> Gpu | None:
     """The GPU that torch describes by these properties: by UUID, since CUDA_VISIBLE_DEVICES renumbers; else by its
     place on the bus. None where NVML is missing, does not answer or knows no such GPU."""
     nvml = _started()
-    if isinstance(nvml, str):
+    if isinstance(nvml, NoDriver):
         return None
     uuid = str(getattr(properties, "uuid", "")).removeprefix("GPU-").removeprefix("MIG-")
     names = (f"GPU-{uuid}", f"MIG-{uuid}") if uuid else ()
@@ -144,16 +152,16 @@ def count_others(pids: Iterable[int] | None, own: int) -> int | None:
     return len(listed) - 1 if len(listed) > 1 else None
 
 
-def _started() -> Any | str:
-    """pynvml, ready to be asked, or in a few words why there is nobody to ask."""
+def _started() -> Any | NoDriver:
+    """pynvml, ready to be asked, or why there is nobody to ask."""
     try:
         import pynvml
     except ImportError:
-        return "nvidia-ml-py is not installed"
+        return NoDriver("no_library")
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return f"no NVIDIA driver ({error})"
+        return NoDriver("no_driver", str(error))
     return pynvml
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracekit.analysis.families import family_of
+from tracekit.analysis.kernels import family_of
 
 #: Real names, from traces of an H200 and from public ones of other GPUs.
 REAL = [

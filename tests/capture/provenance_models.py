@@ -13,11 +13,14 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from tracekit.capture.forms import Form, switched_on  # noqa: E402
+from tracekit.capture.forms import (  # noqa: E402
+    Form,
+    Switch,
+    switched_on,
+)
 from tracekit.capture.inductor import recording_options  # noqa: E402
 from tracekit.capture.provenance import collected  # noqa: E402
 from tracekit.capture.source_location import ModuleNames  # noqa: E402
-from tracekit.capture.switch import Switch  # noqa: E402
 from tracekit.capture.tagging import tag_eager, trace_calls  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402

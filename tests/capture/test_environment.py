@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tracekit.capture.environment import read_environment
+from tracekit.capture.device import read_environment
 
 
 def test_a_cpu_run_claims_no_gpu() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from tests.capture.conftest import Block, make_settings, make_workload  # noqa: 
 from tracekit.capture import failures, forms, inductor, warmup  # noqa: E402
 from tracekit.capture.compilation import compile_errors  # noqa: E402
 from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained  # noqa: E402
-from tracekit.capture.inductor_cache import check_cache  # noqa: E402
+from tracekit.capture.inductor import check_cache  # noqa: E402
 from tracekit.errors import CompileError, TracekitError  # noqa: E402
 from tracekit.model.own import Own  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
@@ -194,12 +196,11 @@ def test_a_gpu_that_triton_knows_no_more_is_said_before_anything_is_built(monkey
 
 def test_amd_gpus_count_differently(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend_gpu(monkeypatch, (6, 0), hip="6.4")
-    assert inductor.too_old() is None
+    monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton"))
+    inductor.check_compilers("cuda")
 
 
 def test_a_missing_triton_is_named_as_this_torch_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     pretend_gpu(monkeypatch, (9, 0))
     monkeypatch.setitem(sys.modules, "triton", None)
     monkeypatch.setattr(inductor.metadata, "requires", lambda _name: ["numpy", "triton==3.6.0; platform_system"])

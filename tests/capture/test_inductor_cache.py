@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tracekit.capture.forms import compiled_form
-from tracekit.capture.inductor_cache import cache_is_empty
+from tracekit.capture.inductor import cache_is_empty
 from tracekit.capture.warmup import warm_up
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload

@@ -8,9 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tracekit.capture import memory as memory_file  # noqa: E402
+from tracekit.capture import gpu_state  # noqa: E402
 from tracekit.capture.forms import Form  # noqa: E402
-from tracekit.capture.memory import graph_pool_bytes, measure_steady, warm_up_watched  # noqa: E402
+from tracekit.capture.gpu_state import graph_pool_bytes, measure_steady, warm_up_watched  # noqa: E402
 from tracekit.model.memory import FormMemory, MemoryUse  # noqa: E402
 
 
@@ -36,7 +36,7 @@ class Allocator:
 @pytest.fixture
 def allocator(monkeypatch: pytest.MonkeyPatch) -> Allocator:
     found = Allocator()
-    monkeypatch.setattr(memory_file, "synchronize", lambda _device: None)
+    monkeypatch.setattr(gpu_state, "synchronize", lambda _device: None)
     for name, function in {
         "empty_cache": found.empty,
         "reset_peak_memory_stats": found.reset,

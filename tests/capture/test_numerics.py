@@ -7,9 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tracekit.capture import numerics  # noqa: E402
-from tracekit.capture.numerics import compare_outputs  # noqa: E402
-from tracekit.capture.outputs import Output, keep_output  # noqa: E402
+from tracekit.capture import outputs  # noqa: E402
+from tracekit.capture.outputs import (  # noqa: E402
+    Output,
+    compare_outputs,
+    keep_output,
+)
 from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.numerics import TensorDifference  # noqa: E402
 
@@ -31,7 +34,7 @@ def test_errors_are_those_of_the_definitions() -> None:
 def test_pieces_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = torch.randn(7, 11), torch.randn(7, 11)
     whole = only(one, other)
-    monkeypatch.setattr(numerics, "PIECE", 10)
+    monkeypatch.setattr(outputs, "PIECE", 10)
     in_pieces = only(one, other)
     for field in ("max_abs", "mean_abs", "relative", "cosine", "equal_share", "other_max"):
         assert getattr(in_pieces, field) == pytest.approx(getattr(whole, field), rel=1e-12)

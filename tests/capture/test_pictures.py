@@ -7,8 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 image_library = pytest.importorskip("PIL.Image")
 
+from tracekit.capture.output_check import draw_difference, draw_image, find_images  # noqa: E402
 from tracekit.capture.outputs import keep_output  # noqa: E402
-from tracekit.capture.pictures import draw_difference, draw_image, find_images  # noqa: E402
 
 
 def size_of(png: bytes) -> tuple[int, int]:

@@ -27,15 +27,19 @@ from tests.capture import provenance_models as models  # noqa: E402
 
 from tracekit.capture import provenance  # noqa: E402
 from tracekit.capture.compilation import read_counters  # noqa: E402
-from tracekit.capture.forms import Form, switched_on  # noqa: E402
+from tracekit.capture.compiled_graph import launch_sites  # noqa: E402
+from tracekit.capture.forms import (  # noqa: E402
+    Form,
+    Switch,
+    switched_on,
+)
 from tracekit.capture.provenance import missing_provenance  # noqa: E402
 from tracekit.capture.source_location import ModuleNames  # noqa: E402
-from tracekit.capture.switch import Switch  # noqa: E402
 from tracekit.capture.tagging import trace_calls  # noqa: E402
 from tracekit.comparison.matching.launch_site_operators import Join, join_operators  # noqa: E402
 from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall  # noqa: E402
+from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall, GraphNode  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +62,7 @@ def test_every_launch_site_leads_to_its_eager_operators(model: str) -> None:
     join = join_operators(eager, compiled)
     assert all_exact(join), join
     assert join.wrong_sizes == 0
-    assert not compiled.notes
+    assert not compiled.noted
     (graph,) = compiled.graphs
     assert len(graph.sites) == {"mlp": 15}.get(model, len(graph.sites))
     assert all(site.nodes for site in graph.sites)
@@ -391,14 +395,15 @@ def test_a_graph_that_torch_has_thrown_away_is_told_of_but_called_by_nobody() ->
         sites = trace_calls(Form("compiled", "cpu", call, nullcontext), collection, models.NOWHERE, Silent())
     assert len(sites.graphs) == 1
     assert [each.graph for each in sites.calls] == [None]
-    assert any("compiled again" in note for note in sites.notes)
+    assert sites.noted == (Noted("compiled_after_timing"),)
 
 
 def test_graphs_that_cannot_be_read_are_said_and_cost_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "_compiled_graph", lambda graph, root: 1 / 0)
+    monkeypatch.setattr(provenance, "_describe", lambda graph, root: 1 / 0)
     _eager, compiled = models.asked(*models.mlp())
     assert compiled.graphs == ()
-    assert any("ZeroDivisionError" in note for note in compiled.notes)
+    assert [note.code for note in compiled.noted] == ["provenance_unreadable"]
+    assert str(compiled.noted[0].facts["error"]).startswith("ZeroDivisionError")
 
 
 def test_graphs_that_several_threads_compile_have_tags_of_their_own_and_leave_none_behind() -> None:
@@ -463,7 +468,7 @@ def test_asking_compiles_nothing_twice() -> None:
     before = read_counters()["graphs"]
     _eager, compiled = models.asked(*models.mlp())
     assert len(compiled.graphs) == read_counters()["graphs"] - before == 1
-    assert not compiled.notes
+    assert not compiled.noted
 
 
 def test_this_torch_has_everything() -> None:
@@ -525,8 +530,8 @@ def benchmark_compiled_module():
     triton_poi_fused_add_0.run(a, b, 10)
 """
     kernels = {"triton_poi_fused_add_0:1": ["add"], "extern_kernels.mm:4": ["mm"], "torch.ops.aten.sort.default:2": []}
-    nodes = tuple(provenance.GraphNode(name, name, None, None, None, 0) for name in ("mm", "add"))
-    sites = list(provenance._launch_sites(code, kernels, nodes))
+    nodes = tuple(GraphNode(name, name, None, None, None, 0) for name in ("mm", "add"))
+    sites = launch_sites(code, kernels, nodes)
     assert [(site.kernel, site.nodes) for site in sites] == [
         ("triton_poi_fused_add_0", (1,)),
         ("triton_per_fused_mix_1", None),

@@ -11,15 +11,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tracekit.capture import recorder as recorder_file  # noqa: E402
-from tracekit.capture import spans  # noqa: E402
-from tracekit.capture.recorder import Recorder  # noqa: E402
+from tracekit.capture import recording, spans  # noqa: E402
+from tracekit.capture.recording import Recorder  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
+from tracekit.model.noted import Noted  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(recorder_file, "pick_device", lambda: "cpu")
+    monkeypatch.setattr(recording, "pick_device", lambda: "cpu")
     yield
     assert not spans.is_recording(), "regions are nothing again, however the block ended"
     assert not torch.autograd.profiler._is_profiler_enabled
@@ -31,7 +31,11 @@ def published() -> list[tuple[str, int]]:
 
 
 def recorder(folder: Path, published: list[tuple[str, int]], steps: int | None = 1, skip: int = 0) -> Recorder:
-    return Recorder(steps, skip, folder / f"{skip}.json", lambda device, count: published.append((device, count)))
+    def warn(noted: Noted) -> None:
+        warnings.warn(noted.code, stacklevel=1)
+
+    raw = folder / f"{skip}.json"
+    return Recorder(steps, skip, raw, lambda device, count: published.append((device, count)), warn)
 
 
 def run(each: Recorder, steps: int) -> int:
@@ -57,7 +61,7 @@ def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
     def unseen(_device: str) -> None:
         raise TracekitError("the profiler cannot see kernels")
 
-    monkeypatch.setattr(recorder_file, "check_here", unseen)
+    monkeypatch.setattr(recording, "check_here", unseen)
     with (
         pytest.raises(TracekitError, match="cannot see kernels"),
         recorder(tmp_path, published, skip=3),
@@ -71,10 +75,10 @@ def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
     def failing(**_options: object) -> None:
         raise RuntimeError("profiling is switched off here")
 
-    monkeypatch.setattr(recorder_file, "profile", failing)
+    monkeypatch.setattr(recording, "profile", failing)
     each = recorder(tmp_path, published, skip=1).__enter__()
     assert run(each, 4) == 4
-    with pytest.warns(UserWarning, match="nothing was recorded: the profiler did not start: RuntimeError: profiling"):
+    with pytest.warns(UserWarning, match="profiler_did_not_start"):
         each.__exit__(None, None, None)
     assert published == []
 
@@ -85,7 +89,7 @@ def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, publ
     for _ in range(4):
         with one.step(), other.step():
             torch.ones(3).sin()
-    with pytest.warns(UserWarning, match="nothing was recorded: something else was recorded when its steps came"):
+    with pytest.warns(UserWarning, match="recorded_by_another"):
         other.__exit__(None, None, None)
     one.__exit__(None, None, None)
     assert published == [("cpu", 3)], "the first, whole"
@@ -95,10 +99,8 @@ def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(tmp_path: Pa
     with recorder(tmp_path, published, steps=2) as one:
         with one.step():
             torch.ones(3).sin()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            waiting = Recorder(1, 5, tmp_path / "other.json", lambda *_: pytest.fail("nothing was recorded"))
-            waiting.__exit__(None, None, None)
+        with pytest.warns(UserWarning, match="loop_too_short"):
+            recorder(tmp_path, published, skip=5).__exit__(None, None, None)
         assert spans.is_recording()
         assert run(one, 1) == 1
     assert published == [("cpu", 2)]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tracekit.capture.forms import compiled_form, eager_form
+from tracekit.capture.process import output_kept, warnings_collected
 from tracekit.capture.recording import record
-from tracekit.capture.redirected_output import output_kept, warnings_collected
 from tracekit.capture.warmup import warm_up
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
@@ -47,7 +47,7 @@ def test_no_recording_holds_python_stacks(workload: BuiltWorkload, tmp_path: Pat
 
 CHATTER = """
 import os, pathlib, subprocess, sys
-from tracekit.capture.redirected_output import output_kept
+from tracekit.capture.process import output_kept
 with output_kept(pathlib.Path(sys.argv[1])):
     os.write(2, b"native chatter\\n")
     print("python chatter")

@@ -7,7 +7,7 @@ from types import FunctionType
 import pytest
 from tests.stack_depths import count_crossings
 
-from tracekit.capture.stack_chunk import call_in_one_chunk
+from tracekit.capture.process import call_in_one_chunk
 
 
 def at_depth(depth: int) -> int:

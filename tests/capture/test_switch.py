@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from tracekit.capture.switch import Switch
+from tracekit.capture.forms import Switch
 from tracekit.model.workload import CompileTarget
 
 

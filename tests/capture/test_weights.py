@@ -7,8 +7,7 @@ import torch
 from torch import nn
 
 from tracekit.capture.forms import eager_form
-from tracekit.capture.output_check import check_outputs
-from tracekit.capture.weights import keep_weights
+from tracekit.capture.output_check import check_outputs, keep_weights
 from tracekit.model.own import Own
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload, CompileTarget

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tracekit.cli.main import main
-from tracekit.doctor import checks
-from tracekit.doctor.check import Check, ok, problem, skipped, warning
+from tracekit.doctor import Check, checks, ok, problem, skipped, warning
 from tracekit.doctor.checks import Question
 
 WITHOUT_TORCH = """

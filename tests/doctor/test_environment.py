@@ -1,19 +1,28 @@
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from tracekit.doctor.environment import (
+    INSTALL,
+    OLDEST,
     SWITCHES,
     bytes_held,
     check_compile_switches,
     check_hugging_face_cache,
     check_hugging_face_token,
     check_inductor_cache,
+    check_library,
     check_python_version,
+    is_older,
 )
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 @pytest.fixture(autouse=True)
@@ -32,17 +41,12 @@ def test_old_pythons_are_refused_and_untried_ones_named(
     assert check_python_version().status == status
 
 
-def test_a_switch_that_is_not_set_is_ok() -> None:
-    assert check_compile_switches().status == "ok"
-
-
-def test_a_switch_at_zero_is_not_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "0")
-    assert check_compile_switches().status == "ok"
-
-
 @pytest.mark.parametrize("name", SWITCHES)
 def test_a_compiler_turned_off_is_a_problem(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for value in (None, "0"):
+        if value:
+            monkeypatch.setenv(name, value)
+        assert check_compile_switches().status == "ok"
     monkeypatch.setenv(name, "1")
     found = check_compile_switches()
     assert (found.status, found.fix) == ("problem", f"unset {name}")
@@ -55,16 +59,14 @@ def test_the_token_itself_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None
     assert "thisIsSecret" not in repr(found)
 
 
-def test_no_token_limits_only_gated_models(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("offline", "fix"), [("0", "hf auth login"), ("1", "unset HF_HUB_OFFLINE")])
+def test_no_token_and_being_offline_limit_only_gated_models(
+    monkeypatch: pytest.MonkeyPatch, offline: str, fix: str
+) -> None:
     monkeypatch.setattr(pytest.importorskip("huggingface_hub"), "get_token", lambda: None)
+    monkeypatch.setenv("HF_HUB_OFFLINE", offline)
     found = check_hugging_face_token()
-    assert (found.status, found.fix) == ("warning", "hf auth login")
-
-
-def test_being_offline_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("huggingface_hub")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert check_hugging_face_token().fix == "unset HF_HUB_OFFLINE"
+    assert (found.status, found.fix) == ("warning", fix)
 
 
 def test_linked_files_are_counted_once(tmp_path: Path) -> None:
@@ -93,3 +95,52 @@ def test_a_cache_that_cannot_be_written_to_names_the_variable_that_moves_it(
     monkeypatch.setattr("os.access", lambda _path, _mode: False)
     found = check_hugging_face_cache()
     assert (found.status, found.fix) == ("problem", "export HF_HOME=A-FOLDER-OF-YOURS")
+
+
+@pytest.mark.parametrize(
+    ("installed", "status", "fix"),
+    [
+        (None, "problem", INSTALL),
+        ("4.40.1", "problem", f"pip install -U 'transformers>={OLDEST['transformers']}'"),
+        ("99.1", "ok", None),
+    ],
+)
+def test_a_library_is_there_and_new_enough_or_what_to_install_is_named(
+    monkeypatch: pytest.MonkeyPatch, installed: str | None, status: str, fix: str | None
+) -> None:
+    def version(name: str) -> str:
+        if installed is None:
+            raise metadata.PackageNotFoundError(name)
+        return installed
+
+    monkeypatch.setattr(metadata, "version", version)
+    found = check_library("transformers")
+    assert (found.status, found.fix) == (status, fix)
+
+
+def test_the_oldest_versions_are_those_that_are_installed_with_the_profile_extra() -> None:
+    extra = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]["profile"]
+    required = dict(found.groups() for each in extra if (found := re.match(r"([\w-]+)>=([\d.]+)", each)))
+    for name, oldest in OLDEST.items():
+        assert required[name] == oldest, name
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "older"),
+    [
+        ("2.13.0+cpu", "2.9", False),
+        ("2.8.1", "2.9", True),
+        ("2.9", "2.9.0", False),
+        ("2.9.0rc1", "2.9", False),
+        ("0.35.2", "0.35", False),
+        ("0.9.9", "0.35", True),
+        ("10", "9.9", False),
+    ],
+)
+def test_versions_are_compared_as_numbers(version: str, than: str, older: bool) -> None:
+    assert is_older(version, than) is older
+
+
+def test_what_is_no_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not begin with a number"):
+        is_older("unknown", "2.9")

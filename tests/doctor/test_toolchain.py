@@ -26,14 +26,12 @@ def test_a_compiler_that_works_is_ok(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "g++" in found.message
 
 
-def test_a_missing_compiler_is_a_problem_with_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_a_problem_with_the_package_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("CC", "/nowhere/cc")
     found = check_c_compiler()
     assert (found.name, found.status, found.fix) == ("c compiler", "problem", "apt install gcc")
-    assert "/nowhere/cc is not there" in found.message
-
-
-def test_no_compiler_at_all_is_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("CC", "CXX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.families import family_of
+from tracekit.analysis.kernels import family_of
 from tracekit.comparison.cost.roofline import IN_MATRIX_UNITS, IN_VECTOR_UNITS
 
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from tracekit import store
-from tracekit.analysis.families import family_of
+from tracekit.analysis.kernels import family_of
 from tracekit.analysis.window import find_scope
 from tracekit.cli.main import main
 from tracekit.comparison.matching.launch_site_operators import join_operators

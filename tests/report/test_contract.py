@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tracekit.comparison import compare
-from tracekit.comparison.single_run import look_at
+from tracekit.comparison.comparing import look_at
 from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis, GpuUse
 from tracekit.report.contract import analysis_json, comparison_json

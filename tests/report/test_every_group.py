@@ -4,12 +4,12 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from tests.report.showing import comparison_page
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.evidence import Evidence
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.numbers import duration_change
-from tracekit.report.page import comparison_page
 from tracekit.report.sections import every_group as section
 from tracekit.report.sections.every_group import _row, every_group
 from tracekit.report.sections.explorer import _bytes

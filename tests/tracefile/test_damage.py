@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.analysis import analyze
-from tracekit.comparison.single_run import look_at
+from tracekit.comparison.comparing import look_at
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Side

@@ -22,7 +22,7 @@ from tests.traces import Json, make_call, make_copy, make_event, make_kernel, ma
 from tracekit.analysis import analyze
 from tracekit.analysis.listing import list_activities, list_idle
 from tracekit.analysis.sequence import list_work
-from tracekit.comparison.single_run import look_at
+from tracekit.comparison.comparing import look_at
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.comparison import Side

@@ -154,7 +154,7 @@ def test_a_missing_picture_is_an_error_that_says_what_to_do(tmp_path: Path) -> N
 
 
 def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from tracekit.capture import gpu_state, memory
+    from tracekit.capture import gpu_state
     from tracekit.model.gpu_state import GpuSample, GpuState
     from tracekit.model.memory import FormMemory, MemoryUse
 
@@ -162,10 +162,10 @@ def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.Monk
 
     @contextmanager
     def watched(_device: str) -> Iterator[Any]:
-        yield memory.MemoryWatch(found)
+        yield gpu_state.MemoryWatch(found)
 
-    monkeypatch.setattr(memory, "warm_up_watched", watched)
-    monkeypatch.setattr(memory, "measure_steady", lambda _form, kept: replace(kept, steady=MemoryUse(5, 6)))
+    monkeypatch.setattr(gpu_state, "warm_up_watched", watched)
+    monkeypatch.setattr(gpu_state, "measure_steady", lambda _form, kept: replace(kept, steady=MemoryUse(5, 6)))
     state = GpuState("nvml", (GpuSample("before", 0.0, 1980, None, None, None, None, None),))
     monkeypatch.setattr(gpu_state.GpuWatch, "state_of", lambda _watch, name: state if name == "compiled" else None)
     profile_workload(plan(tmp_path / "run", numerics=False))
@@ -175,11 +175,11 @@ def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.Monk
 
 
 def test_every_form_has_its_memory_at_hand_when_timing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracekit.capture import memory
+    from tracekit.capture import gpu_state
     from tracekit.capture.forms import Form
 
     events: list[str] = []
-    monkeypatch.setattr(memory, "measure_steady", lambda form, _kept: events.append(f"measure {form.name}"))
+    monkeypatch.setattr(gpu_state, "measure_steady", lambda form, _kept: events.append(f"measure {form.name}"))
     workload = build(Request("flux"), "", "", None)
     workload = replace(workload, settings=make_settings(device="cuda"))
     eager = Form("eager", "cuda", lambda: events.append("call eager"))

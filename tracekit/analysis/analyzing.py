@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tracekit.analysis import cpu as cpu_only
-from tracekit.analysis import devices, idle, kernels, launches, queue
+from tracekit.analysis import devices, idle, kernels, queue
+from tracekit.analysis.cpu import measure_cpu
 from tracekit.analysis.health import check_health
 from tracekit.analysis.regions import find_regions
-from tracekit.analysis.steps import measure_steps
 from tracekit.analysis.window import Scope, find_named_or_steps, find_scope
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis, MemorySummary, StepUse, TraceFacts, Window
@@ -58,6 +57,7 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
         )
     used = devices.measure_devices(trace, scope)
     gpu = devices.sum_devices(used)
+    peak = trace.peak_allocated_bytes
     return Analysis(
         trace=_facts(trace),
         health=check_health(trace, scope, gpu),
@@ -66,10 +66,10 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
         gpu=gpu,
         kernels=kernels.summarize_kernels(scope),
         copies=kernels.summarize_copies(scope),
-        launches=launches.count_launches(scope),
+        launches=kernels.count_launches(scope),
         idle=idle.explain_idle(trace, scope),
-        memory=_memory(trace),
-        steps=measure_steps(trace, scope),
+        memory=None if peak is None else MemorySummary(peak, trace.allocations),
+        steps=devices.measure_steps(trace, scope),
         cpu=None,
         queue=queue.measure_queues(trace, scope),
         regions=find_regions(trace, scope.spans, scope),
@@ -78,7 +78,7 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
 
 def _analyze_cpu(trace: Trace, window: str, steps: tuple[int, int] | None) -> Analysis:
     kind, spans = find_named_or_steps(trace, window, steps)
-    use = cpu_only.measure_cpu(trace, spans)
+    use = measure_cpu(trace, spans)
     return Analysis(
         trace=_facts(trace),
         health=check_health(trace, None, None),
@@ -98,9 +98,3 @@ def _analyze_cpu(trace: Trace, window: str, steps: tuple[int, int] | None) -> An
 
 def _facts(trace: Trace) -> TraceFacts:
     return TraceFacts(trace.path, trace.events, trace.bytes, trace.skipped)
-
-
-def _memory(trace: Trace) -> MemorySummary | None:
-    if trace.peak_allocated_bytes is None:
-        return None
-    return MemorySummary(trace.peak_allocated_bytes, trace.allocations)

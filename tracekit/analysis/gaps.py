@@ -1,19 +1,23 @@
-"""When had a GPU nothing to run, and which launch ended that?"""
+"""When had a GPU nothing to run, which launch ended that, and which synchronising call had let it run dry?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tracekit.analysis import interval
 from tracekit.analysis.devices import busy_intervals
-from tracekit.analysis.window import Scope, columns
+from tracekit.analysis.interval import Intervals, Ints
+from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, is_sync_call
+from tracekit.analysis.window import Scope, columns, touching
+from tracekit.model.analysis import SyncTime
 from tracekit.model.trace import Trace
 
-Ints = NDArray[np.int64]
+#: The columns of `Gaps`.
+PER_GAP = ("starts", "ends", "thread", "other", "call", "called_ns", "launched_ns", "after", "before")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,19 @@ class Gaps:
     before: Ints
     names: pl.Series
 
+    @property
+    def host_until(self) -> Ints:
+        """Until when the host is the cause: its launch call's return, or the whole gap where nothing ends it."""
+        return np.where(self.before >= 0, np.clip(self.launched_ns, self.starts, self.ends), self.ends)
+
+    def at(self, rows: Ints) -> Gaps:
+        """The gaps at these positions."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in PER_GAP})
+
+    def name_of(self, activity: int) -> str | None:
+        """The name of one that `after` or `before` gives; None for -1."""
+        return str(self.names[activity]) if activity >= 0 else None
+
 
 def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
     """The maximal idle stretches of the device in its window, in order."""
@@ -51,12 +68,12 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
         maintain_order="left",
     )
     starts, ends = columns(joined, "start_ns", "end_ns")
-    before, after = _starting_at(starts, holes[:, 1]), _ending_at(ends, holes[:, 0])
+    before, after = _positions(starts, holes[:, 1]), _positions(ends, holes[:, 0])
     calls, called, launched, threads = columns(joined, "call", "called_ns", "launched_ns", "launched_on")
-    of_step = _threads_of_steps(scope, holes)
-    launched_ns, call = _at(launched, before), _at(calls, before)
+    steps = np.array([(span.start_ns, span.thread) for span in scope.spans], dtype=np.int64).reshape(-1, 2)
+    of_step = _at(steps[:, 1], np.maximum(np.searchsorted(steps[:, 0], holes[:, 0], side="right") - 1, 0))
+    call, previous = _at(calls, before), _at(threads, after)
     within_one_call = (call >= 0) & (call == _at(calls, after))
-    previous = _at(threads, after)
     return Gaps(
         device=device,
         starts=holes[:, 0],
@@ -65,7 +82,7 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
         other=np.where(previous >= 0, previous, of_step),
         call=call,
         called_ns=_at(called, before),
-        launched_ns=np.where(within_one_call, holes[:, 0], launched_ns),
+        launched_ns=np.where(within_one_call, holes[:, 0], _at(launched, before)),
         after=after,
         before=before,
         names=joined["name"],
@@ -73,33 +90,16 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
 
 
 def _at(values: Ints, positions: Ints) -> Ints:
-    """The values at these positions; -1 for the position -1."""
+    """The values at these positions; -1 for the position -1, and for any where there are no values."""
     return np.concatenate((values, [-1]))[positions]
 
 
-def _starting_at(starts: Ints, moments: Ints) -> Ints:
-    """The activity that starts when each gap ends; -1 where the window itself ends there."""
-    following = np.searchsorted(starts, moments, side="left")
-    found = _at(starts, np.where(following < len(starts), following, -1)) == moments
-    return np.where(found, following, -1)
-
-
-def _ending_at(ends: Ints, moments: Ints) -> Ints:
-    """The activity that ended when each gap began; -1 where the window itself began there."""
-    if not len(ends):
-        return np.full(len(moments), -1, dtype=np.int64)
-    order = np.argsort(ends, kind="stable")
-    at = np.minimum(np.searchsorted(ends[order], moments, side="left"), len(ends) - 1)
-    return np.where(ends[order][at] == moments, order[at], -1)
-
-
-def _threads_of_steps(scope: Scope, holes: interval.Intervals) -> Ints:
-    """The thread of the step in which each gap begins, -1 without steps."""
-    if not scope.spans:
-        return np.full(len(holes), -1, dtype=np.int64)
-    starts = np.array([span.start_ns for span in scope.spans], dtype=np.int64)
-    threads = np.array([span.thread for span in scope.spans], dtype=np.int64)
-    return threads[np.maximum(np.searchsorted(starts, holes[:, 0], side="right") - 1, 0)]
+def _positions(values: Ints, moments: Ints) -> Ints:
+    """The first activity whose start or end is just at the moment; -1 where the window itself begins or ends there."""
+    order = np.argsort(values, kind="stable")
+    at = np.searchsorted(values[order], moments, side="left")
+    found = _at(order, np.where(at < len(values), at, -1))
+    return np.where(_at(values, found) == moments, found, -1)
 
 
 def cut_by_steps(scope: Scope, gaps: Gaps) -> tuple[Gaps, Ints]:
@@ -107,15 +107,89 @@ def cut_by_steps(scope: Scope, gaps: Gaps) -> tuple[Gaps, Ints]:
 
     Where steps overlap on the GPU a part is in each of them, as it is in their idle times.
     """
-    windows = scope.step_windows.get(gaps.device, interval.EMPTY)
-    first = np.searchsorted(gaps.ends, windows[:, 0], side="right")
-    counts = np.maximum(np.searchsorted(gaps.starts, windows[:, 1], side="left") - first, 0)
-    steps = np.repeat(np.arange(len(windows), dtype=np.int64), counts)
-    rows = np.arange(len(steps), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts) + first[steps]
-    taken = {name: getattr(gaps, name)[rows] for name in PER_GAP}
-    starts, ends = np.maximum(taken["starts"], windows[steps, 0]), np.minimum(taken["ends"], windows[steps, 1])
-    return replace(gaps, **{**taken, "starts": starts, "ends": ends}), steps
+    windows: Intervals = scope.step_windows.get(gaps.device, interval.EMPTY)
+    rows, steps = interval.overlaps(np.stack((gaps.starts, gaps.ends), axis=1), windows)
+    taken = gaps.at(rows)
+    starts, ends = np.maximum(taken.starts, windows[steps, 0]), np.minimum(taken.ends, windows[steps, 1])
+    return replace(taken, starts=starts, ends=ends), steps
 
 
-#: The columns of `Gaps`.
-PER_GAP = ("starts", "ends", "thread", "other", "call", "called_ns", "launched_ns", "after", "before")
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The calls of one thread that wait for the GPU, in order: `rows` of its timeline's table."""
+
+    rows: Ints
+    starts: Ints
+    ends: Ints
+
+
+def syncing_threads(scope: Scope, launching: pl.DataFrame) -> set[int]:
+    """The threads that wait for the GPU, among them those that explain no gap: their waits are counted all the same."""
+    waiting = [name for name in scope.calls["name"].unique() if is_sync_call(name)]
+    held = launching.filter(pl.col("waits_from_ns").is_not_null())["call"]
+    some = scope.calls.filter(pl.col("name").is_in(waiting) | pl.col("call").is_in(held.implode()))
+    return set(some["thread"].unique())
+
+
+def find_waits(timeline: Timeline) -> Waits:
+    """A wait inside another (a driver's call inside the runtime's) is none of its own."""
+    rows = np.flatnonzero(timeline.table["code"].to_numpy() == CAUSE_CODES["sync_wait"])
+    starts, ends = columns(timeline.table[rows], "start_ns", "end_ns")
+    outer = np.ones(len(rows), dtype=bool)
+    outer[1:] = ends[1:] > np.maximum.accumulate(ends)[:-1]
+    return Waits(rows[outer], starts[outer], ends[outer])
+
+
+def find_drained(gaps: Gaps, waits: dict[int, Waits]) -> tuple[Ints, Ints]:
+    """For each gap the thread and the row of the call under which the GPU ran dry, -1 where none did.
+
+    The gap began while the call waited, and what ended it was launched only when the call had returned: work that was
+    launched before needs no host. The launching thread's own calls come first, then those of the thread that launched
+    what ran before. At the end of a step nothing is launched any more, so no call is to blame.
+    """
+    thread, row = (np.full(len(gaps.starts), -1, dtype=np.int64) for _ in range(2))
+    for asked in (gaps.thread, gaps.other):
+        for number, each in waits.items():
+            mine = np.flatnonzero((asked == number) & (row < 0) & (gaps.before >= 0))
+            at = np.searchsorted(each.starts, gaps.starts[mine], side="right") - 1
+            mine, at = mine[at >= 0], at[at >= 0]
+            found = (gaps.starts[mine] <= each.ends[at]) & (gaps.called_ns[mine] >= each.ends[at])
+            thread[mine[found]], row[mine[found]] = number, each.rows[at[found]]
+    return thread, row
+
+
+@dataclass(slots=True)
+class _Tally:
+    count: int = 0
+    idle_ns: int = 0
+    drained: int = 0
+    places: Counter[str] = field(default_factory=Counter)
+
+
+def measure_syncs(
+    scope: Scope,
+    timelines: dict[int, Timeline],
+    waits: dict[int, Waits],
+    gaps: list[Gaps],
+    drained: list[tuple[Ints, Ints]],
+) -> tuple[SyncTime, ...]:
+    """Per name: the calls in the window, and the gaps they exposed; the most frequent first."""
+    tallies: dict[str, _Tally] = {}
+    for number, each in waits.items():
+        rows = each.rows[touching(scope, each.starts, each.starts + 1)]
+        names = timelines[number].table["name"].gather(rows)
+        for name, place in zip(names, find_places(timelines[number], rows), strict=True):
+            tally = tallies.setdefault(name, _Tally())
+            tally.count += 1
+            tally.places.update([place.words] if place else [])
+    for some, (threads, under) in zip(gaps, drained, strict=True):
+        for at in np.flatnonzero(under >= 0).tolist():
+            tally = tallies.setdefault(timelines[int(threads[at])].table["name"][int(under[at])], _Tally())
+            tally.idle_ns += int(some.ends[at] - some.starts[at])
+            tally.drained += 1
+    return tuple(
+        SyncTime(
+            name, tally.count, tally.idle_ns / 1e3, next(iter(dict(tally.places.most_common(1))), None), tally.drained
+        )
+        for name, tally in sorted(tallies.items(), key=lambda item: -item[1].count)
+    )

@@ -9,28 +9,25 @@ up to its length, in whole nanoseconds. docs/idle.md says how each cause is told
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tracekit.analysis.gaps import Gaps, Ints, cut_by_steps, find_gaps
-from tracekit.analysis.links import launching_calls
-from tracekit.analysis.places import find_places
-from tracekit.analysis.syncs import Waits, find_drained, find_waits, measure_syncs, syncing_threads
-from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
-from tracekit.analysis.window import Scope
-from tracekit.model.analysis import (
-    IDLE_CAUSES,
-    CauseTime,
-    DeviceIdle,
-    HostWork,
-    IdleGap,
-    IdleSummary,
-    Place,
-    StepIdle,
+from tracekit.analysis.gaps import (
+    Gaps,
+    Waits,
+    cut_by_steps,
+    find_drained,
+    find_gaps,
+    find_waits,
+    measure_syncs,
+    syncing_threads,
 )
+from tracekit.analysis.interval import Ints
+from tracekit.analysis.links import launching_calls
+from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, lay_flat
+from tracekit.analysis.window import Scope
+from tracekit.model.analysis import IDLE_CAUSES, CauseTime, DeviceIdle, HostWork, IdleGap, IdleSummary, Place, StepIdle
 from tracekit.model.trace import Trace
 
 LARGEST = 10
@@ -41,10 +38,10 @@ MOST_WORK = 4
 
 @dataclass(frozen=True, slots=True)
 class _Study:
-    """The gaps of each device, and what was found of them."""
+    """The gaps of each device, their nanoseconds by cause, and the calls under which they began."""
 
     gaps: list[Gaps]
-    divided: list[NDArray[np.int64]]
+    divided: list[Ints]
     drained: list[tuple[Ints, Ints]]
     timelines: dict[int, Timeline]
     waits: dict[int, Waits]
@@ -54,16 +51,25 @@ class _Study:
 def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     """Every gap of every device in the window, divided by cause."""
     study = _study(trace, scope)
+    parts = np.concatenate([*study.divided, np.zeros((0, len(IDLE_CAUSES)), dtype=np.int64)])
+    counts = (parts > 0).sum(axis=0)
+    by_step = np.zeros((len(scope.spans), len(IDLE_CAUSES)), dtype=np.int64)
+    for each in study.gaps if scope.spans else ():
+        # A gap that lasts over several steps is divided between them at their edges.
+        pieces, steps = cut_by_steps(scope, each)
+        np.add.at(by_step, steps, _divide(pieces, study.timelines, study.unrecorded))
     return IdleSummary(
-        gap_count=sum(len(each.starts) for each in study.gaps),
-        causes=_sum_causes(study.divided),
+        gap_count=len(parts),
+        causes=tuple(
+            CauseTime(cause, us, int(counts[CAUSE_CODES[cause]])) for cause, us in _as_causes(parts.sum(axis=0)).items()
+        ),
         syncs=measure_syncs(scope, study.timelines, study.waits, study.gaps, study.drained),
         largest=_as_gaps(scope, study, sorted(_chosen(study, LARGEST), key=lambda each: -each.length)[:LARGEST]),
         by_device=tuple(
-            DeviceIdle(each.device, _as_causes(parts.sum(axis=0)))
-            for each, parts in zip(study.gaps, study.divided, strict=True)
+            DeviceIdle(each.device, _as_causes(own.sum(axis=0)))
+            for each, own in zip(study.gaps, study.divided, strict=True)
         ),
-        by_step=_by_step(scope, study.timelines, study.gaps, study.unrecorded),
+        by_step=tuple(StepIdle(span.index, _as_causes(own)) for span, own in zip(scope.spans, by_step, strict=True)),
     )
 
 
@@ -78,12 +84,16 @@ def main_cause(gap: IdleGap) -> str:
     return max(gap.causes, key=lambda cause: gap.causes[cause], default="unattributed")
 
 
+def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
+    """For each gap the cause that most of it is due to."""
+    timelines = _lay_flat_threads(trace, scope, [gaps])
+    parts = _divide(gaps, timelines, _unrecorded_cause(trace))
+    return [IDLE_CAUSES[code] for code in parts.argmax(axis=1).tolist()]
+
+
 def _study(trace: Trace, scope: Scope) -> _Study:
     gaps = [find_gaps(trace, scope, device) for device in scope.windows]
-    launching = launching_calls(scope.linked, scope.calls)
-    threads = {int(thread) for each in gaps for column in (each.thread, each.other) for thread in np.unique(column)}
-    threads |= syncing_threads(scope, launching)
-    timelines = {thread: lay_flat(trace, thread, launching) for thread in sorted(threads) if thread >= 0}
+    timelines = _lay_flat_threads(trace, scope, gaps, with_syncing=True)
     unrecorded = _unrecorded_cause(trace)
     waits = {thread: find_waits(timeline) for thread, timeline in timelines.items()}
     return _Study(
@@ -96,13 +106,15 @@ def _study(trace: Trace, scope: Scope) -> _Study:
     )
 
 
-def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
-    """For each gap the cause that most of it is due to."""
+def _lay_flat_threads(
+    trace: Trace, scope: Scope, gaps: list[Gaps], *, with_syncing: bool = False
+) -> dict[int, Timeline]:
+    """The timelines of the threads that explain these gaps; of those that only wait for the GPU too, if asked."""
     launching = launching_calls(scope.linked, scope.calls)
-    threads = {int(thread) for column in (gaps.thread, gaps.other) for thread in np.unique(column)}
-    timelines = {thread: lay_flat(trace, thread, launching) for thread in sorted(threads) if thread >= 0}
-    parts = _divide(gaps, timelines, _unrecorded_cause(trace))
-    return [IDLE_CAUSES[code] for code in parts.argmax(axis=1).tolist()]
+    threads = {int(thread) for each in gaps for column in (each.thread, each.other) for thread in np.unique(column)}
+    if with_syncing:
+        threads |= syncing_threads(scope, launching)
+    return {thread: lay_flat(trace, thread, launching) for thread in sorted(threads) if thread >= 0}
 
 
 def _unrecorded_cause(trace: Trace) -> str:
@@ -110,59 +122,31 @@ def _unrecorded_cause(trace: Trace) -> str:
     return "python" if (trace.host["kind"] == "op").any() else "unattributed"
 
 
-def _divide(gaps: Gaps, timelines: dict[int, Timeline], unrecorded: str) -> NDArray[np.int64]:
+def _divide(gaps: Gaps, timelines: dict[int, Timeline], unrecorded: str) -> Ints:
     """Nanoseconds of each cause (columns) of each gap (rows); a row adds up to its gap."""
     parts = np.zeros((len(gaps.starts), len(IDLE_CAUSES)), dtype=np.int64)
-    host_until = _host_until(gaps)
+    of_host = np.stack((gaps.starts, gaps.host_until), axis=1)
     unknown = (gaps.before >= 0) & (gaps.launched_ns < 0) | (gaps.thread < 0)
     for thread, timeline in timelines.items():
         own = (gaps.thread == thread) & ~unknown
-        parts[own] = timeline.time_by_cause(gaps.starts[own], host_until[own])
+        parts[own] = timeline.time_by_cause(of_host[own])
+        # While the launching thread records nothing, what the thread before it did is the cause.
         handed = np.flatnonzero(own & (gaps.other != thread) & (gaps.other >= 0))
-        rows, starts, ends = timeline.silences(gaps.starts[handed], host_until[handed])
-        _add_of_others(parts, handed[rows], gaps.other[handed[rows]], timelines, starts, ends)
-    parts[:, CAUSE_CODES["device"]] += np.where(unknown, 0, gaps.ends - host_until)
+        silences, owner = timeline.silences(of_host[handed])
+        rows = handed[owner]
+        for other in np.unique(gaps.other[rows]).tolist():
+            its = gaps.other[rows] == other
+            np.add.at(parts, rows[its], timelines[other].time_by_cause(silences[its]))
+    parts[:, CAUSE_CODES["device"]] += np.where(unknown, 0, gaps.ends - gaps.host_until)
     rest = (gaps.ends - gaps.starts) - parts.sum(axis=1)
     parts[unknown, CAUSE_CODES["unattributed"]] += rest[unknown]
     parts[~unknown, CAUSE_CODES[unrecorded]] += rest[~unknown]
     return parts
 
 
-def _host_until(gaps: Gaps) -> Ints:
-    """Until when the host is the cause: its launch call's return, or the whole gap where nothing ends it."""
-    return np.where(gaps.before >= 0, np.clip(gaps.launched_ns, gaps.starts, gaps.ends), gaps.ends)
-
-
-def _add_of_others(
-    parts: NDArray[np.int64], rows: Ints, threads: Ints, timelines: dict[int, Timeline], starts: Ints, ends: Ints
-) -> None:
-    """While the launching thread records nothing, what the thread before it did is the cause."""
-    for thread in np.unique(threads).tolist():
-        own = threads == thread
-        np.add.at(parts, rows[own], timelines[thread].time_by_cause(starts[own], ends[own]))
-
-
-def _as_causes(parts: NDArray[np.int64]) -> dict[str, float]:
+def _as_causes(parts: Ints) -> dict[str, float]:
     """Microseconds of the causes that have any, in the order of IDLE_CAUSES."""
     return {cause: int(parts[code]) / 1e3 for cause, code in CAUSE_CODES.items() if parts[code]}
-
-
-def _sum_causes(divided: Iterable[NDArray[np.int64]]) -> tuple[CauseTime, ...]:
-    """In the order of IDLE_CAUSES; causes without time are left out."""
-    parts = np.concatenate([*divided, np.zeros((0, len(IDLE_CAUSES)), dtype=np.int64)])
-    counts = (parts > 0).sum(axis=0)
-    return tuple(
-        CauseTime(cause, us, int(counts[CAUSE_CODES[cause]])) for cause, us in _as_causes(parts.sum(axis=0)).items()
-    )
-
-
-def _by_step(scope: Scope, timelines: dict[int, Timeline], gaps: list[Gaps], unrecorded: str) -> tuple[StepIdle, ...]:
-    """One entry a step; a gap that lasts over several is divided between them at their edges."""
-    totals = np.zeros((len(scope.spans), len(IDLE_CAUSES)), dtype=np.int64)
-    for each in gaps if scope.spans else ():
-        pieces, steps = cut_by_steps(scope, each)
-        np.add.at(totals, steps, _divide(pieces, timelines, unrecorded))
-    return tuple(StepIdle(span.index, _as_causes(parts)) for span, parts in zip(scope.spans, totals, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +155,8 @@ class _Chosen:
 
     gaps: Gaps
     at: int
-    parts: NDArray[np.int64]
+    host_until: int
+    parts: Ints
     sync_thread: int
     sync_row: int
 
@@ -187,65 +172,36 @@ def _chosen(study: _Study, longest: int | None = None) -> list[_Chosen]:
     """The gaps of each device, or the longest few of each."""
     every: list[_Chosen] = []
     for each, parts, (threads, rows) in zip(study.gaps, study.divided, study.drained, strict=True):
+        until = each.host_until
         order = np.argsort(each.starts - each.ends, kind="stable")[:longest].tolist()
-        every += [_Chosen(each, at, parts[at], int(threads[at]), int(rows[at])) for at in order]
+        every += [_Chosen(each, at, int(until[at]), parts[at], int(threads[at]), int(rows[at])) for at in order]
     return every
 
 
 def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen]) -> tuple[IdleGap, ...]:
-    origin = min((int(window[0, 0]) for window in scope.windows.values() if len(window)), default=0)
-    places = _places(study.timelines, [_row_to_name(study.timelines, chosen) for chosen in every])
+    origin = scope.origin_ns
+    rows = [_row_to_name(study.timelines, chosen) for chosen in every]
+    places: dict[tuple[int, int], Place | None] = {}
+    for thread in {each[0] for each in rows if each}:
+        # A thread's table is looked through once.
+        own = [each for each in rows if each and each[0] == thread]
+        found = find_places(study.timelines[thread], np.array([row for _, row in own], dtype=np.int64))
+        places |= dict(zip(own, found, strict=True))
     return tuple(
-        _as_gap(scope, study.timelines, chosen, place, origin) for chosen, place in zip(every, places, strict=True)
+        IdleGap(
+            device=each.gaps.device,
+            start_us=(each.of(each.gaps.starts) - origin) / 1e3,
+            duration_us=each.length / 1e3,
+            causes=_as_causes(each.parts),
+            after=each.gaps.name_of(each.of(each.gaps.after)),
+            before=each.gaps.name_of(each.of(each.gaps.before)),
+            launched_by=str(scope.calls["name"][call]) if (call := each.of(each.gaps.call)) >= 0 else None,
+            sync=study.timelines[each.sync_thread].table["name"][each.sync_row] if each.sync_row >= 0 else None,
+            host=_host_work(study.timelines, each),
+            where=places[row] if row else None,
+        )
+        for each, row in zip(every, rows, strict=True)
     )
-
-
-def _as_gap(
-    scope: Scope, timelines: dict[int, Timeline], chosen: _Chosen, place: Place | None, origin_ns: int
-) -> IdleGap:
-    gaps, call = chosen.gaps, chosen.of(chosen.gaps.call)
-    sync = timelines[chosen.sync_thread].table["name"][chosen.sync_row] if chosen.sync_row >= 0 else None
-    return IdleGap(
-        device=gaps.device,
-        start_us=(chosen.of(gaps.starts) - origin_ns) / 1e3,
-        duration_us=chosen.length / 1e3,
-        causes=_as_causes(chosen.parts),
-        after=_name(gaps, chosen.of(gaps.after)),
-        before=_name(gaps, chosen.of(gaps.before)),
-        launched_by=str(scope.calls["name"][call]) if call >= 0 else None,
-        sync=sync,
-        host=_host_work(timelines, chosen),
-        where=place,
-    )
-
-
-def _name(gaps: Gaps, activity: int) -> str | None:
-    return str(gaps.names[activity]) if activity >= 0 else None
-
-
-def _host_work(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[HostWork, ...]:
-    """What the host did until the launch had returned, by the name of the innermost event; the largest few."""
-    gaps = chosen.gaps
-    start, end = chosen.of(gaps.starts), chosen.of(gaps.ends)
-    if chosen.of(gaps.before) >= 0:
-        # As in `_host_until`.
-        end = min(max(chosen.of(gaps.launched_ns), start), end)
-    timeline = timelines.get(chosen.of(gaps.thread))
-    if timeline is None or end <= start:
-        return ()
-    spent: Counter[str | None] = Counter()
-    pieces = [(timeline, start, end)]
-    other = timelines.get(chosen.of(gaps.other))
-    if other is not None and other is not timeline:
-        _, starts, ends = timeline.silences(np.array([start], dtype=np.int64), np.array([end], dtype=np.int64))
-        pieces += [(other, begun, over) for begun, over in zip(starts.tolist(), ends.tolist(), strict=True)]
-    for each, begun, over in pieces:
-        for row, ns in each.innermost_within(begun, over):
-            spent[each.table["name"][row]] += ns
-    silent = end - start - spent.total()
-    if silent:
-        spent[None] = silent
-    return tuple(HostWork(name, ns / 1e3) for name, ns in spent.most_common(MOST_WORK))
 
 
 def _row_to_name(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[int, int] | None:
@@ -262,11 +218,21 @@ def _row_to_name(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[int, 
     return (thread, first + at_once.index(call)) if call in at_once else None
 
 
-def _places(timelines: dict[int, Timeline], rows: list[tuple[int, int] | None]) -> list[Place | None]:
-    """Where each of these calls was made; a thread's table is looked through once."""
-    places: dict[tuple[int, int], Place | None] = {}
-    for thread in {each[0] for each in rows if each}:
-        own = [each[1] for each in rows if each and each[0] == thread]
-        found = find_places(timelines[thread], np.array(own, dtype=np.int64))
-        places |= {(thread, row): place for row, place in zip(own, found, strict=True)}
-    return [places[each] if each else None for each in rows]
+def _host_work(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[HostWork, ...]:
+    """What the host did until the launch had returned, by the name of the innermost event; the largest few."""
+    gaps = chosen.gaps
+    start, end = chosen.of(gaps.starts), chosen.host_until
+    timeline, other = timelines.get(chosen.of(gaps.thread)), timelines.get(chosen.of(gaps.other))
+    if timeline is None or end <= start:
+        return ()
+    pieces = [(timeline, start, end)]
+    if other is not None and other is not timeline:
+        silences, _ = timeline.silences(np.array([[start, end]], dtype=np.int64))
+        pieces += [(other, begun, over) for begun, over in silences.tolist()]
+    spent: Counter[str | None] = Counter()
+    for each, begun, over in pieces:
+        for row, ns in each.innermost_within(begun, over):
+            spent[each.table["name"][row]] += ns
+    if silent := end - start - spent.total():
+        spent[None] = silent
+    return tuple(HostWork(name, ns / 1e3) for name, ns in spent.most_common(MOST_WORK))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Intervals = NDArray[np.int64]
 
+#: After every moment of a trace; its negative is before.
+NEVER = 2**62
 EMPTY: Intervals = np.empty((0, 2), dtype=np.int64)
 
 
-def union(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Intervals:
+def union(starts: Ints, ends: Ints) -> Intervals:
     """The time covered by any of the given stretches, which may overlap and come in any order."""
     some = ends > starts
     starts, ends = starts[some], ends[some]
@@ -24,43 +28,60 @@ def union(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Intervals:
     return np.stack((starts[first], reach[last]), axis=1)
 
 
+def overlaps(some: Intervals, within: Intervals) -> tuple[Ints, Ints]:
+    """Every pair of one of `some` and one of `within` that share time, by their positions, in the order of the second.
+    Those of `within` may overlap each other."""
+    first = np.searchsorted(some[:, 1], within[:, 0], side="right")
+    counts = np.maximum(np.searchsorted(some[:, 0], within[:, 1], side="left") - first, 0)
+    owner = np.repeat(np.arange(len(within), dtype=np.int64), counts)
+    positions = np.arange(len(owner), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
+    return positions, owner
+
+
+def holes(covered: Intervals, within: Intervals) -> tuple[Intervals, Ints]:
+    """The stretches that `covered` leaves free of each of `within`, and the position of the one that each is of."""
+    # What is free on the whole line, then what of it lies within each.
+    free_from, free_to = np.concatenate(([-NEVER], covered[:, 1])), np.concatenate((covered[:, 0], [NEVER]))
+    free, owner = overlaps(np.stack((free_from, free_to), axis=1), within)
+    starts, ends = np.maximum(free_from[free], within[owner, 0]), np.minimum(free_to[free], within[owner, 1])
+    some = ends > starts
+    return np.stack((starts, ends), axis=1)[some], owner[some]
+
+
 def complement(covered: Intervals, within: Intervals) -> Intervals:
     """The time of `within` that `covered` leaves free; a hole that reaches over the edge of two is cut there."""
-    if not len(within):
-        return EMPTY
-    # What is free on the whole line, then what of it lies within each.
-    free_from = np.concatenate(([within[:, 0].min()], covered[:, 1]))
-    free_to = np.concatenate((covered[:, 0], [within[:, 1].max()]))
-    first = np.searchsorted(free_to, within[:, 0], side="right")
-    counts = np.maximum(np.searchsorted(free_from, within[:, 1], side="left") - first, 0)
-    owner = np.repeat(np.arange(len(within)), counts)
-    free = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
-    starts = np.maximum(free_from[free], within[owner, 0])
-    ends = np.minimum(free_to[free], within[owner, 1])
-    holes: Intervals = np.stack((starts, ends), axis=1)[ends > starts]
-    return holes
+    return holes(covered, within)[0]
 
 
-def covered_within(covered: Intervals, within: Intervals) -> NDArray[np.int64]:
+def covered_within(covered: Intervals, within: Intervals) -> Ints:
     """How much of each of `within` is covered."""
     before = np.concatenate(([0], np.cumsum(covered[:, 1] - covered[:, 0])))
 
-    def until(moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    def until(moments: Ints) -> Ints:
         begun = np.searchsorted(covered[:, 0], moments, side="right")
         last = np.maximum(begun - 1, 0)
         over = np.maximum(covered[last, 1] - moments, 0) if len(covered) else 0
-        found: NDArray[np.int64] = before[begun] - np.where(begun > 0, over, 0)
+        found: Ints = before[begun] - np.where(begun > 0, over, 0)
         return found
 
     return until(within[:, 1]) - until(within[:, 0])
 
 
-def touching(starts: NDArray[np.int64], ends: NDArray[np.int64], within: Intervals) -> NDArray[np.bool_]:
+def touching(starts: Ints, ends: Ints, within: Intervals) -> Bools:
     """Which of these stretches share time with any of `within`."""
-    found: NDArray[np.bool_] = np.searchsorted(within[:, 1], starts, side="right") < np.searchsorted(
+    found: Bools = np.searchsorted(within[:, 1], starts, side="right") < np.searchsorted(
         within[:, 0], ends, side="left"
     )
     return found
+
+
+def containing(starts: Ints, ends: Ints, moments: Ints) -> Ints:
+    """The position of the stretch in which each moment lies, -1 for none. The stretches are in order, and none lies
+    inside another; of two that overlap the later one counts."""
+    if not len(starts):
+        return np.full(len(moments), -1, dtype=np.int64)
+    at = np.searchsorted(starts, moments, side="right") - 1
+    return np.where((at >= 0) & (moments < ends[at]), at, -1)
 
 
 def length(intervals: Intervals) -> int:

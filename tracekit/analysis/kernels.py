@@ -1,30 +1,73 @@
-"""Which kernels ran, how often and how long? And which copies?"""
+"""Which kernels ran, of which family, how often and how long? Which copies? And how often did the host launch?"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
 
 import polars as pl
 
-from tracekit.analysis.families import family_of
 from tracekit.analysis.window import Scope
-from tracekit.model.analysis import FAMILIES, CopySummary, FamilyTime, KernelSummary, KernelTime
+from tracekit.model.analysis import FAMILIES, CopySummary, FamilyTime, KernelSummary, KernelTime, LaunchSummary
 
 #: Kernels shorter than this cost about as much to launch as to run.
 SHORT_NS = 10_000
+#: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch, with CUDA's _ptsz and _v variants.
+GRAPH_LAUNCH = "GraphLaunch"
+#: What a kernel does stands at the beginning of its name; the types of its arguments can go on for kilobytes.
+LONGEST_NAME = 2000
+
+#: In lower case. The first that matches counts: attention kernels are built from gemm pieces, and matmuls from copies.
+FAMILY_PATTERNS = {
+    family: re.compile(pattern)
+    for family, pattern in {
+        "communication": "nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|multimem",
+        "attention": "flash|fmha|attention|sdpa|mha_|_attn",
+        "copy": (
+            "nchwtonhwc|nhwctonchw|catarray|direct_copy|copy_kernel|_copy_|native::copy<|tensortransform|transpose"
+            "|fill_index|im2col|index_?select|gather_kernel|vectorized_gather|indexkernel|index_elementwise|scatter"
+        ),
+        "convolution": "conv(?!ert)|implicit_?gemm|fprop|dgrad|wgrad|winograd|miopen",
+        "gemm": "gemm|nvjet|cutlass|splitk|matmul|cublas|xmma|cijk_|gemv|dot_kernel",
+        "normalization": "norm(?!al_)|rowwisemoments|computefusedparams|softmax|bn_fw|bn_bw",
+        "reduction": (
+            "reduce|reduction|argmax|argmin|cumsum|cumprod|scan|topk|radix_?sort|bitonic|meanops|sumops|::sort"
+        ),
+        "pointwise": (
+            "elementwise|pointwise|functor|upsample|gelu|silu|relu|dropout|embedding|distribution|arange|_foreach"
+            "|multi_tensor_apply|philox"
+        ),
+    }.items()
+}
+
+
+@cache
+def family_of(name: str) -> str:
+    """The family of a kernel's name, `other` when no pattern knows it. Copies and sets have families of their own."""
+    if name.startswith("triton_"):
+        # Names of Triton kernels list the operators they fuse.
+        return "triton"
+    begin = name[:LONGEST_NAME].lower()
+    return next((family for family, pattern in FAMILY_PATTERNS.items() if pattern.search(begin)), "other")
 
 
 def summarize_kernels(scope: Scope) -> KernelSummary:
-    """Counts and GPU time of the kernels that belong to the window, memory copies and sets apart."""
+    """Counts and GPU time of the kernels that belong to the window; memory copies and sets are not among them."""
     kernels = scope.activities.filter(pl.col("kind") == "kernel")
     names = _by_name(kernels, family_of)
+    counts: dict[str, int] = {}
+    totals: dict[str, float] = {}
+    for each in names:
+        counts[each.family] = counts.get(each.family, 0) + each.count
+        totals[each.family] = totals.get(each.family, 0.0) + each.total_us
     return KernelSummary(
         count=kernels.height,
         unique=len(names),
         total_us=_total_us(kernels),
-        triton_count=sum(each.count for each in names if each.family == "triton"),
+        triton_count=counts.get("triton", 0),
         short_count=int((kernels["end_ns"] - kernels["start_ns"] < SHORT_NS).sum()),
-        by_family=_by_family(names),
+        by_family=tuple(FamilyTime(family, counts[family], totals[family]) for family in FAMILIES if family in counts),
         by_name=names,
     )
 
@@ -49,14 +92,30 @@ def _by_name(activities: pl.DataFrame, family: Callable[[str], str]) -> tuple[Ke
     return tuple(KernelTime(name, family(name), count, ns / 1e3, ns / 1e3 / count) for name, count, ns in rows)
 
 
-def _by_family(names: tuple[KernelTime, ...]) -> tuple[FamilyTime, ...]:
-    counts: dict[str, int] = {}
-    totals: dict[str, float] = {}
-    for each in names:
-        counts[each.family] = counts.get(each.family, 0) + each.count
-        totals[each.family] = totals.get(each.family, 0.0) + each.total_us
-    return tuple(FamilyTime(family, counts[family], totals[family]) for family in FAMILIES if family in counts)
-
-
 def _total_us(activities: pl.DataFrame) -> float:
     return int((activities["end_ns"] - activities["start_ns"]).sum()) / 1e3
+
+
+def count_launches(scope: Scope) -> LaunchSummary:
+    """Launches are calls that at least one kernel of the window names by its correlation id, whatever their name."""
+    kernels = scope.activities.filter(scope.activities["kind"] == "kernel")["call"]
+    graph_calls = scope.calls.filter(scope.calls["name"].str.contains(GRAPH_LAUNCH, literal=True))["call"]
+    in_graphs = kernels.filter(kernels.is_in(graph_calls.implode()))
+    return LaunchSummary(
+        count=kernels.drop_nulls().n_unique(),
+        graph_launches=in_graphs.n_unique(),
+        kernels_in_graphs=in_graphs.len(),
+        unlinked_kernels=kernels.null_count(),
+    )
+
+
+def in_launch_order(scope: Scope) -> pl.DataFrame:
+    """The window's activities, step by step, in the order of the calls that launched them, with `launched_by`,
+    `launched_on` (a thread) and `launched_ns` of that call, null where it was not recorded.
+
+    What has no recorded launch stands where it started; the activities of one call (a CUDA graph's) are in the order of
+    their start.
+    """
+    calls = scope.calls.select("call", launched_by="name", launched_on="thread", launched_ns="start_ns")
+    work = scope.activities.join(calls, on="call", how="left", maintain_order="left")
+    return work.sort("step", pl.coalesce("launched_ns", "start_ns"), "start_ns", maintain_order=True)

@@ -30,7 +30,15 @@ def link_launches(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
         launches = named.select("correlation", "call")
         linked = trace.activities.join(launches, on="correlation", how="left", maintain_order="left")
     else:
-        linked = _nearest_before(trace.activities, _candidates(named))
+        candidates = _candidates(named)
+        # The clocks of host and GPU differ a little: an activity may seem to begin before its launch does.
+        called = candidates.select("correlation", "call", called_ns=pl.col("start_ns") - CLOCK_NS)
+        before = trace.activities.join_asof(
+            called, left_on="start_ns", right_on="called_ns", by="correlation", check_sortedness=False
+        )
+        first = called.unique("correlation", keep="first", maintain_order=True).select("correlation", first="call")
+        joined = before.join(first, on="correlation", how="left", maintain_order="left")
+        linked = joined.with_columns(call=pl.coalesce("call", "first")).drop("first", "called_ns", strict=False)
     return _within_processes(trace, linked, calls), calls
 
 
@@ -60,25 +68,13 @@ def _candidates(named: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([working, others]).sort("start_ns", maintain_order=True)
 
 
-def _nearest_before(activities: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
-    # The clocks of host and GPU differ a little: an activity may seem to begin before its launch does.
-    called = candidates.select("correlation", "call", called_ns=pl.col("start_ns") - CLOCK_NS)
-    before = activities.join_asof(
-        called, left_on="start_ns", right_on="called_ns", by="correlation", strategy="backward", check_sortedness=False
-    )
-    first = called.unique("correlation", keep="first", maintain_order=True).select("correlation", first="call")
-    joined = before.join(first, on="correlation", how="left", maintain_order="left")
-    return joined.with_columns(call=pl.coalesce("call", "first")).drop("first", "called_ns", strict=False)
-
-
 def count_ambiguous(activities: pl.DataFrame, calls: pl.DataFrame) -> int:
     """How many activities name a correlation id that more than one call carries that may have launched them."""
     named = calls.filter(pl.col("correlation").is_not_null())
     if not named["correlation"].is_duplicated().any():
         return 0
-    candidates = _candidates(named)
-    several = candidates.filter(pl.col("correlation").is_duplicated())
-    return activities.join(several.select("correlation").unique(), on="correlation", how="semi").height
+    several = _candidates(named).filter(pl.col("correlation").is_duplicated())
+    return activities.join(several, on="correlation", how="semi").height
 
 
 def launching_calls(linked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:

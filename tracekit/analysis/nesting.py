@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from tracekit.analysis.interval import Ints
 
 #: Events that outlast the one they began in are cut in two there, and again, as long as this few rounds suffice. Where
 #: they do not, or where it makes too many parts, one event is looked at after the other.
@@ -32,27 +31,6 @@ class Nesting:
     rows: Ints
 
 
-def nest(starts: Ints, ends: Ints) -> Nesting:
-    """How events nest that are in order of their start, the longer first where two begin together. Nanoseconds."""
-    rows = np.flatnonzero(ends > starts)
-    found = _Parts(starts[rows], ends[rows], rows, *_find_parents(starts[rows], ends[rows]))
-    doubtful = _doubtful(found)
-    sound = _lay_flat(_without(found, doubtful), len(starts))
-    if not doubtful.any():
-        return sound
-    some = found.starts[doubtful], found.ends[doubtful], found.rows[doubtful]
-    parts = _cut_to_fit(*some)
-    return _side_by_side(sound, _lay_flat(parts, len(starts)) if parts else _sweep(starts, ends, some[2]))
-
-
-def _side_by_side(one: Nesting, other: Nesting) -> Nesting:
-    """Of events that share no moment."""
-    starts = np.concatenate((one.starts, other.starts))
-    order = np.argsort(starts, kind="stable")
-    ends, rows = np.concatenate((one.ends, other.ends)), np.concatenate((one.rows, other.rows))
-    return Nesting(np.maximum(one.parents, other.parents), starts[order], ends[order], rows[order])
-
-
 @dataclass(frozen=True)
 class _Parts:
     """Events, some of them in parts, each wholly inside its parent (a position in these arrays, -1 for none)."""
@@ -68,52 +46,33 @@ class _Parts:
         return np.where(self.parents >= 0, self.ends[self.parents], self.ends)
 
 
-def _doubtful(found: _Parts) -> NDArray[np.bool_]:
-    """The events that share a stretch of time without pause with one that outlasts its parent. Between two such
-    stretches nothing is open, so that what is wrong in one says nothing of the other."""
+def nest(starts: Ints, ends: Ints) -> Nesting:
+    """How events nest that are in order of their start, the longer first where two begin together. Nanoseconds."""
+    count = len(starts)
+    rows = np.flatnonzero(ends > starts)
+    found = _with_parents(starts[rows], ends[rows], rows)
     outlasting = found.ends > found.limits()
     if not outlasting.any():
-        return outlasting
+        return _lay_flat(found, count)
+    # Between two stretches without pause nothing is open, so what is wrong in one says nothing of the other: only
+    # stretches with an event that outlasts its parent are cut to fit.
     reach = np.maximum.accumulate(found.ends)
     stretch = np.cumsum(np.concatenate(([True], found.starts[1:] >= reach[:-1])))
-    spoilt = np.zeros(int(stretch[-1]) + 1, dtype=bool)
-    spoilt[stretch[outlasting]] = True
-    doubtful: NDArray[np.bool_] = spoilt[stretch]
-    return doubtful
+    doubtful = np.isin(stretch, stretch[outlasting])
+    keep, position = ~doubtful, np.cumsum(~doubtful) - 1
+    parents = np.where(found.parents[keep] >= 0, position[found.parents[keep]], -1)
+    sound = _lay_flat(
+        _Parts(found.starts[keep], found.ends[keep], found.rows[keep], parents, found.depths[keep]), count
+    )
+    parts = _cut_to_fit(found.starts[doubtful], found.ends[doubtful], found.rows[doubtful])
+    mended = _lay_flat(parts, count) if parts else _sweep(starts, ends, found.rows[doubtful])
+    flat = (np.concatenate((getattr(sound, key), getattr(mended, key))) for key in ("starts", "ends", "rows"))
+    both = np.stack(tuple(flat))
+    # The two share no moment.
+    return Nesting(np.maximum(sound.parents, mended.parents), *both[:, np.argsort(both[0], kind="stable")])
 
 
-def _without(found: _Parts, some: NDArray[np.bool_]) -> _Parts:
-    """The others. Their parents are among them."""
-    keep = ~some
-    position = np.cumsum(keep) - 1
-    parents = found.parents[keep]
-    parents = np.where(parents >= 0, position[parents], -1)
-    return _Parts(found.starts[keep], found.ends[keep], found.rows[keep], parents, found.depths[keep])
-
-
-def _cut_to_fit(starts: Ints, ends: Ints, rows: Ints) -> _Parts | None:
-    """None when that would take too long."""
-    most = MOST_PARTS * len(starts) + 1000
-    for _ in range(MOST_ROUNDS):
-        found = _Parts(starts, ends, rows, *_find_parents(starts, ends))
-        limits = found.limits()
-        if not (ends > limits).any():
-            return found
-        # Behind the first that outlasts its parent some parents are wrong, and have ended before: another round.
-        outlasting = np.flatnonzero((ends > limits) & (limits > starts))
-        if len(starts) + len(outlasting) > most:
-            return None
-        cut = limits[outlasting]
-        starts, later_ends = np.concatenate((starts, cut)), ends[outlasting]
-        ends = ends.copy()
-        ends[outlasting] = cut
-        ends, rows = np.concatenate((ends, later_ends)), np.concatenate((rows, rows[outlasting]))
-        order = np.lexsort((rows, starts))
-        starts, ends, rows = starts[order], ends[order], rows[order]
-    return None
-
-
-def _find_parents(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+def _with_parents(starts: Ints, ends: Ints, rows: Ints) -> _Parts:
     """Parents and depths, right for every event up to the first that outlasts the one it began in."""
     # How many are open when an event begins: those before it, less those that have ended by then.
     depths = np.arange(len(starts), dtype=np.int64) - np.searchsorted(
@@ -126,41 +85,51 @@ def _find_parents(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
         # The parent is the last event one level up that began before.
         at = np.searchsorted(above, level) - 1
         parents[level] = np.where(at >= 0, above[np.maximum(at, 0)], -1)
-    return parents, depths
+    return _Parts(starts, ends, rows, parents, depths)
+
+
+def _cut_to_fit(starts: Ints, ends: Ints, rows: Ints) -> _Parts | None:
+    """None when that would take too long."""
+    most = MOST_PARTS * len(starts) + 1000
+    for _ in range(MOST_ROUNDS):
+        found = _with_parents(starts, ends, rows)
+        limits = found.limits()
+        if not (ends > limits).any():
+            return found
+        # Behind the first that outlasts its parent some parents are wrong, and have ended before: another round.
+        outlasting = np.flatnonzero((ends > limits) & (limits > starts))
+        if len(starts) + len(outlasting) > most:
+            return None
+        starts, later_ends = np.concatenate((starts, limits[outlasting])), ends[outlasting]
+        ends = np.concatenate((ends, later_ends))
+        ends[outlasting] = limits[outlasting]
+        rows = np.concatenate((rows, rows[outlasting]))
+        order = np.lexsort((rows, starts))
+        starts, ends, rows = starts[order], ends[order], rows[order]
+    return None
 
 
 def _lay_flat(parts: _Parts, count: int) -> Nesting:
+    starts, ends, depths = parts.starts, parts.ends, parts.depths
     parents = np.full(count, -1, dtype=np.int64)
     inside = np.flatnonzero(parts.parents >= 0)[::-1]
     # Backwards, so that of an event in parts the first is the last to be written.
     parents[parts.rows[inside]] = parts.rows[parts.parents[inside]]
     # An event begins to be the innermost at its start; at its end its parent is it again. Where several begin or end at
     # one moment the last of these counts: first the ends, the deepest first, then the starts, the deepest last.
-    number = np.arange(len(parts.starts), dtype=np.int64)
-    ending = _by_end(parts.ends, parts.depths)
-    beginning = _by_begin(parts.starts, parts.depths)
-    moments = np.concatenate((parts.ends[ending], parts.starts[beginning]))
-    innermost = np.concatenate((parts.parents[ending], number[beginning]))
+    deepest = np.argsort((-depths).astype(np.int16) if depths.max(initial=0) < 2**15 else -depths, kind="stable")
+    ending = deepest[np.argsort(ends[deepest], kind="stable")]
+    beginning = np.arange(len(starts), dtype=np.int64)
+    at_once = starts[1:] == starts[:-1]
+    if not ((starts[1:] >= starts[:-1]).all() and (depths[1:] > depths[:-1])[at_once].all()):
+        beginning = np.lexsort((depths, starts))
+    moments = np.concatenate((ends[ending], starts[beginning]))
+    innermost = np.concatenate((parts.parents[ending], beginning))
     # Both halves are in order already, which this sort makes use of.
     order = np.argsort(moments, kind="stable")
     moments, innermost = moments[order], innermost[order]
-    starts, ends, events = moments[:-1], moments[1:], innermost[:-1]
-    some = (ends > starts) & (events >= 0)
-    return Nesting(parents, starts[some], ends[some], parts.rows[events[some]])
-
-
-def _by_end(ends: Ints, depths: Ints) -> Ints:
-    """The deepest first of those that end together."""
-    deepest = np.argsort((-depths).astype(np.int16) if depths.max(initial=0) < 2**15 else -depths, kind="stable")
-    return deepest[np.argsort(ends[deepest], kind="stable")]
-
-
-def _by_begin(starts: Ints, depths: Ints) -> Ints:
-    """The deepest last of those that begin together, which is the order they mostly come in."""
-    later = starts[1:] == starts[:-1]
-    if (starts[1:] >= starts[:-1]).all() and (depths[1:] > depths[:-1])[later].all():
-        return np.arange(len(starts), dtype=np.int64)
-    return np.lexsort((depths, starts))
+    some = (moments[1:] > moments[:-1]) & (innermost[:-1] >= 0)
+    return Nesting(parents, moments[:-1][some], moments[1:][some], parts.rows[innermost[:-1][some]])
 
 
 def _sweep(starts: Ints, ends: Ints, rows: Ints) -> Nesting:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, pairwise
@@ -13,12 +12,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from tracekit.analysis.families import family_of
-from tracekit.analysis.launches import GRAPH_LAUNCH, in_launch_order
+from tracekit.analysis import interval
+from tracekit.analysis.interval import Ints
+from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
 from tracekit.analysis.nesting import nest
-from tracekit.analysis.window import Scope, find_scope
+from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.model.sequence import Activity, Operator, OperatorSource, Sequence
 from tracekit.model.trace import Trace
 
@@ -32,7 +31,7 @@ _NOT_RECORDED: tuple[tuple[tuple[int, ...], ...], tuple[str, ...]] = ((), ())
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The operators around a launch, and numbers that tell calls apart: of the outermost one and of `operator`."""
+    """The operators around a launch, and the numbers of two of their calls: of the outermost one and of `operator`."""
 
     operator: Operator
     within: tuple[str, ...]
@@ -47,7 +46,7 @@ class OrderedWork:
 
     table: pl.DataFrame
     sequence: Sequence
-    places: NDArray[np.int64]
+    places: Ints
 
 
 def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None) -> Sequence:
@@ -62,27 +61,8 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
 
 
 def order_work(trace: Trace, scope: Scope) -> OrderedWork:
-    """What `list_work` tells, with where each activity stands in it."""
+    """What `list_work` gives, with where each activity stands in it."""
     work = in_launch_order(scope)
-    activities, known = _with_operators(trace, work)
-    graphs = _graph_launches(work)
-    count = max(len(scope.spans), 1)
-    edges = _step_edges(work["step"], count)
-    each_step = [_Step(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges)]
-    found = [each.in_order_of(each_step[0]) for each in each_step]
-    alike = [order for order in found if order is not None]
-    if len(alike) < count:
-        starts = tuple(edges[:-1]) if count > 1 else ()
-        return OrderedWork(work, Sequence(activities, 1 / count, known, starts=starts), np.arange(work.height))
-    same = zip(
-        *([step.activities[at] for at in order] for step, order in zip(each_step, alike, strict=True)), strict=True
-    )
-    places = np.concatenate([np.argsort(np.array(order, dtype=np.int64)) for order in alike])
-    return OrderedWork(work, Sequence(tuple(map(_mean, same)), 1.0, known), places)
-
-
-def _with_operators(trace: Trace, work: pl.DataFrame) -> tuple[tuple[Activity, ...], OperatorSource]:
-    """The table's rows with the operators that asked for them, and whether those of most are known."""
     asked = _find_askers(trace, work)
     activities = tuple(
         Activity(
@@ -98,19 +78,24 @@ def _with_operators(trace: Trace, work: pl.DataFrame) -> tuple[tuple[Activity, .
             work.select("name", "kind", pl.col("end_ns") - pl.col("start_ns")).iter_rows(), asked, strict=True
         )
     )
-    return activities, "own" if 2 * sum(each is not None for each in asked) >= len(asked) > 0 else "none"
-
-
-def _step_edges(steps: pl.Series, count: int) -> list[int]:
-    """Where each of the steps begins, and the end of the last; one without activities ends where it begins."""
-    edges: list[int] = np.searchsorted(steps.to_numpy(), np.arange(count + 1)).tolist()
-    return edges
-
-
-def _graph_launches(work: pl.DataFrame) -> list[int | None]:
-    """The launching call of what a CUDA graph runs; None for all else."""
+    is_known = 2 * sum(each is not None for each in asked) >= len(asked) > 0
     in_graph = work["launched_by"].fill_null("").str.contains(GRAPH_LAUNCH, literal=True)
-    return [call if graph else None for call, graph in zip(work["call"], in_graph, strict=True)]
+    graphs = [call if graph else None for call, graph in zip(work["call"], in_graph, strict=True)]
+    count = max(len(scope.spans), 1)
+    # Where each step begins, and the end of the last; one without activities ends where it begins.
+    edges: list[int] = np.searchsorted(work["step"].to_numpy(), np.arange(count + 1)).tolist()
+    each_step = [_Step(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges)]
+    orders = [order for each in each_step if (order := each.in_order_of(each_step[0])) is not None]
+    source: OperatorSource = "own" if is_known else "none"
+    if len(orders) < count:
+        starts = tuple(edges[:-1]) if count > 1 else ()
+        return OrderedWork(work, Sequence(activities, 1 / count, source, starts=starts), np.arange(work.height))
+    same = zip(
+        *([step.activities[at] for at in order] for step, order in zip(each_step, orders, strict=True)), strict=True
+    )
+    means = tuple(replace(each[0], duration_us=sum(one.duration_us for one in each) / count) for each in same)
+    places = np.concatenate([np.argsort(np.array(order, dtype=np.int64)) for order in orders])
+    return OrderedWork(work, Sequence(means, 1.0, source), places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +116,15 @@ class _Step:
             return None
         found: list[int] = []
         for (run, graph), (model_run, model_graph) in zip(mine, theirs, strict=True):
-            if graph != model_graph:
+            one = [self.activities[at] for at in run]
+            model = [other.activities[at] for at in model_run]
+            if graph != model_graph or len(one) != len(model):
                 return None
-            one, model = ([step.activities[at] for at in each] for step, each in ((self, run), (other, model_run)))
             order = _in_places_of(one, model) if graph else range(len(one))
-            if order is None or not _same_work([one[at] for at in order], model):
+            if order is None or any(
+                (one[at].name, one[at].operator) != (each.name, each.operator)
+                for at, each in zip(order, model, strict=True)
+            ):
                 return None
             found += (run[at] for at in order)
         return tuple(found)
@@ -158,63 +147,50 @@ def _in_places_of(some: list[Activity], model: list[Activity]) -> list[int] | No
     return [waiting[each.name].popleft() for each in model]
 
 
-def _same_work(one: list[Activity], other: list[Activity]) -> bool:
-    return len(one) == len(other) and all(
-        a.name == b.name and a.operator == b.operator for a, b in zip(one, other, strict=True)
-    )
-
-
-def _mean(same: tuple[Activity, ...]) -> Activity:
-    """The activity of the first step, as long as those of all steps on average."""
-    return replace(same[0], duration_us=sum(each.duration_us for each in same) / len(same))
-
-
 def _find_askers(trace: Trace, work: pl.DataFrame) -> list[_Asked | None]:
-    """Which operators were open on the launching thread when each activity was launched."""
+    """Which operators were open on the launching thread when each activity was launched. Calls are numbered over all
+    threads."""
     found: list[_Asked | None] = [None] * work.height
     names = trace.host["name"].unique()
     asking = names.filter(pl.Series([ASKING.match(name) is not None for name in names], dtype=pl.Boolean))
     operators = trace.host.filter((pl.col("kind") == "op") & pl.col("name").is_in(asking.implode()))
     first = 0
     # A CUDA graph's kernels were asked for when it was captured.
-    single = ~work["launched_by"].fill_null(GRAPH_LAUNCH).str.contains(GRAPH_LAUNCH, literal=True)
-    launched_on = work["launched_on"].fill_null(-1).to_numpy()
-    moments = work["launched_ns"].fill_null(-1).to_numpy()
-    for thread in np.unique(launched_on[single.to_numpy()]).tolist():
+    single = ~work["launched_by"].fill_null(GRAPH_LAUNCH).str.contains(GRAPH_LAUNCH, literal=True).to_numpy()
+    threads, moments = columns(work, "launched_on", "launched_ns")
+    for thread in np.unique(threads[single]).tolist():
         own = operators.filter(pl.col("thread") == thread)
-        rows = np.flatnonzero((launched_on == thread) & single.to_numpy())
-        for row, asked in zip(rows.tolist(), _askers_on(own, moments[rows], first), strict=True):
-            found[row] = asked
+        nesting = nest(*columns(own, "start_ns", "end_ns"))
+        rows = np.flatnonzero((threads == thread) & single)
+        at = interval.containing(nesting.starts, nesting.ends, moments[rows])
+        rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
+        wanted = np.unique(innermost)
+        askers = {
+            row: _Asked(_operator(stated), tuple(own["name"][each] for each in chain), first + chain[0], first + row)
+            for row, stated in zip(wanted.tolist(), own[wanted].iter_rows(named=True), strict=True)
+            if (chain := _chain(row, nesting.parents))
+        }
+        for row, operator in zip(rows.tolist(), innermost.tolist(), strict=True):
+            found[row] = askers[operator]
         first += own.height
     return found
 
 
-def _askers_on(operators: pl.DataFrame, moments: NDArray[np.int64], first: int) -> Iterable[_Asked | None]:
-    """The operators of one thread that were open at each of these moments. Calls are numbered from `first`."""
-    nesting = nest(operators["start_ns"].to_numpy(), operators["end_ns"].to_numpy())
-    at = np.searchsorted(nesting.starts, moments, side="right") - 1
-    inside = (at >= 0) & (moments < nesting.ends[at]) if len(nesting.starts) else np.zeros(len(moments), dtype=bool)
-    innermost = np.where(inside, nesting.rows[at], -1) if len(nesting.starts) else np.full(len(moments), -1)
-    wanted = np.unique(innermost[inside])
-    chains = {row: _chain(row, nesting.parents) for row in wanted.tolist()}
-    names = operators["name"]
-    shaped = "dims" in operators.columns
-    asked: dict[int, _Asked | None] = {-1: None}
-    for row, chain in chains.items():
-        dims, dtypes = _inputs(operators["dims"][row], operators["dtypes"][row]) if shaped else _NOT_RECORDED
-        values = _values(operators["values"][row]) if shaped else ()
-        strides = _sizes(operators["strides"][row]) or () if shaped else ()
-        operator = Operator(names[row], dims, dtypes, values, strides if len(strides) == len(dims) else ())
-        asked[row] = _Asked(operator, tuple(names[each] for each in chain), first + chain[0], first + row)
-    return (asked[row] for row in innermost.tolist())
-
-
-def _chain(row: int, parents: NDArray[np.int64]) -> list[int]:
+def _chain(row: int, parents: Ints) -> list[int]:
     """The rows from the outermost event to this one."""
     chain = [row]
     while (above := int(parents[chain[-1]])) >= 0:
         chain.append(above)
     return chain[::-1]
+
+
+def _operator(row: dict[str, Any]) -> Operator:
+    """A row of `Trace.host`, which has the inputs where it was read with shapes."""
+    if "dims" not in row:
+        return Operator(row["name"], *_NOT_RECORDED)
+    dims, dtypes = _inputs(row["dims"], row["dtypes"])
+    strides = _sizes(row["strides"]) or ()
+    return Operator(row["name"], dims, dtypes, _values(row["values"]), strides if len(strides) == len(dims) else ())
 
 
 @cache

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from tracekit.analysis.families import family_of
-from tracekit.analysis.gaps import PER_GAP, Gaps, cut_by_steps, find_gaps
+from tracekit.analysis.gaps import cut_by_steps, find_gaps
 from tracekit.analysis.idle import leading_causes
+from tracekit.analysis.interval import Ints
+from tracekit.analysis.kernels import family_of
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.sequence import order_work
 from tracekit.analysis.timeline import lay_flat
@@ -23,7 +22,15 @@ from tracekit.model.trace import Trace
 #: Of each kind the longest are kept.
 MOST_BARS = 40_000
 
-Ints = NDArray[np.int64]
+
+class _Labels:
+    """Labels by number, each once."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Label, int] = {}
+
+    def of(self, labels: Iterable[Label]) -> list[int]:
+        return [self.numbers.setdefault(label, len(self.numbers)) for label in labels]
 
 
 def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None) -> StepTimeline | None:
@@ -39,51 +46,33 @@ def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     windows = scope.step_windows.get(device, scope.windows[device])
     ordered = order_work(trace, scope)
     work = ordered.table.with_columns(place=ordered.places).filter(pl.col("device") == device)
-    at = _median_step(windows, work["step"])
+    # Of an even number of steps the shorter of the two in the middle.
+    working = work["step"].unique().sort().to_numpy()
+    lengths = (windows[:, 1] - windows[:, 0])[working]
+    at = int(working[np.argsort(lengths, kind="stable")[(len(working) - 1) // 2]])
     start, end = (int(each) for each in windows[at])
     own = work.filter(pl.col("step") == at).sort("start_ns", maintain_order=True)
     labels = _Labels()
     kept, left_out = _longest(*columns(own, "start_ns", "end_ns"))
     own = own[kept]
     starts, ends = columns(own, "start_ns", "end_ns")
-    streams = tuple(own["stream"].unique(maintain_order=True).to_list())
+    streams = own["stream"].unique(maintain_order=True).to_list()
     names = [
         Label(name, family_of(name) if kind == "kernel" else kind) for name, kind in own.select("name", "kind").rows()
     ]
+    lanes = [streams.index(stream) for stream in own["stream"].to_list()]
     return StepTimeline(
         step=scope.spans[at].index if scope.spans else None,
         length_us=(end - start) / 1e3,
         device=device,
         other_devices=len(scope.windows) - 1,
-        streams=streams,
-        work=_bars(starts, ends, labels.of(names), _lanes(own, streams), start, left_out),
+        streams=tuple(streams),
+        work=_bars(starts, ends, labels.of(names), lanes, start, left_out),
         positions=tuple(own["place"].to_list()),
         gaps=_gap_bars(trace, scope, device, at, labels, start),
         host=_host_bars(trace, scope, at, labels, (start, end)),
         labels=tuple(labels.numbers),
     )
-
-
-class _Labels:
-    """Labels by number, each once."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[Label, int] = {}
-
-    def of(self, labels: Iterable[Label]) -> list[int]:
-        return [self.numbers.setdefault(label, len(self.numbers)) for label in labels]
-
-
-def _median_step(windows: Ints, steps: pl.Series) -> int:
-    """The one of median length of these steps; of two the shorter."""
-    working = steps.unique().sort().to_numpy()
-    lengths = (windows[:, 1] - windows[:, 0])[working]
-    return int(working[np.argsort(lengths, kind="stable")[(len(working) - 1) // 2]])
-
-
-def _lanes(own: pl.DataFrame, streams: tuple[int | None, ...]) -> list[int]:
-    lanes = {stream: at for at, stream in enumerate(streams)}
-    return [lanes[each] for each in own["stream"].to_list()]
 
 
 def _longest(starts: Ints, ends: Ints) -> tuple[Ints, int]:
@@ -107,32 +96,27 @@ def _gap_bars(trace: Trace, scope: Scope, device: int, at: int, labels: _Labels,
     gaps = find_gaps(trace, scope, device)
     if scope.spans:
         pieces, steps = cut_by_steps(scope, gaps)
-        gaps = _some(pieces, np.flatnonzero(steps == at))
+        gaps = pieces.at(np.flatnonzero(steps == at))
     kept, left_out = _longest(gaps.starts, gaps.ends)
-    gaps = _some(gaps, kept)
+    gaps = gaps.at(kept)
     causes = labels.of(Label("idle", cause) for cause in leading_causes(trace, scope, gaps))
     return _bars(gaps.starts, gaps.ends, causes, [0] * len(causes), origin, left_out)
 
 
-def _some(gaps: Gaps, rows: Ints) -> Gaps:
-    return replace(gaps, **{name: getattr(gaps, name)[rows] for name in PER_GAP})
-
-
 def _host_bars(trace: Trace, scope: Scope, at: int, labels: _Labels, bounds: tuple[int, int]) -> Bars:
-    thread = scope.spans[at].thread if scope.spans else _launching_thread(scope)
-    if thread is None:
+    """What the step's thread did; without steps the thread that launched most of the work."""
+    launchers = scope.activities.join(scope.calls.select("call", "thread"), on="call")["thread"]
+    if scope.spans:
+        thread = scope.spans[at].thread
+    elif len(launchers):
+        thread = int(launchers.mode().sort()[0])
+    else:
         return Bars((), (), (), (), 0)
     flat = lay_flat(trace, thread, launching_calls(scope.linked, scope.calls))
     inside = (flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts)
     starts, ends = (np.clip(each[inside], *bounds) for each in (flat.starts, flat.ends))
     kept, left_out = _longest(starts, ends)
     names = flat.table["name"].gather(flat.events[inside][kept]).to_list()
-    codes = flat.codes[inside][kept].tolist()
-    told = labels.of(Label(name, IDLE_CAUSES[code]) for name, code in zip(names, codes, strict=True))
-    return _bars(starts[kept], ends[kept], told, [0] * len(told), bounds[0], left_out)
-
-
-def _launching_thread(scope: Scope) -> int | None:
-    """The thread that launched most of the window's work; None where no launch is recorded."""
-    launchers = scope.activities.join(scope.calls.select("call", "thread"), on="call")["thread"]
-    return int(launchers.mode().sort()[0]) if len(launchers) else None
+    causes = [IDLE_CAUSES[code] for code in flat.codes[inside][kept].tolist()]
+    numbers = labels.of(map(Label, names, causes))
+    return _bars(starts[kept], ends[kept], numbers, [0] * len(numbers), bounds[0], left_out)

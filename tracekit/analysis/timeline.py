@@ -1,4 +1,4 @@
-"""What was a host thread doing at each moment? Nested events laid flat: the innermost one counts."""
+"""What was a host thread doing at each moment, and where in the program? Of nested events the innermost counts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from functools import cache
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from tracekit.analysis import interval
+from tracekit.analysis.interval import Bools, Intervals, Ints
 from tracekit.analysis.nesting import nest
-from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.analysis import IDLE_CAUSES, Place
 from tracekit.model.trace import Trace
 
 #: No call started anything: see `lay_flat`.
@@ -20,26 +21,10 @@ NO_CALLS = pl.DataFrame(schema={"call": pl.UInt32, "waits_from_ns": pl.Int64})
 
 CAUSE_CODES = {cause: code for code, cause in enumerate(IDLE_CAUSES)}
 
-#: Before every moment of a trace; its negative is after.
-NEVER = -(2**62)
-
-#: Host API calls that wait for the GPU.
-SYNC_PART = "Synchronize"
-#: Intel's Unified Runtime calls waiting otherwise.
-WAITS = ("urQueueFinish", "urEventWait")
-#: Copies that return when they are done: of all vendors those that are not called asynchronous.
-COPY_CALL = re.compile(r"^(cuda|cu|hip)Memcpy")
-MEMORY_CALLS = (
-    "Malloc",
-    "Free",
-    "MemAlloc",
-    "MemCreate",
-    "MemMap",
-    "MemUnmap",
-    "MemRelease",
-    "HostAlloc",
-    "HostRegister",
-)
+#: Host API calls that wait for the GPU; Intel's Unified Runtime calls waiting otherwise. Of all vendors' copies those
+#: that are not called asynchronous return when they are done.
+SYNC_CALL = re.compile(r"Synchronize|^urQueueFinish$|^urEventWait$|^(cuda|cu|hip)Memcpy(?!.*Async)", re.DOTALL)
+MEMORY_CALL = re.compile("Malloc|Free|MemAlloc|MemCreate|MemMap|MemUnmap|MemRelease|HostAlloc|HostRegister")
 #: What Dynamo does at every call of compiled code, beside running it.
 GUARD_OPS = ("TorchDynamo Cache Lookup", "Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue")
 COMPILED_REGION = "Torch-Compiled Region"
@@ -48,10 +33,14 @@ COMPILING = " (dynamo_timed)"
 #: The profiler's own event (`record_python_gc_info`), and gc.collect where Python stacks are recorded.
 COLLECTING = ("Python GC", "<built-in function collect>")
 
+#: What the profiler calls a module's forward, and a function of torch's own or of Python's.
+MODULE = "nn.Module: "
+LIBRARY = r"^(torch/|<built-in|<string>|<frozen|threading\.py|contextlib\.py)|/torch/|\\torch\\"
+
 
 @cache
 def is_sync_call(name: str) -> bool:
-    return name in WAITS or SYNC_PART in name or (COPY_CALL.match(name) is not None and "Async" not in name)
+    return SYNC_CALL.search(name) is not None
 
 
 @cache
@@ -61,9 +50,7 @@ def cause_of_call(name: str, *, starts_work: bool) -> str:
         return "sync_wait"
     if starts_work:
         return "launch_call"
-    if any(part in name for part in MEMORY_CALLS):
-        return "memory"
-    return "op_dispatch"
+    return "memory" if MEMORY_CALL.search(name) else "op_dispatch"
 
 
 @cache
@@ -96,37 +83,24 @@ class Timeline:
     the cause of an event by itself.
     """
 
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    codes: NDArray[np.int64]
-    events: NDArray[np.int64]
+    starts: Ints
+    ends: Ints
+    codes: Ints
+    events: Ints
     table: pl.DataFrame
-    parents: NDArray[np.int64]
+    parents: Ints
 
-    def time_by_cause(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    def time_by_cause(self, within: Intervals) -> Ints:
         """Nanoseconds of each cause (columns, by code) within each stretch (rows); unrecorded time is in none."""
-        times = np.zeros((len(starts), len(IDLE_CAUSES)), dtype=np.int64)
+        times = np.zeros((len(within), len(IDLE_CAUSES)), dtype=np.int64)
         for code in np.unique(self.codes).tolist():
             own = self.codes == code
-            begun, over = self.starts[own], self.ends[own]
-            before = np.concatenate(([0], np.cumsum(over - begun)))
-            times[:, code] = _until(begun, over, before, ends) - _until(begun, over, before, starts)
+            times[:, code] = interval.covered_within(np.stack((self.starts[own], self.ends[own]), axis=1), within)
         return times
 
-    def silences(
-        self, starts: NDArray[np.int64], ends: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The parts of each stretch in which nothing is recorded: the stretch's position, and their starts and ends."""
-        # Before the first event, between two, after the last.
-        begun = np.concatenate(([NEVER], self.ends))
-        over = np.concatenate((self.starts, [-NEVER]))
-        first = np.searchsorted(over, starts, side="right")
-        counts = np.maximum(np.searchsorted(begun, ends, side="left") - first, 0)
-        rows = np.repeat(np.arange(len(starts), dtype=np.int64), counts)
-        holes = np.arange(len(rows), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts) + first[rows]
-        cut_starts, cut_ends = np.maximum(begun[holes], starts[rows]), np.minimum(over[holes], ends[rows])
-        some = cut_ends > cut_starts
-        return rows[some], cut_starts[some], cut_ends[some]
+    def silences(self, within: Intervals) -> tuple[Intervals, Ints]:
+        """The parts of each stretch in which nothing is recorded, and the position of the stretch that each is of."""
+        return interval.holes(np.stack((self.starts, self.ends), axis=1), within)
 
     def innermost_within(self, start: int, end: int) -> list[tuple[int, int]]:
         """The rows of `table` that are innermost at some time of the stretch, and for how many nanoseconds."""
@@ -135,66 +109,40 @@ class Timeline:
         return list(zip(self.events[first:last].tolist(), lengths.tolist(), strict=True))
 
 
-def _until(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], before: NDArray[np.int64], moments: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """How much of the stretches lies before each moment; `before[i]` is the length of the first i."""
-    at = np.searchsorted(starts, moments, side="right")
-    last = np.maximum(at - 1, 0)
-    # Of the last stretch that has begun, what is over by then.
-    return before[at] - np.where(at > 0, np.maximum(ends[last] - moments, 0), 0)
-
-
 def lay_flat(trace: Trace, thread: int, launching: pl.DataFrame = NO_CALLS) -> Timeline:
     """The timeline of a thread. `launching` are the calls that started something on the GPU (`links.launching_calls`).
 
     The profiler's own overhead is recorded on a thread that does not exist; it is laid over every thread.
     """
-    table = _events_of(trace, thread, launching)
-    nesting = nest(table["start_ns"].to_numpy(), table["end_ns"].to_numpy())
-    codes = _inherit(table["code"].to_numpy().astype(np.int64), nesting.parents)
-    return Timeline(nesting.starts, nesting.ends, codes[nesting.rows], nesting.rows, table, nesting.parents)
-
-
-def _inherit(codes: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Whatever happens while code is compiled, compiling is why; so for finalizers that garbage collection runs."""
-    inherited = codes
-    for cause in ("gc", "compile"):
-        code = CAUSE_CODES[cause]
-        inherited = np.where(_inside(codes == code, parents), code, inherited)
-    return inherited
-
-
-def _inside(found: NDArray[np.bool_], parents: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """These events and all that happens inside them."""
-    if not found.any():
-        return found
-    # Each round looks twice as far up.
-    above = parents
-    while (above >= 0).any():
-        found = found | (found[above] & (above >= 0))
-        above = np.where(above >= 0, above[above], -1)
-    return found
-
-
-def _events_of(trace: Trace, thread: int, launching: pl.DataFrame) -> pl.DataFrame:
-    """Host events and API calls of a thread, parents before children, with the code of their cause."""
     host = trace.host.filter((pl.col("thread") == thread) | (pl.col("kind") == "overhead"))
     host = _with_codes(host, ("kind", "name"), cause_of_host_event).with_columns(call=pl.lit(None, dtype=pl.UInt32))
     calls = _calls_of(trace, thread, launching).with_columns(kind=pl.lit("call"))
     shared = ["kind", "name", "start_ns", "end_ns", "code", "call"]
-    both = pl.concat([host.select(shared), calls.select(shared)])
-    return both[_by_start(both["start_ns"].to_numpy(), both["end_ns"].to_numpy())]
-
-
-def _by_start(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The order by start, the longer first where two begin together."""
+    table = pl.concat([host.select(shared), calls.select(shared)])
+    starts, ends = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
     # Host events and calls are each in order already, which this sort makes use of.
     order = np.argsort(starts, kind="stable")
     begun, over = starts[order], ends[order]
     if ((begun[1:] == begun[:-1]) & (over[1:] > over[:-1])).any():
+        # The longer first where two begin together.
         order = np.lexsort((-ends, starts))
-    return order
+    table = table[order]
+    nesting = nest(starts[order], ends[order])
+    codes = _inherit(table["code"].to_numpy().astype(np.int64), nesting.parents)
+    return Timeline(nesting.starts, nesting.ends, codes[nesting.rows], nesting.rows, table, nesting.parents)
+
+
+def _inherit(codes: Ints, parents: Ints) -> Ints:
+    """Whatever happens while code is compiled, compiling is why; so for finalizers that garbage collection runs."""
+    inherited = codes
+    for code in (CAUSE_CODES["gc"], CAUSE_CODES["compile"]):
+        inside, above = codes == code, parents
+        # Each round looks twice as far up.
+        while inside.any() and (above >= 0).any():
+            inside = inside | (inside[above] & (above >= 0))
+            above = np.where(above >= 0, above[above], -1)
+        inherited = np.where(inside, code, inherited)
+    return inherited
 
 
 def _calls_of(trace: Trace, thread: int, launching: pl.DataFrame) -> pl.DataFrame:
@@ -206,9 +154,8 @@ def _calls_of(trace: Trace, thread: int, launching: pl.DataFrame) -> pl.DataFram
     held = calls.filter(pl.col("waits_from_ns").is_not_null())
     if not held.height:
         return calls
-    waited = held.with_columns(
-        start_ns=pl.col("waits_from_ns"), code=pl.lit(CAUSE_CODES["sync_wait"], dtype=calls.schema["code"])
-    )
+    code = pl.lit(CAUSE_CODES["sync_wait"], dtype=calls.schema["code"])
+    waited = held.with_columns(start_ns=pl.col("waits_from_ns"), code=code)
     return pl.concat([calls.with_columns(end_ns=pl.coalesce("waits_from_ns", "end_ns")), waited])
 
 
@@ -219,3 +166,34 @@ def _with_codes(events: pl.DataFrame, keys: tuple[str, str], cause: Callable[...
     codes = [None if each is None else CAUSE_CODES[each] for each in causes]
     coded = pairs.with_columns(code=pl.Series(codes, dtype=pl.Int8))
     return events.join(coded, on=keys, how="left", maintain_order="left").filter(pl.col("code").is_not_null())
+
+
+def find_places(timeline: Timeline, rows: Ints) -> list[Place | None]:
+    """Where each of these rows of the timeline's table was called from: the operator, module and Python function around
+    it. None where nothing of it is recorded."""
+    kinds, names = timeline.table["kind"], timeline.table["name"]
+    operators = _nearest(timeline, rows, (kinds == "op").to_numpy())
+    python = kinds == "python"
+    if not python.any():
+        return [Place(operator, None, None) if operator else None for operator in operators]
+    distinct = names.unique()
+    library = names.is_in(distinct.filter(distinct.str.contains(LIBRARY)).implode())
+    is_line = python & names.str.contains("): ", literal=True)
+    modules = _nearest(timeline, rows, (python & names.str.starts_with(MODULE)).to_numpy())
+    own = _nearest(timeline, rows, (is_line & ~library).to_numpy())
+    lines = _nearest(timeline, rows, is_line.to_numpy())
+    return [
+        Place(operator, module.removeprefix(MODULE) if module else None, mine or line)
+        if operator is not None or module is not None or line is not None
+        else None
+        for operator, module, mine, line in zip(operators, modules, own, lines, strict=True)
+    ]
+
+
+def _nearest(timeline: Timeline, rows: Ints, wanted: Bools) -> list[str | None]:
+    """The name of the first wanted event around each row, None where there is none."""
+    found = timeline.parents[rows]
+    while (climbing := (found >= 0) & ~wanted[found]).any():
+        found = np.where(climbing, timeline.parents[found], found)
+    at = pl.Series(found)
+    return timeline.table["name"].gather(at.set(at < 0, None)).to_list()

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import nn
@@ -25,31 +25,52 @@ class CompilationWatch:
     CUDA graphs that were recorded."""
 
     compilations: int = 0
-    #: Known when the block has ended: whether torch.compiler.reset() took the watch away. What was compiled after it is
-    #: not counted.
+    #: Whether torch.compiler.reset() took the watch away, known at the end. What was compiled after is not counted.
     lost: bool = False
-    on_event: Callable[[str], None] | None = None
-    #: Told of each as it begins, and whether it is a CUDA graph that is recorded.
-    on_start: Callable[[bool], None] | None = None
+    #: Called as each begins, with how many of its kind there are now, and whether it is a CUDA graph that is recorded.
+    on_start: Callable[[int, bool], None] | None = None
     _recordings: int = field(default=0, repr=False)
-    _before: dict[str, int] = field(default_factory=dict, repr=False)
+    _before: dict[str, int] = field(default_factory=lambda: read_counters(), repr=False)
 
     def start(self, event: Any) -> None:
         self.compilations += 1
         recording = "CUDAGRAPH" in str(getattr(event, "callback_trigger", ""))
         self._recordings += recording
         if self.on_start:
-            self.on_start(recording)
-        if self.on_event:
-            graph = self.compilations - self._recordings
-            self.on_event(f"CUDA graph {self._recordings}" if recording else f"graph {graph}")
+            self.on_start(self._recordings if recording else self.compilations - self._recordings, recording)
 
     def since_start(self, counter: str) -> int:
         """How much one of `read_counters()` has grown since the watch began."""
         return read_counters()[counter] - self._before[counter]
 
-    def mark(self) -> None:
-        self._before = read_counters()
+
+@contextmanager
+def watch_compilation(on_start: Callable[[int, bool], None] | None = None) -> Iterator[CompilationWatch]:
+    """Watches every compilation of this process until the block ends.
+
+    Raises TracekitError where this torch cannot be watched: without it nobody knows when a form is warm.
+    """
+    try:
+        from torch._dynamo.callback import callback_handler
+
+        register, remove = callback_handler.register_start_callback, callback_handler.remove_start_callback
+    except (ImportError, AttributeError):
+        _refuse_torch("says when it compiles")
+    watch = CompilationWatch(on_start=on_start)
+    register(watch.start)
+    try:
+        yield watch
+    finally:
+        try:
+            remove(watch.start)
+        except ValueError:
+            watch.lost = True
+
+
+def _refuse_torch(what: str) -> NoReturn:
+    raise TracekitError(
+        f"torch {torch.__version__} {what} in no known way; tracekit knows 2.9 to 2.15: install one of those"
+    ) from None
 
 
 def dynamo_counters() -> Any:
@@ -57,7 +78,7 @@ def dynamo_counters() -> Any:
     try:
         from torch._dynamo.utils import counters
     except ImportError:
-        raise _unknown("counts its graphs") from None
+        _refuse_torch("counts its graphs")
     return counters
 
 
@@ -98,7 +119,7 @@ def room_for(most: int) -> AbstractContextManager[Any]:
     return patch
 
 
-def entered(module: nn.Module) -> Callable[..., Any]:
+def callable_of(module: nn.Module) -> Callable[..., Any]:
     """The module's call as Dynamo can begin at it. It begins at no method of torch's own modules: `nn.Sequential` would
     be compiled child by child and `nn.Linear` not at all, so that these get a frame around them, as torch.compile of a
     module gives them. `_call_impl` and what is imported here are private to torch (2.9 to 2.15).
@@ -126,40 +147,9 @@ class _NeverRaisedError(Exception):
     """Stands for an error that this torch has not."""
 
 
-def _unknown(what: str) -> TracekitError:
-    return TracekitError(
-        f"torch {torch.__version__} {what} in no known way; tracekit knows 2.9 to 2.15: install one of those"
-    )
-
-
 def recompile_limit_errors() -> tuple[type[Exception], ...]:
     """What Dynamo raises when it was to make one graph, and has compiled it as often as it may."""
     from torch._dynamo import exc
 
     named = (getattr(exc, name, None) for name in ("FailOnRecompileLimitHit", "RecompileLimitExceeded"))
     return tuple(each for each in named if each is not None)
-
-
-@contextmanager
-def watch_compilation(on_event: Callable[[str], None] | None = None) -> Iterator[CompilationWatch]:
-    """Watches every compilation of this process until the block ends; `on_event` is told which as each begins.
-
-    Raises TracekitError where this torch cannot be watched: without it nobody knows when a form is warm.
-    """
-    try:
-        from torch._dynamo.callback import callback_handler
-
-        register, remove = callback_handler.register_start_callback, callback_handler.remove_start_callback
-    except (ImportError, AttributeError):
-        raise _unknown("says when it compiles") from None
-
-    watch = CompilationWatch(on_event=on_event)
-    watch.mark()
-    register(watch.start)
-    try:
-        yield watch
-    finally:
-        try:
-            remove(watch.start)
-        except ValueError:
-            watch.lost = True

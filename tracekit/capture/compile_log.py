@@ -1,16 +1,16 @@
-"""What torch's compile log says, as nouns. Its fields are private to torch; those used here are of 2.9 to 2.15, and
-what a version has not is None."""
+"""What torch's compile log says, as nouns. Its fields and its prose are private to torch; those used here are of 2.9 to
+2.15, and what a version has not is None."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tracekit.capture.break_text import function_name, place, read_break
-from tracekit.capture.source_location import portable
+from tracekit.capture.source_location import function_name, place, portable, user_frames
 from tracekit.model.compilation import (
     CacheName,
     CacheUse,
@@ -37,7 +37,7 @@ CACHES: dict[str, CacheName] = {
 }
 CACHE_ORDER: tuple[CacheName, ...] = ("aot_autograd", "fx_graph", "templates")
 CUDA_GRAPH_SKIP = re.compile(r"^skipping cudagraphs?(?: due to)?:?\s*", re.IGNORECASE)
-#: Counters of Inductor's by what is told of them.
+#: Counters of Inductor's.
 SKIPS, AUTOTUNED = "cudagraph_skips", "select_algorithm_autotune"
 TEMPLATE_HITS, TEMPLATE_MISSES = "generated_module_cache_hit", "generated_module_cache_miss"
 COUNTERS = (SKIPS, AUTOTUNED, TEMPLATE_HITS, TEMPLATE_MISSES)
@@ -52,6 +52,14 @@ ARGUMENT = re.compile(r"^l_(?P<name>.+?)_$", re.IGNORECASE)
 PARAMETER = re.compile(r"parameters_|buffers_|_modules_", re.IGNORECASE)
 #: A path within a guard's own comment, `# model.py:12 in forward`.
 STACK_PATH = re.compile(r"(?<![\w.-])/[^\s:'\"]+\.py")
+#: What torch writes of a graph break: where, why, and what helps.
+BREAK_AT = re.compile(r"in user code at (.+):(\d+)\s*$", re.MULTILINE)
+REASON = re.compile(r"Graph Break Reason:(.*?)(?=^\s*Explanation:|^User code traceback|\Z)", re.DOTALL | re.MULTILINE)
+EXPLANATION = re.compile(r"^\s*Explanation: (.+)$", re.MULTILINE)
+HINT = re.compile(r"^\s*Hint: (.+)$", re.MULTILINE)
+#: Of hints that a user can do nothing with.
+NO_HELP = ("report an issue", "file an issue", "graph break is fundamental", "may have encountered a bug")
+CODE = re.compile(r"\b(gb\d{4})\b")
 #: Times of phases that lie in each other; of the last two beside each other.
 NESTED = (
     "dynamo_cumulative_compile_time",
@@ -122,16 +130,12 @@ def _frames(entries: list[LogEntry], failed: set[str | None]) -> tuple[FrameComp
 
 def _guards(payload: Any) -> tuple[FailedGuard, ...]:
     """The payload is one reason, a JSON list of them, or lines."""
-    texts = payload
     if isinstance(payload, str):
-        try:
-            texts = json.loads(payload)
-        except ValueError:
-            texts = payload
+        with suppress(ValueError):
+            payload = json.loads(payload)
     found = []
-    for each in texts if isinstance(texts, list) else [texts]:
-        line = str(each).strip()
-        if line:
+    for each in payload if isinstance(payload, list) else [payload]:
+        if line := str(each).strip():
             version, text = VERSION.match(line), VERSION.sub("", line)
             text = STACK_PATH.sub(lambda path: portable(path[0]), text)
             found.append(FailedGuard(version[1] if version else "", text))
@@ -139,6 +143,7 @@ def _guards(payload: Any) -> tuple[FailedGuard, ...]:
 
 
 def _inputs(metrics: dict[str, Any]) -> dict[str, str] | None:
+    """The sizes of a graph's inputs by their names as arguments; None where torch tells none."""
     shapes, count = metrics.get("graph_node_shapes"), metrics.get("graph_input_count")
     if not isinstance(shapes, str) or count is None:
         return None
@@ -165,40 +170,61 @@ def _breaks(entries: list[LogEntry], failed: set[str | None]) -> tuple[GraphBrea
     return tuple(found.values())
 
 
+def read_break(text: str, id_: str | None) -> GraphBreak:
+    """A graph break from torch's prose. What is not found in it is None."""
+    text = text.partition("Traceback (most recent call last)")[0]
+    own = user_frames(text.partition("User code traceback:")[2])
+    break_at = BREAK_AT.search(text)
+    where = place(*own[-1][:2]) if own else place(*break_at.groups()) if break_at else None
+    reason = REASON.search(text)
+    lines = [line.strip() for line in (reason[1] if reason else text).splitlines() if line.strip()]
+    explanation, code = EXPLANATION.search(text), CODE.search(text)
+    caller = None
+    if len(own) > 1 and function_name(own[-1][2]) != "forward":
+        # The innermost forward around what broke, or else the outermost line.
+        around = next((frame for frame in reversed(own[:-1]) if function_name(frame[2]) == "forward"), own[0])
+        caller = place(*around[:2])
+    return GraphBreak(
+        where=where,
+        function=function_name(own[-1][2]) if own else None,
+        reason=(lines or ["no reason was told"])[-1].rstrip("."),
+        explanation=explanation[1].strip() if explanation else None,
+        hint=find_hint(text),
+        code=code[1] if code else None,
+        frames=(id_,) if id_ else (),
+        called_from=caller,
+    )
+
+
+def find_hint(text: str) -> str | None:
+    """The first hint that a user can do something with."""
+    hints = (hint.strip() for hint in HINT.findall(text))
+    return next((hint for hint in hints if not any(each in hint for each in NO_HELP)), None)
+
+
 def _fallbacks(metrics: list[LogEntry]) -> tuple[EagerFallback, ...]:
     """Each once. What was compiled too often is told without its name, which the frame's first compilation has."""
-    named = {_frame_number(each.id): each.content for each in metrics if each.content.get("co_name")}
+    number = {each.id: (each.id or "").partition("/")[0] for each in metrics}
+    named = {number[each.id]: each.content for each in metrics if each.content.get("co_name")}
     found: dict[EagerFallback, None] = {}
     for each in metrics:
         failure = _failure(each.content)
         if failure is None:
             continue
-        known = each.content if each.content.get("co_name") else named.get(_frame_number(each.id), {})
+        known = each.content if each.content.get("co_name") else named.get(number[each.id], {})
+        reason = next((line.strip() for line in failure.splitlines() if line.strip()), failure)
+        kind: FallbackKind = "skipped" if str(each.content.get("fail_type")).endswith("Unsupported") else "error"
         fallback = EagerFallback(
-            kind=_fallback_kind(each.content, failure),
+            kind="recompile_limit" if LIMIT.search(reason) else kind,
             function=function_name(known.get("co_name")),
             where=place(
                 each.content.get("fail_user_frame_filename") or known.get("co_filename"),
                 each.content.get("fail_user_frame_lineno") or known.get("co_firstlineno"),
             ),
-            reason=first_line(failure),
+            reason=reason,
         )
         found[fallback] = None
     return tuple(found)
-
-
-def _frame_number(id_: str | None) -> str:
-    return (id_ or "").partition("/")[0]
-
-
-def _fallback_kind(metrics: dict[str, Any], failure: str) -> FallbackKind:
-    if LIMIT.search(first_line(failure)):
-        return "recompile_limit"
-    return "skipped" if str(metrics.get("fail_type")).endswith("Unsupported") else "error"
-
-
-def first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), text)
 
 
 def _phases(metrics: list[LogEntry]) -> tuple[PhaseTime, ...]:

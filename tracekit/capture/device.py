@@ -1,13 +1,21 @@
-"""The device a run goes to."""
+"""The device a run goes to, and the machine and the software around it."""
 
 from __future__ import annotations
 
 import gc
 import os
+import platform
 import re
+import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import torch
+
+from tracekit.model.run import Environment
+from tracekit.nvml import driver_version
+
+PACKAGES = ("torch", "triton", "diffusers", "transformers", "tokenizers", "numpy")
 
 
 def pick_device() -> str:
@@ -16,20 +24,14 @@ def pick_device() -> str:
 
 
 def free_memory_bytes(device: str) -> int:
-    """Free memory of the device: the GPU's as the driver tells it, or the machine's."""
-    if device == "cpu":
-        return _available_bytes() or os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    free, _total = torch.cuda.mem_get_info()
-    return int(free)
-
-
-def _available_bytes() -> int | None:
-    """What Linux would give to a new program, file caches it would drop for it included; None elsewhere."""
+    """Free memory of the device: the GPU's as the driver tells it, or what the machine would give to a new program,
+    file caches that it would drop for it included."""
+    if device != "cpu":
+        return int(torch.cuda.mem_get_info()[0])
     meminfo = Path("/proc/meminfo")
-    if not meminfo.is_file():
-        return None
-    found = re.search(r"^MemAvailable:\s+(\d+) kB$", meminfo.read_text(), re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
+    text = meminfo.read_text() if meminfo.is_file() else ""
+    available = re.search(r"^MemAvailable:\s+(\d+) kB$", text, re.MULTILINE)
+    return int(available[1]) * 1024 if available else os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def release_memory(device: str) -> None:
@@ -44,3 +46,55 @@ def synchronize(device: str) -> None:
     """Waits until the device has nothing left to do; nothing to wait for on a CPU."""
     if device != "cpu":
         torch.cuda.synchronize()
+
+
+def read_environment(device: str) -> Environment:
+    """What can be read of this machine; what cannot is None."""
+    gpu = device != "cpu"
+    properties = torch.cuda.get_device_properties(0) if gpu else None
+    try:
+        matmul_precision = torch.get_float32_matmul_precision()
+    except RuntimeError:
+        # Since 2.9 the same is set in two ways, and after the newer one was used the older cannot be read.
+        matmul_precision = None
+    return Environment(
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        cpu=_cpu_name(),
+        cpu_threads=torch.get_num_threads(),
+        gpu=properties.name if properties else None,
+        gpu_memory_bytes=properties.total_memory if properties else None,
+        driver=driver_version() if gpu else None,
+        cuda=torch.version.cuda or torch.version.hip,
+        packages=_versions(),
+        git_commit=_git_commit(),
+        float32_matmul_precision=matmul_precision,
+    )
+
+
+def _cpu_name() -> str | None:
+    info = Path("/proc/cpuinfo")
+    if not info.is_file():
+        return platform.processor() or None
+    name = re.search(r"^model name[^:\n]*:(.*)$", info.read_text(), re.MULTILINE)
+    return f"{name[1].strip()}, {os.cpu_count()} logical cores" if name else None
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    # torch's distribution may leave out the build (+cu130) that torch itself names.
+    return {**found, "torch": str(torch.__version__)}
+
+
+def _git_commit() -> str | None:
+    """The commit of the project the user stands in, if it is one."""
+    try:
+        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() if found.returncode == 0 else None

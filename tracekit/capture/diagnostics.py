@@ -18,16 +18,7 @@ from typing import Any
 import torch
 
 from tracekit.capture.compilation import dynamo_counters, watch_compilation
-from tracekit.capture.compile_log import (
-    BREAK,
-    CACHE,
-    COUNTERS,
-    CUDA_GRAPH_SKIP,
-    METRICS,
-    RECOMPILE,
-    LogEntry,
-    read_log,
-)
+from tracekit.capture.compile_log import BREAK, CACHE, COUNTERS, CUDA_GRAPH_SKIP, METRICS, RECOMPILE, LogEntry, read_log
 from tracekit.capture.forms import Form
 from tracekit.model.compilation import CallPhase, CompilingCall, Diagnostics
 from tracekit.model.noted import Facts, Noted
@@ -62,24 +53,19 @@ class DiagnosticLog:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """What torch says inside is this form's."""
-        with self._attached(), self._counting(), watch_compilation() as watch:
-            watch.on_start = self._note_compilation
-            yield
-        if watch.lost:
-            self._problem(Noted("compile_reset"))
-
-    def _note_compilation(self, recording: bool) -> None:
-        counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])
-        counts[recording] += 1
-
-    @contextmanager
-    def _counting(self) -> Iterator[None]:
         before = _inductor_counters()
         try:
-            yield
+            with self._attached(), watch_compilation(self._note_compilation) as watch:
+                yield
         finally:
             after = _inductor_counters()
             self._counted.update({name: after[name] - before[name] for name in COUNTERS})
+        if watch.lost:
+            self._problem(Noted("compile_reset"))
+
+    def _note_compilation(self, _number: int, recording: bool) -> None:
+        counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])
+        counts[recording] += 1
 
     @contextmanager
     def _attached(self) -> Iterator[None]:
@@ -89,10 +75,9 @@ class DiagnosticLog:
             self._problem(Noted("no_compile_log", {"torch": str(torch.__version__)}))
             yield
             return
-        handlers = [(trace_log, _Listener(self._hear_record, self._problem))]
-        handlers += [
-            (logging.getLogger(name), _Listener(self._hear_line, self._problem)) for name in CUDA_GRAPH_LOGGERS
-        ]
+        handlers: list[tuple[logging.Logger, logging.Handler]]
+        handlers = [(trace_log, _Handler(self._read_record, self._problem))]
+        handlers += [(logging.getLogger(name), _Handler(self._read_line, self._problem)) for name in CUDA_GRAPH_LOGGERS]
         for logger, handler in handlers:
             logger.addHandler(handler)
         try:
@@ -101,7 +86,7 @@ class DiagnosticLog:
             for logger, handler in handlers:
                 logger.removeHandler(handler)
 
-    def _hear_record(self, record: logging.LogRecord) -> None:
+    def _read_record(self, record: logging.LogRecord) -> None:
         metadata: dict[str, Any] = getattr(record, "metadata", None) or {}
         artifact = (metadata.get("artifact") or {}).get("name", "")
         metrics = next((value for key, value in metadata.items() if METRICS in key), None)
@@ -112,7 +97,7 @@ class DiagnosticLog:
         elif CACHE.match(artifact):
             self._note("cache", metadata, artifact)
 
-    def _hear_line(self, record: logging.LogRecord) -> None:
+    def _read_line(self, record: logging.LogRecord) -> None:
         message = record.getMessage().strip()
         if CUDA_GRAPH_SKIP.match(message):
             self._note("skip", {}, CUDA_GRAPH_SKIP.sub("", message).partition("\n")[0])
@@ -152,23 +137,23 @@ class DiagnosticLog:
         )
 
 
-class _Listener(logging.Handler):
+class _Handler(logging.Handler):
     """Passes records on. What goes wrong in a handler is no business of the code that logs."""
 
-    def __init__(self, hear: Callable[[logging.LogRecord], None], tell: Callable[[Noted], None]) -> None:
+    def __init__(self, read: Callable[[logging.LogRecord], None], problem: Callable[[Noted], None]) -> None:
         super().__init__(logging.DEBUG)
-        self._hear, self._tell = hear, tell
+        self._read, self._problem = read, problem
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._hear(record)
-        except Exception as error:  # noqa: BLE001 (logging's own way: told on standard error, which is kept with the run)
-            self._tell(Noted("compile_log_line_unreadable", {"error": f"{type(error).__name__}: {error}"}))
+            self._read(record)
+        except Exception as error:  # noqa: BLE001 (logging's own way: on standard error, which is kept with the run)
+            self._problem(Noted("compile_log_line_unreadable", {"error": f"{type(error).__name__}: {error}"}))
             self.handleError(record)
 
 
 def watched(form: Form, log: DiagnosticLog) -> Form:
-    """The form, of which the log hears whatever torch says while it is ready, and counts the calls."""
+    """The form, of which the log keeps whatever torch says while it is ready, and counts the calls."""
 
     @contextmanager
     def ready() -> Iterator[None]:

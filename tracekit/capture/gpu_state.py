@@ -1,4 +1,5 @@
-"""Was the GPU quiet, and at what clocks did it run? Asked between timed calls, never within one; nothing is set."""
+"""Was the GPU quiet, at what clocks did it run, and what memory does a form take? NVML and torch's allocator are asked
+between timed calls, never within one; nothing is set, and nothing is asked of a CPU."""
 
 from __future__ import annotations
 
@@ -9,13 +10,17 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
+from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
 from tracekit.model.gpu_state import GpuSample, GpuState, Moment
+from tracekit.model.memory import FormMemory, MemoryUse
 from tracekit.model.run import FormName
 from tracekit.nvml import Gpu, find_gpu
 
 #: A form's state is asked at most this often.
 SECONDS_BETWEEN = 0.2
+#: The pool that memory outside of CUDA graphs comes from.
+COMMON_POOL = (0, 0)
 
 
 @dataclass
@@ -24,7 +29,7 @@ class GpuWatch:
 
     device: str
     _gpu: Gpu | None = None
-    _start: float = 0.0
+    _start: float = field(default_factory=time.monotonic)
     _around: list[GpuSample] = field(default_factory=list)
     _during: dict[FormName, list[GpuSample]] = field(default_factory=dict)
     _counters: list[dict[str, float] | None] = field(default_factory=list)
@@ -32,7 +37,6 @@ class GpuWatch:
     def __post_init__(self) -> None:
         if self.device != "cpu":
             self._gpu = find_gpu(torch.cuda.get_device_properties(torch.cuda.current_device()))
-        self._start = time.monotonic()
 
     @contextmanager
     def timing(self) -> Iterator[None]:
@@ -42,6 +46,11 @@ class GpuWatch:
             yield
         finally:
             self._sample_around("after")
+
+    def _sample_around(self, moment: Moment) -> None:
+        if self._gpu is not None:
+            self._around.append(self._gpu.sample(moment, time.monotonic() - self._start))
+            self._counters.append(self._gpu.slowed_us())
 
     def watched(self, form: Form) -> Form:
         """The form, with the GPU's state asked after its calls: when the form is switched off, which no timed call
@@ -65,18 +74,64 @@ class GpuWatch:
         """What was seen while this form was timed; None where nothing could be asked."""
         if self._gpu is None or not self._around:
             return None
-        during = self._during.get(name, [])
-        samples = sorted((*self._around, *during), key=lambda sample: sample.seconds)
-        return GpuState("nvml", tuple(samples), self._slowed_us(), self._gpu.power_limit_w())
-
-    def _sample_around(self, moment: Moment) -> None:
-        if self._gpu is not None:
-            self._around.append(self._gpu.sample(moment, time.monotonic() - self._start))
-            self._counters.append(self._gpu.slowed_us())
-
-    def _slowed_us(self) -> dict[str, float] | None:
-        """How much the driver's counters grew; None where they could not be read at both ends."""
+        samples = sorted((*self._around, *self._during.get(name, [])), key=lambda sample: sample.seconds)
+        # How much the driver's counters grew; None where they could not be read at both ends.
+        slowed_us = None
         before, after = (self._counters[0], self._counters[-1]) if len(self._counters) > 1 else (None, None)
-        if before is None or after is None:
-            return None
-        return {limit: after[limit] - before[limit] for limit in after if limit in before}
+        if before is not None and after is not None:
+            slowed_us = {limit: after[limit] - before[limit] for limit in after if limit in before}
+        return GpuState("nvml", tuple(samples), slowed_us, self._gpu.power_limit_w())
+
+
+@dataclass
+class MemoryWatch:
+    """What was seen so far; None on a CPU."""
+
+    found: FormMemory | None = None
+
+
+@contextmanager
+def warm_up_watched(device: str) -> Iterator[MemoryWatch]:
+    """Watches a form's warm-up. What torch keeps unused from the form before is given back first, so that it does not
+    count for this one."""
+    watch = MemoryWatch()
+    if device == "cpu":
+        yield watch
+        return
+    _reset_peaks(device)
+    before, pools = torch.cuda.memory_allocated(), graph_pool_bytes()
+    try:
+        yield watch
+    finally:
+        after = graph_pool_bytes()
+        grown = after - pools if after is not None and pools is not None else None
+        watch.found = FormMemory(before, _peaks(), None, grown, pools)
+
+
+def measure_steady(form: Form, memory: FormMemory | None) -> FormMemory | None:
+    """The memory with the height of one call more, untimed, from an empty cache; None on a CPU."""
+    if memory is None:
+        return None
+    _reset_peaks(form.device)
+    with form.ready():
+        form.call()
+        synchronize(form.device)
+    return replace(memory, steady=_peaks())
+
+
+def _reset_peaks(device: str) -> None:
+    synchronize(device)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+
+
+def _peaks() -> MemoryUse:
+    return MemoryUse(torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
+
+
+def graph_pool_bytes() -> int | None:
+    """What CUDA graphs hold in pools of their own; None where torch does not tell segments by pool."""
+    segments = torch.cuda.memory_snapshot()
+    if any("segment_pool_id" not in segment for segment in segments):
+        return None
+    return sum(segment["total_size"] for segment in segments if tuple(segment["segment_pool_id"]) != COMMON_POOL)

@@ -1,9 +1,12 @@
-"""Can torch.compile make code here, and with which of Inductor's settings? Private parts of Inductor, guarded here and
-nowhere else."""
+"""Can torch.compile make code here, with which of Inductor's settings, and where is that code kept? Private parts of
+Inductor (the same from 2.9 to 2.15), guarded here and nowhere else."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +18,7 @@ from tracekit.model.run import Settings
 
 #: What Triton makes kernels for, as Inductor has it (`GPUTooOldForTriton`): Volta and newer.
 OLDEST_CAPABILITY = (7, 0)
+CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def check_compilers(device: str) -> None:
@@ -22,53 +26,44 @@ def check_compilers(device: str) -> None:
     built, for building a model may take minutes."""
     if is_switched_off():
         raise TracekitError("torch.compile is switched off here: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE")
-    problem = cpp_compiler_problem() if device == "cpu" else (too_old() or triton_problem())
-    if problem:
-        raise TracekitError(problem)
+    if device == "cpu":
+        _check_cpp_compiler()
+    elif torch.cuda.is_available():
+        _check_triton()
 
 
-def too_old() -> str | None:
-    """Why Triton makes nothing for this GPU, or None. GPUs that are not NVIDIA's count differently."""
-    if not torch.cuda.is_available() or torch.version.hip:
-        return None
-    capability = torch.cuda.get_device_capability()
-    if capability >= OLDEST_CAPABILITY:
-        return None
-    return (
-        f"{torch.cuda.get_device_name()} has compute capability {capability[0]}.{capability[1]}, and torch.compile"
-        " makes kernels for 7.0 (Volta) and newer: leave --compiled out, or use another GPU"
-    )
+def _check_cpp_compiler() -> None:
+    try:
+        from torch._inductor.cpp_builder import get_cpp_compiler
+        from torch._inductor.exc import InvalidCxxCompiler
+    except ImportError:
+        return
+    try:
+        get_cpp_compiler()
+    except InvalidCxxCompiler:
+        raise TracekitError(
+            "torch.compile needs a C++ compiler on a CPU and finds none that works: apt install g++, or set CXX;"
+            " `tracekit doctor` says more"
+        ) from None
 
 
-def triton_problem() -> str | None:
-    """Why Inductor could not make GPU kernels here, or None."""
-    if not torch.cuda.is_available():
-        return None
+def _check_triton() -> None:
+    # GPUs that are not NVIDIA's count their capabilities differently.
+    major, minor = (99, 0) if torch.version.hip else torch.cuda.get_device_capability()
+    if (major, minor) < OLDEST_CAPABILITY:
+        raise TracekitError(
+            f"{torch.cuda.get_device_name()} has compute capability {major}.{minor}, and torch.compile makes kernels"
+            " for 7.0 (Volta) and newer: leave --compiled out, or use another GPU"
+        )
     try:
         import triton  # noqa: F401
     except ImportError as error:
         # torch is tied to one version of triton; its requirement names it.
         named = (each.partition(";")[0].strip() for each in metadata.requires("torch") or ())
         wanted = next((each for each in named if each.startswith("triton")), "triton")
-        return f"torch.compile needs triton on a GPU and it cannot be imported ({error}): pip install '{wanted}'"
-    return None
-
-
-def cpp_compiler_problem() -> str | None:
-    """Why Inductor could not make CPU kernels here, or None; None too where this torch does not say."""
-    try:
-        from torch._inductor.cpp_builder import get_cpp_compiler
-        from torch._inductor.exc import InvalidCxxCompiler
-    except ImportError:
-        return None
-    try:
-        get_cpp_compiler()
-    except InvalidCxxCompiler:
-        return (
-            "torch.compile needs a C++ compiler on a CPU and finds none that works: apt install g++, or set CXX;"
-            " `tracekit doctor` says more"
-        )
-    return None
+        raise TracekitError(
+            f"torch.compile needs triton on a GPU and it cannot be imported ({error}): pip install '{wanted}'"
+        ) from None
 
 
 def recording_options(device: str, mode: str = "default", dynamic: bool | None = None) -> dict[str, Any]:
@@ -93,3 +88,30 @@ def idle_mode(settings: Settings) -> Noted | None:
     if settings.device != "cpu" or settings.mode not in ("reduce-overhead", "max-autotune"):
         return None
     return Noted("no_cuda_graphs_on_cpu", {"mode": settings.mode})
+
+
+def cache_is_empty() -> bool | None:
+    """Whether the folder of Inductor's cache holds no file at all; None where this torch does not say which folder it
+    is. Results of autotuning and Triton's kernels lie there too, which no counter of cached graphs knows of."""
+    try:
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
+    except ImportError:
+        return None
+    return not any(path.is_file() for path in Path(cache_dir()).rglob("*"))
+
+
+def check_cache() -> None:
+    """Raises TracekitError where the folder that the user has chosen for Inductor's cache cannot be written to: torch
+    makes it as soon as parts of it are loaded, also for a form that is not compiled."""
+    folder = os.environ.get(CACHE_VARIABLE)
+    if not folder:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise TracekitError(
+            f"Inductor cannot keep what it compiles in {folder} ({error.strerror}): set {CACHE_VARIABLE} to a folder "
+            "that can be written to"
+        ) from None

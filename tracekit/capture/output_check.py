@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from io import BytesIO
+from itertools import chain
 from typing import Literal
 
 import torch
+from torch import nn
 
-from tracekit.capture import pictures
+from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
-from tracekit.capture.numerics import compare_outputs
-from tracekit.capture.outputs import Output, keep_output
+from tracekit.capture.outputs import Output, compare_outputs, keep_output
 from tracekit.capture.reference import call_reference, reference_dtype
-from tracekit.capture.weights import keep_weights
 from tracekit.model.noted import Noted
 from tracekit.model.numerics import FormNumerics, PictureFile
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
 from tracekit.model.workload import BuiltWorkload
+
+#: Longest side of a picture in pixels: enough to see whether two images are the same, small enough for a page.
+PIXELS = 192
+#: By what a difference is multiplied at most; more would show the rounding of the picture itself.
+MOST_SCALE = 64.0
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,14 @@ def check_outputs(
         put_back()
         outputs[form.name] = (once, _called(form, workload.settings.seed))
     put_back()
-    reference = _reference(workload, calling_bytes, progress)
+    dtype = workload.settings.dtype
+    high = reference_dtype(getattr(torch, dtype))
+    reference: Output | Noted = Noted("no_higher_precision", {"dtype": dtype})
+    if high is not None:
+        progress.detail(f"the model in {str(high).removeprefix('torch.')}")
+        reference = call_reference(workload, high, calling_bytes)
     eager = outputs["eager"][0] if "eager" in outputs else None
-    return {name: _checked(workload, name, pair, eager, reference) for name, pair in outputs.items()}
+    return {name: _checked(workload, name, pair, eager, reference, high) for name, pair in outputs.items()}
 
 
 def _called(form: Form, seed: int) -> Output:
@@ -65,56 +77,105 @@ def _called(form: Form, seed: int) -> Output:
         return keep_output(form.call())
 
 
-@dataclass(frozen=True)
-class _Reference:
-    dtype: torch.dtype | None
-    output: Output | Noted
-
-
-def _reference(workload: BuiltWorkload, calling_bytes: int, progress: Progress) -> _Reference:
-    high = reference_dtype(getattr(torch, workload.settings.dtype))
-    if high is None:
-        return _Reference(None, Noted("no_higher_precision", {"dtype": workload.settings.dtype}))
-    progress.detail(f"the model in {_name(high)}")
-    return _Reference(high, call_reference(workload, high, calling_bytes))
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
 def _checked(
-    workload: BuiltWorkload, name: FormName, pair: tuple[Output, Output], eager: Output | None, reference: _Reference
+    workload: BuiltWorkload,
+    name: FormName,
+    pair: tuple[Output, Output],
+    eager: Output | None,
+    reference: Output | Noted,
+    high: torch.dtype | None,
 ) -> Checked:
     device, (output, again) = workload.settings.device, pair
     beside = eager if name != "eager" else None
-    truth = reference.output if isinstance(reference.output, Output) else None
-    found = FormNumerics(
+    truth = reference if isinstance(reference, Output) else None
+    numerics = FormNumerics(
         dtype=workload.settings.dtype,
         against_itself=compare_outputs(again, output, "itself", device),
         against_eager=compare_outputs(output, beside, "eager", device) if beside else None,
         against_reference=compare_outputs(output, truth, "reference", device) if truth else None,
-        reference_dtype=_name(reference.dtype) if truth and reference.dtype else None,
+        reference_dtype=str(high).removeprefix("torch.") if truth else None,
         no_reference=None,
         skipped=output.skipped,
-        reference_missing=reference.output if isinstance(reference.output, Noted) else None,
+        reference_missing=reference if isinstance(reference, Noted) else None,
     )
-    return Checked(found, _drawings(output, beside))
-
-
-def _drawings(output: Output, eager: Output | None) -> tuple[Drawing, ...]:
-    images = pictures.find_images(output)
+    images = find_images(output)
     if images is None:
-        return ()
-    drawn = (Drawing("output", pictures.draw_image(images), 1.0),)
-    others = pictures.find_images(eager) if eager else None
-    if others is None or others.shape != images.shape:
-        return drawn
-    png, scale = pictures.draw_difference(images, others)
-    return (*drawn, Drawing("difference", png, scale))
+        return Checked(numerics, ())
+    drawings = [Drawing("output", draw_image(images), 1.0)]
+    others = find_images(beside) if beside else None
+    if others is not None and others.shape == images.shape:
+        drawings.append(Drawing("difference", *draw_difference(images, others)))
+    return Checked(numerics, tuple(drawings))
 
 
 def with_files(checked: Checked, paths: tuple[str, ...]) -> FormNumerics:
     """The figures, with the names of the files that the drawings were written to, in their order."""
     files = (PictureFile(each.kind, path, each.scale) for each, path in zip(checked.drawings, paths, strict=True))
     return replace(checked.numerics, pictures=tuple(files))
+
+
+def keep_weights(workload: BuiltWorkload) -> Callable[[], None]:
+    """What puts every parameter and buffer back as it is when this returns: nothing at all, unless calls change some,
+    as training steps do.
+
+    One eager call of a model of the user's own tells; tracekit's do not learn. The copies lie on the CPU. What an
+    optimizer keeps for itself is not put back.
+    """
+    changed: list[torch.Tensor] = []
+    if workload.settings.own is not None:
+        found = (each for _name, module in workload.modules for each in chain(module.parameters(), module.buffers()))
+        tensors = list({id(each): each for each in found}.values())
+        versions = [each._version for each in tensors]
+        # Of a buffer, which is small, its values too: batch norm writes its averages without a word.
+        values = [None if isinstance(each, nn.Parameter) else each.detach().clone() for each in tensors]
+        workload.call()
+        synchronize(workload.settings.device)
+        changed = [
+            tensor
+            for tensor, version, value in zip(tensors, versions, values, strict=True)
+            if tensor._version != version or (value is not None and not torch.equal(tensor, value))
+        ]
+    kept = [tensor.detach().to("cpu", copy=True) for tensor in changed]
+
+    def put_back() -> None:
+        with torch.no_grad():
+            for tensor, value in zip(changed, kept, strict=True):
+                tensor.copy_(value)
+
+    return put_back
+
+
+def find_images(output: Output) -> torch.Tensor | None:
+    """The first images of an output, [N, 3, height, width] with values from 0 to 1; None where there are none. What has
+    three channels and such values is taken for images."""
+    for tensor in output.tensors.values():
+        if tensor.ndim != 4 or tensor.shape[1] != 3 or min(tensor.shape[2:]) < 16 or not tensor.is_floating_point():
+            continue
+        images = tensor.float()
+        if bool(torch.isfinite(images).all()) and images.min() >= -1e-3 and images.max() <= 1.001:
+            return images
+    return None
+
+
+def draw_image(images: torch.Tensor) -> bytes:
+    """The first image as PNG, made smaller if it is larger than 192 pixels."""
+    from PIL import Image
+
+    image = images[:1]
+    shrinking = PIXELS / max(image.shape[2:])
+    if shrinking < 1:
+        size = [max(round(side * shrinking), 1) for side in image.shape[2:]]
+        image = nn.functional.interpolate(image, size=size, mode="area")
+    pixels = (image[0].clamp(0, 1) * 255).round().to(torch.uint8).permute(1, 2, 0).contiguous()
+    file = BytesIO()
+    Image.fromarray(pixels.numpy()).save(file, format="PNG", optimize=True)
+    return file.getvalue()
+
+
+def draw_difference(images: torch.Tensor, others: torch.Tensor) -> tuple[bytes, float]:
+    """The difference of the first images as PNG, and by what it was multiplied so that its largest value is white; at
+    most 64. Where the images are the same it is black."""
+    difference = (images[:1] - others[:1]).abs()
+    largest = float(difference.max())
+    scale = min(1 / largest, MOST_SCALE) if largest else 1.0
+    return draw_image(difference * scale), scale

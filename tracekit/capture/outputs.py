@@ -1,13 +1,22 @@
-"""What a workload's call returns, as tensors by their place in it."""
+"""What a workload's call returns, as tensors by their place in it, and how far those of two calls are from each other:
+in float64, piece by piece."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+
+from tracekit.model.noted import Noted
+from tracekit.model.numerics import Other, OutputDifference, TensorDifference
+
+#: Elements compared at a time: two pieces in float64 are 128 MiB.
+PIECE = 2**23
 
 
 @dataclass(frozen=True)
@@ -48,3 +57,87 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
             yield from _leaves(getattr(value, field.name), f"{path}.{field.name}")
     else:
         yield path, value
+
+
+def compare_outputs(output: Output, other: Output, name: Other, device: str) -> OutputDifference:
+    """`output` beside `other`, every tensor of either; computed on `device`."""
+    paths = dict.fromkeys((*output.tensors, *other.tensors))
+    compared = (_compare(path, output.tensors.get(path), other.tensors.get(path), device) for path in paths)
+    return OutputDifference(name, tuple(compared))
+
+
+def _compare(path: str, one: torch.Tensor | None, other: torch.Tensor | None, device: str) -> TensorDifference:
+    here = one if one is not None else other
+    assert here is not None
+    found = TensorDifference(path, str(here.dtype).removeprefix("torch."), tuple(here.shape), here.numel())
+    if one is None or other is None:
+        return replace(found, mismatch=Noted("in_one_output_only"))
+    counts = not (one.is_floating_point() or one.is_complex())
+    if one.shape != other.shape and not (counts and one.shape[:-1] == other.shape[:-1] and one.ndim):
+        noted = Noted("shapes_differ", {"shape": tuple(one.shape), "other_shape": tuple(other.shape)})
+        return replace(found, mismatch=noted)
+    return replace(found, **(_equality(one, other) if counts else _errors(one, other, device)))
+
+
+def _equality(one: torch.Tensor, other: torch.Tensor) -> dict[str, Any]:
+    """Rows of different length (one stopped generating before the other) are equal as far as both go; what one has
+    more counts as different."""
+    if one.ndim == 0:
+        return {"equal_share": float(torch.equal(one, other.to(one.dtype)))}
+    common, longest = min(one.shape[-1], other.shape[-1]), max(one.shape[-1], other.shape[-1])
+    equal = (one[..., :common] == other[..., :common]).reshape(-1, common)
+    whole = equal.shape[0] * longest
+    diverged = torch.nonzero(~equal.all(dim=0)).flatten()
+    first = int(diverged[0]) if len(diverged) else (common if common != longest else None)
+    return {"equal_share": int(equal.sum()) / whole if whole else None, "first_divergence": first}
+
+
+@dataclass
+class _Sums:
+    elements: int = 0
+    equal: int = 0
+    finite: int = 0
+    nonfinite: int = 0
+    largest: float = 0.0
+    other_largest: float = 0.0
+    absolute: float = 0.0
+    squares: float = 0.0
+    one_squares: float = 0.0
+    other_squares: float = 0.0
+    dot: float = 0.0
+
+    def add(self, one: torch.Tensor, other: torch.Tensor) -> None:
+        finite = torch.isfinite(one) & torch.isfinite(other)
+        same = (one == other) | (torch.isnan(one) & torch.isnan(other))
+        self.elements += one.numel()
+        self.equal += int(same.sum())
+        self.finite += int(finite.sum())
+        self.nonfinite += int((~finite & ~same).sum())
+        one, other = one[finite], other[finite]
+        difference = (one - other).abs()
+        if len(difference):
+            self.largest = max(self.largest, float(difference.max()))
+            self.other_largest = max(self.other_largest, float(other.abs().max()))
+        self.absolute += float(difference.sum())
+        self.squares += float(difference.square().sum())
+        self.one_squares += float(one.square().sum())
+        self.other_squares += float(other.square().sum())
+        self.dot += float((one * other).sum())
+
+
+def _errors(one: torch.Tensor, other: torch.Tensor, device: str) -> dict[str, Any]:
+    sums = _Sums()
+    real = (torch.view_as_real(each.resolve_conj()) if each.is_complex() else each for each in (one, other))
+    flat, against = (each.reshape(-1) for each in real)
+    for start in range(0, flat.numel(), PIECE):
+        sums.add(*(each[start : start + PIECE].to(device).double() for each in (flat, against)))
+    norms = math.sqrt(sums.one_squares) * math.sqrt(sums.other_squares)
+    return {
+        "max_abs": sums.largest if sums.finite else None,
+        "mean_abs": sums.absolute / sums.finite if sums.finite else None,
+        "relative": math.sqrt(sums.squares / sums.other_squares) if sums.other_squares else None,
+        "cosine": min(max(sums.dot / norms, -1.0), 1.0) if norms else None,
+        "other_max": sums.other_largest if sums.finite else None,
+        "equal_share": sums.equal / sums.elements if sums.elements else None,
+        "nonfinite": sums.nonfinite,
+    }

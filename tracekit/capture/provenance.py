@@ -25,17 +25,10 @@ from typing import Any
 
 import torch
 
-from tracekit.capture.source_location import ModuleNames, is_torch, portable
+from tracekit.capture.compiled_graph import describe_node, graph_nodes, launch_sites, line_of, module_of
+from tracekit.capture.source_location import ModuleNames
 from tracekit.model.noted import Facts, Noted
-from tracekit.model.provenance import (
-    PROVENANCE_VERSION,
-    CompiledGraph,
-    CompiledSites,
-    GraphCall,
-    GraphNode,
-    LaunchSite,
-    TensorShape,
-)
+from tracekit.model.provenance import PROVENANCE_VERSION, CompiledGraph, CompiledSites, GraphCall
 
 OLDEST = (2, 9)
 #: Of what is stored in Inductor's cache beside a graph.
@@ -46,16 +39,6 @@ KEPT = "_tracekit_provenance"
 CONSTRUCTION = ["self", "current_callable", "graph", "gm"]
 METHODS = ("__init__", "__call__", "post_compile")
 GRAPH_FIELDS = ("source_code", "inductor_provenance_mapping_str", "_fx_graph_cache_key")
-
-HANDLE = re.compile(r"\[Provenance debug handles\] (\S+):(\d+)")
-TRITON_LAUNCH = re.compile(r"^\s+(\w+)\.run\(")
-FUNCTION = re.compile(r"^\s*def (\w+)\(")
-#: How `call` runs a part that may become a CUDA graph, and the name of that part's function.
-PARTITION_CALL = re.compile(r"\.partitions\[(\d+)\]\(")
-PARTITION = "partition_{}"
-#: Generated code defines its kernels, then the functions of its parts, then waits for the kernels, then launches them.
-KERNELS_DEFINED = re.compile(r"^def partition_\d+\(|^async_compile\.wait\(globals\(\)\)", re.MULTILINE)
-STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def missing_provenance() -> Noted | None:
@@ -95,7 +78,8 @@ def missing_provenance() -> Noted | None:
 
 @dataclass(frozen=True)
 class _Collected:
-    """A graph in words, and the graph itself for as long as torch keeps it."""
+    """A graph as a noun, the number that a forward graph and its backward graph have in common (Dynamo's), and the
+    graph itself for as long as torch keeps it."""
 
     graph: weakref.ref[Any]
     described: CompiledGraph
@@ -110,7 +94,7 @@ class Collection:
     names: ModuleNames
     graphs: list[Any] = field(default_factory=list)
     roots: dict[int, str | None] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    problems: list[Noted] = field(default_factory=list)
     _collected: tuple[_Collected, ...] = ()
     _named: list[weakref.ref[Any]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
@@ -118,18 +102,18 @@ class Collection:
     def close(self) -> None:
         """Watching is over: what is to be told of the graphs is kept, the graphs are not."""
         try:
-            self._collected = tuple(self._describe())
+            self._collected = tuple(_describe(graph, self.roots.get(id(graph))) for graph in self.graphs)
         except Exception as error:  # noqa: BLE001 (what was measured is not lost for it)
-            self.problems.append(_could_not_read("the compiled graphs", error))
+            self.unreadable("the compiled graphs", error)
         for graph in self.graphs:
             vars(graph).pop(KEPT, None)
         self.graphs.clear()
         self.roots.clear()
 
-    def _describe(self) -> Iterator[_Collected]:
-        for graph in self.graphs:
-            described = _compiled_graph(graph, self.roots.get(id(graph)))
-            yield _Collected(weakref.ref(graph), described, _number(graph))
+    def unreadable(self, what: str, error: Exception) -> None:
+        self.problems.append(
+            Noted("provenance_unreadable", {"what": what, "error": f"{type(error).__name__}: {error}"})
+        )
 
     def name(self, graph: Any) -> None:
         """Gives a graph a name if it has none: recordings call it by its cache key, and without a cache it has none."""
@@ -150,11 +134,11 @@ class Collection:
         forward = self._forward_graphs()
         every = [each.described for each in self._collected]
         graphs = tuple(replace(graph, root=every[forward.get(i, i)].root) for i, graph in enumerate(every))
-        notes = [*self.problems]
-        notes += [f"graph {i}: {graph.without}" for i, graph in enumerate(graphs) if graph.without]
-        return CompiledSites(
-            PROVENANCE_VERSION, str(torch.__version__), graphs, calls, notes=tuple(dict.fromkeys(notes))
-        )
+        noted = [*self.problems]
+        noted += [
+            Noted("graph_without_sites", {"graph": i, "why": g.without}) for i, g in enumerate(graphs) if g.without
+        ]
+        return CompiledSites(PROVENANCE_VERSION, str(torch.__version__), graphs, calls, noted=tuple(noted))
 
     def calls(self, made: list[tuple[int, str | None]]) -> tuple[GraphCall, ...]:
         """Calls as `watched_calls` tells them, by the graph's place in this collection. Backward graphs are called by
@@ -183,6 +167,23 @@ class Collection:
             if free:
                 found[i] = (same or free)[-1]
         return found
+
+
+def _describe(graph: Any, root: str | None) -> _Collected:
+    options = getattr(graph, "fx_kwargs", None) or {}
+    key, is_backward = str(graph._fx_graph_cache_key), bool(options.get("is_backward"))
+    kept = getattr(graph, KEPT, None)
+    if kept is None:
+        described = CompiledGraph(key, is_backward, root, (), (), "cached_without_provenance")
+    else:
+        found = json.loads(kept)
+        mapping = json.loads(graph.inductor_provenance_mapping_str or "{}")
+        nodes = graph_nodes(found["nodes"], mapping.get("postToPre", {}), found["lines"])
+        kernels: dict[str, list[str]] = mapping.get("cppCodeToPost") or found["kernels"]
+        sites = launch_sites(getattr(graph, "source_code", None) or "", kernels, nodes)
+        without = None if sites or not kernels else "no_launches_marked"
+        described = CompiledGraph(key, is_backward, root, nodes, sites, without)
+    return _Collected(weakref.ref(graph), described, options.get("graph_id"))
 
 
 @contextmanager
@@ -258,18 +259,18 @@ def _settings(tag: str) -> Iterator[None]:
             patches.close()
 
 
-def _could_not_read(what: str, error: Exception) -> str:
-    return f"{what} could not be read ({type(error).__name__}: {error})"
-
-
 def _under_its_own_tag(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
+    """Compiling under a cache tag of the graph's own lines and modules. What is no graph has none."""
     from torch._dynamo.convert_frame import compile_lock
 
     def compiling(graph_module: Any, *arguments: Any, **options: Any) -> Any:
         try:
-            digest = _digest(graph_module, collection.names)
+            found = hashlib.sha256()
+            for node in getattr(getattr(graph_module, "graph", None), "nodes", ()):
+                found.update(repr((node.name, module_of(node.meta, collection.names), line_of(node.meta))).encode())
+            digest = found.hexdigest()[:16]
         except Exception as error:  # noqa: BLE001 (no compilation may fail for being asked about)
-            collection.problems.append(_could_not_read("a graph", error))
+            collection.unreadable("a graph", error)
             # Found in no cache, and of no use in any.
             digest = uuid.uuid4().hex
         # Autograd compiles on a thread of its own, which may not know what was set on this one.
@@ -277,15 +278,6 @@ def _under_its_own_tag(real: Callable[..., Any], collection: Collection) -> Call
             return real(graph_module, *arguments, **options)
 
     return compiling
-
-
-def _digest(graph_module: Any, names: ModuleNames) -> str:
-    """Of the lines and modules of a graph. What is no graph has none."""
-    nodes = getattr(getattr(graph_module, "graph", None), "nodes", ())
-    found = hashlib.sha256()
-    for node in nodes:
-        found.update(repr((node.name, _module_of(node.meta, names), _line_of(node.meta))).encode())
-    return found.hexdigest()[:16]
 
 
 def _keeping(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
@@ -297,7 +289,9 @@ def _keeping(real: Callable[..., Any], collection: Collection) -> Callable[..., 
 
         try:
             kept = {
-                "nodes": [_describe(node, collection.names) for node in gm.graph.nodes if node.op == "call_function"],
+                "nodes": [
+                    describe_node(node, collection.names) for node in gm.graph.nodes if node.op == "call_function"
+                ],
                 # Filled for backward graphs too, whose mapping in the compiled graph is empty.
                 "kernels": debug._inductor_triton_kernel_to_post_grad_node_info,
                 # The lines as Dynamo traced them, in order.
@@ -305,7 +299,7 @@ def _keeping(real: Callable[..., Any], collection: Collection) -> Callable[..., 
             }
             setattr(graph, KEPT, json.dumps(kept, default=list))
         except Exception as error:  # noqa: BLE001 (no compilation may fail for being asked about)
-            collection.problems.append(_could_not_read("a graph's nodes", error))
+            collection.unreadable("a graph's nodes", error)
 
     return construct
 
@@ -328,110 +322,3 @@ def _first_calls(real: Callable[..., Any], collection: Collection) -> Callable[.
         return real(graph, *arguments)
 
     return call
-
-
-def _describe(node: Any, names: ModuleNames) -> dict[str, Any]:
-    original = node.meta.get("original_aten")
-    return {
-        "name": node.name,
-        "target": str(node.target),
-        "op": None if original is None else str(original),
-        "module": _module_of(node.meta, names),
-        "line": _line_of(node.meta),
-        "outputs": _shapes(node.meta.get("val")),
-    }
-
-
-def _module_of(meta: dict[str, Any], names: ModuleNames) -> str | None:
-    """The innermost module call around a node, of a backward node that of its forward node. Dynamo keys them by the
-    module's identity, with a number added when it is called again. What it calls by another key goes unnamed."""
-    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
-    for key in reversed(stack):
-        identity = str(key).partition("@")[0]
-        name = names.of(int(identity)) if identity.isdigit() else None
-        if name is not None:
-            return name
-    return None
-
-
-def _line_of(meta: dict[str, Any]) -> str | None:
-    frames = [frame for frame in STACK_FRAME.findall(meta.get("stack_trace") or "") if not is_torch(frame[0])]
-    return f"{portable(frames[-1][0])}:{frames[-1][1]}" if frames else None
-
-
-def _shapes(value: Any) -> list[tuple[list[int | None], str]]:
-    tensors = value if isinstance(value, (tuple, list)) else (value,)
-    return [
-        ([size if isinstance(size, int) else None for size in each.shape], str(each.dtype).removeprefix("torch."))
-        for each in tensors
-        if isinstance(each, torch.Tensor)
-    ]
-
-
-def _number(graph: Any) -> Any:
-    """Dynamo's number of what was compiled, which a forward graph and its backward graph have in common."""
-    return (getattr(graph, "fx_kwargs", None) or {}).get("graph_id")
-
-
-def _compiled_graph(graph: Any, root: str | None) -> CompiledGraph:
-    key = str(graph._fx_graph_cache_key)
-    is_backward = bool((getattr(graph, "fx_kwargs", None) or {}).get("is_backward"))
-    kept = getattr(graph, KEPT, None)
-    if kept is None:
-        return CompiledGraph(key, is_backward, root, (), (), "it came from a cache that was filled without provenance")
-    found = json.loads(kept)
-    mapping = json.loads(graph.inductor_provenance_mapping_str or "{}")
-    nodes = tuple(_graph_nodes(found["nodes"], mapping.get("postToPre", {}), found["lines"]))
-    kernels: dict[str, list[str]] = mapping.get("cppCodeToPost") or found["kernels"]
-    sites = tuple(_launch_sites(getattr(graph, "source_code", None) or "", kernels, nodes))
-    without = None if sites or not kernels else "its generated code marks no launches"
-    return CompiledGraph(key, is_backward, root, nodes, sites, without)
-
-
-def _graph_nodes(nodes: list[dict[str, Any]], before: dict[str, list[str]], lines: list[str]) -> Iterator[GraphNode]:
-    position = {name: i for i, name in enumerate(lines)}
-    for i, node in enumerate(nodes):
-        origins = [position[name] for name in before.get(node["name"], ()) if name in position]
-        # A node of unknown origin is one of its own, behind all that are known.
-        order = min(origins, default=len(lines) + i)
-        outputs = tuple(TensorShape(tuple(sizes), dtype) for sizes, dtype in node["outputs"])
-        yield GraphNode(node["name"], node["target"], node["op"], node["module"], node["line"], order, outputs)
-
-
-def _launch_sites(source: str, kernels: dict[str, list[str]], nodes: tuple[GraphNode, ...]) -> Iterator[LaunchSite]:
-    """The launches in a graph's generated code, in the order in which its function `call` makes them."""
-    position = {node.name: i for i, node in enumerate(nodes)}
-    begin = KERNELS_DEFINED.search(source)
-    functions = _launches_by_function(source[begin.start() :] if begin else "")
-    for kernel, handle in _in_order(functions, "call"):
-        names = kernels.get(f"{kernel}:{handle}") if handle else None
-        known = None if names is None else tuple(position[name] for name in names if name in position)
-        yield LaunchSite(kernel, known)
-
-
-def _launches_by_function(code: str) -> dict[str, list[tuple[str, str | None]]]:
-    """Name and handle of each launch, by the function it stands in. A few kinds of Triton kernel have no handle. The
-    call of a partition, which is a function of its own, stands among them under the partition's name."""
-    found: dict[str, list[tuple[str, str | None]]] = {}
-    function, handled = "", None
-    for line in code.splitlines():
-        if begin := FUNCTION.match(line):
-            function, handled = begin[1], None
-        elif part := PARTITION_CALL.search(line):
-            found.setdefault(function, []).append((PARTITION.format(part[1]), None))
-        elif handle := HANDLE.search(line):
-            handled = handle[1]
-            found.setdefault(function, []).append((handled, handle[2]))
-        elif launch := TRITON_LAUNCH.match(line):
-            if launch[1] != handled:
-                found.setdefault(function, []).append((launch[1], None))
-            handled = None
-    return found
-
-
-def _in_order(functions: dict[str, list[tuple[str, str | None]]], function: str) -> Iterator[tuple[str, str | None]]:
-    for kernel, handle in functions.get(function, ()):
-        if handle is None and kernel in functions:
-            yield from _in_order(functions, kernel)
-        else:
-            yield kernel, handle

@@ -1,16 +1,24 @@
-"""Recording a form with torch.profiler."""
+"""Recording with torch.profiler: a form's steps, or a part of somebody's own program."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
+import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from tracekit.capture.device import synchronize
+from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
+from tracekit.capture.spans import is_recording, open_spans
+from tracekit.capture.visible_kernels import check_here
 from tracekit.errors import TracekitError
+from tracekit.model.noted import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
 
@@ -31,14 +39,15 @@ def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Pr
 
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
     too. Never Python stacks: under them compiled code ran four times slower. One call is made and thrown away
-    first, because the profiler's own first call is slow.
+    first, because the profiler's own first call is slow. Raises TracekitError where the file cannot be written.
     """
+    activities = [ProfilerActivity.CUDA] if form.device != "cpu" and kind == "light" else _activities(form.device)
     progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
     with form.ready():
-        with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich"):
+        with profile(activities=activities, record_shapes=kind == "rich"):
             _step(form, 0)
         progress.advance()
-        with profile(activities=_activities(form.device, kind), record_shapes=kind == "rich") as profiler:
+        with profile(activities=activities, record_shapes=kind == "rich") as profiler:
             synchronize(form.device)
             marks = tuple(_step(form, index) for index in range(steps))
     progress.phase(f"writing {form.name} ({kind})")
@@ -49,12 +58,8 @@ def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Pr
     return RawRecording(path, marks)
 
 
-def _activities(device: str, kind: RecordingKind) -> list[ProfilerActivity]:
-    if device == "cpu":
-        return [ProfilerActivity.CPU]
-    if kind == "light":
-        return [ProfilerActivity.CUDA]
-    return [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+def _activities(device: str) -> list[ProfilerActivity]:
+    return [ProfilerActivity.CPU] if device == "cpu" else [ProfilerActivity.CPU, ProfilerActivity.CUDA]
 
 
 def _step(form: Form, index: int) -> tuple[int, int]:
@@ -63,3 +68,90 @@ def _step(form: Form, index: int) -> tuple[int, int]:
         form.call()
         synchronize(form.device)
     return begin_ns, time.time_ns()
+
+
+class Recorder:
+    """Records what runs inside `with`: all of it, or of a loop `steps` steps after the first `skip`. Nothing is timed:
+    under the profiler the host is slower, and the trace says nothing of how long a step takes without it.
+
+    The trace is handed to `publish` as the profiler wrote it, with the number of steps, when the block ends; not at all
+    where an exception ends it. A loop in whose midst nothing can be recorded goes on, and `warn` is told why at its
+    end: a training run is not to end, before it has saved what it trained, for want of a trace.
+    """
+
+    def __init__(
+        self,
+        steps: int | None,
+        skip: int,
+        raw: Path,
+        publish: Callable[[str, int], None],
+        warn: Callable[[Noted], None],
+    ) -> None:
+        self._wanted, self._skip, self._raw, self._publish, self._warn = steps, skip, raw, publish, warn
+        self._device = pick_device()
+        self._profiler: profile | None = None
+        self._made = self._recorded = 0
+        self._running = False
+        self._missed: Noted | None = None
+
+    def __enter__(self) -> Recorder:
+        if is_recording():
+            raise TracekitError("something is recorded already: end that `with tracekit.record` first")
+        check_here(self._device)
+        if self._wanted is None:
+            self._start()
+        return self
+
+    def step(self) -> AbstractContextManager[Any]:
+        """One step of the loop: `with recorder.step():` around all that belongs to it."""
+        number, self._made = self._made, self._made + 1
+        if self._wanted is not None and number == self._skip:
+            if is_recording():
+                self._missed = Noted("recorded_by_another")
+            else:
+                try:
+                    self._start()
+                except Exception as error:  # noqa: BLE001 - whatever the profiler says; it is told when the block ends.
+                    self._missed = Noted("profiler_did_not_start", {"error": f"{type(error).__name__}: {error}"})
+        return self._marked() if self._running else nullcontext()
+
+    @contextmanager
+    def _marked(self) -> Iterator[None]:
+        with record_function(STEP.format(self._recorded)):
+            yield
+        self._recorded += 1
+        if self._recorded == self._wanted:
+            self._stop()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._stop()
+        if kind is not None:
+            return
+        if self._profiler is None or (self._wanted is not None and not self._recorded):
+            self._warn(self._missed or Noted("loop_too_short", {"steps": self._made, "skip": self._skip}))
+            return
+        try:
+            self._profiler.export_chrome_trace(str(self._raw))
+            self._publish(self._device, self._recorded)
+        finally:
+            self._raw.unlink(missing_ok=True)
+
+    def _start(self) -> None:
+        activities = _activities(self._device)
+        # The profiler's first recording in a process is slow to start.
+        with profile(activities=activities):
+            torch.ones(16, device=self._device).add_(1)
+            synchronize(self._device)
+        profiler = profile(activities=activities, record_shapes=True)
+        profiler.start()
+        self._profiler, self._running = profiler, True
+        open_spans(record_function)
+
+    def _stop(self) -> None:
+        if self._profiler is None or not self._running:
+            return
+        self._running = False
+        open_spans(None)
+        # What was launched inside is to be in the recording whole.
+        synchronize(self._device)
+        self._profiler.stop()

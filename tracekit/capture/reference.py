@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
-from torch.utils.hooks import RemovableHandle
 
 from tracekit.capture.device import free_memory_bytes, synchronize
 from tracekit.capture.outputs import Output, keep_output
@@ -50,15 +49,18 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     growth = high.itemsize / low.itemsize
     if settings.device != "cpu":
         torch.cuda.empty_cache()
-    weight_bytes = sum(tensor.numel() * tensor.element_size() for tensor in _tensors(modules, low))
-    need = ROOM * (weight_bytes * growth + calling_bytes * growth)
+    weight_bytes = sum(tensor.nbytes for tensor in _tensors(modules, low))
+    need = ROOM * (weight_bytes + calling_bytes) * growth
     free = free_memory_bytes(settings.device)
     if need > free:
         facts: Facts = {"dtype": str(high).removeprefix("torch."), "needs_bytes": need, "free_bytes": free}
         return Noted("reference_does_not_fit", facts)
     try:
-        draws = _drawn_dtypes(workload)
-        with _raised(modules, low, high, draws), _exact_products(), torch.no_grad():
+        torch.manual_seed(settings.seed)
+        # In which precision each random tensor of an eager call is drawn.
+        with _Drawing() as drawing, torch.no_grad():
+            workload.call()
+        with _raised(modules, low, high, drawing.dtypes), _full_float32(), torch.no_grad():
             torch.manual_seed(settings.seed)
             output = keep_output(workload.call())
             synchronize(settings.device)
@@ -73,28 +75,19 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     return output
 
 
-def _drawn_dtypes(workload: BuiltWorkload) -> list[torch.dtype]:
-    """In which precision each random tensor of an eager call is drawn."""
-    recorder = _Recording()
-    torch.manual_seed(workload.settings.seed)
-    with recorder, torch.no_grad():
-        workload.call()
-    return recorder.drawn
-
-
-class _Recording(TorchFunctionMode):
+class _Drawing(TorchFunctionMode):
     """Notes the precision of each random tensor."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.drawn: list[torch.dtype] = []
+        self.dtypes: list[torch.dtype] = []
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         returned = func(*args, **(kwargs or {}))
         if func in RANDOM:
-            self.drawn.append(returned.dtype)
+            self.dtypes.append(returned.dtype)
         return returned
 
 
@@ -118,23 +111,18 @@ def _raised(
         for tensor, data in kept:
             tensor.data = data
 
+    def cast(_module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        return _mapped(args, low, high), _mapped(kwargs, low, high)
+
     with ExitStack() as stack:
         stack.callback(put_back)
         for tensor in _tensors(modules, low):
             kept.append((tensor, tensor.data))
             tensor.data = tensor.data.to(high)
-        for hook in _casting_hooks(modules, low, high):
-            stack.callback(hook.remove)
+        for module in {id(each): each for root in modules for each in root.modules()}.values():
+            stack.callback(module.register_forward_pre_hook(cast, with_kwargs=True).remove)
         stack.enter_context(_Raising(low, high, draws))
         yield
-
-
-def _casting_hooks(modules: tuple[nn.Module, ...], low: torch.dtype, high: torch.dtype) -> Iterator[RemovableHandle]:
-    def cast(_module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        return _mapped(args, low, high), _mapped(kwargs, low, high)
-
-    for module in {id(each): each for root in modules for each in root.modules()}.values():
-        yield module.register_forward_pre_hook(cast, with_kwargs=True)
 
 
 def _mapped(value: Any, low: torch.dtype, high: torch.dtype) -> Any:
@@ -162,31 +150,26 @@ class _Raising(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         if func in RANDOM:
-            return self._drawn(func, args, kwargs)
+            # The same generator gives other numbers in another precision, and the noise is to be the same.
+            dtype = next(self._draws, None)
+            if dtype is not None and func is not torch.normal:
+                kwargs = {**kwargs, "dtype": dtype}
+            drawn = func(*args, **kwargs)
+            return drawn.to(self._high) if drawn.dtype == self._low else drawn
         if CASTS.get(func) == self._low:
             return args[0].to(self._high)
-        return func(*(self._named(each) for each in args), **{key: self._named(each) for key, each in kwargs.items()})
-
-    def _named(self, value: Any) -> Any:
-        return self._high if value is self._low else value
-
-    def _drawn(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        # The same generator gives other numbers in another precision, and the noise is to be the same.
-        dtype = next(self._draws, None)
-        if dtype is not None and func is not torch.normal:
-            kwargs = {**kwargs, "dtype": dtype}
-        drawn = func(*args, **kwargs)
-        return drawn.to(self._high) if drawn.dtype == self._low else drawn
+        args = tuple(self._high if each is self._low else each for each in args)
+        return func(*args, **{key: self._high if each is self._low else each for key, each in kwargs.items()})
 
 
 @contextmanager
-def _exact_products() -> Iterator[None]:
+def _full_float32() -> Iterator[None]:
     """Matrix products and convolutions in full float32, not in TF32."""
-    products, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    matmuls, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("highest")
     torch.backends.cudnn.allow_tf32 = False
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(products)
+        torch.set_float32_matmul_precision(matmuls)
         torch.backends.cudnn.allow_tf32 = convolutions

@@ -7,6 +7,7 @@ they have other names no module is found, and everything is reported without one
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -23,6 +24,11 @@ TORCH_FOLDER = f"{Path(torch.__file__).parent}{os.sep}"
 MODULE_FILE = nn.modules.module.__file__
 CALLING_METHODS = ("_call_impl", "_wrapped_call_impl")
 PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
+
+#: A frame of a stack that torch prints.
+STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+#: What Dynamo calls the function that goes on after a graph break.
+RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 
 #: A function, however often it is compiled anew: its file, first line and name.
 Function = tuple[str, int, str]
@@ -117,3 +123,19 @@ def portable(file: str) -> str:
     if not inside:
         return path.name
     return path.relative_to(max(inside, key=lambda root: len(root.parts))).as_posix()
+
+
+def user_frames(text: str) -> list[tuple[str, str, str]]:
+    """File, line and function of each frame in a printed stack that is not torch's, the innermost last."""
+    return [frame for frame in STACK_FRAME.findall(text) if not is_torch(frame[0])]
+
+
+def place(file: str | None, line: Any) -> str | None:
+    """`file:line`; None where one of them is not known."""
+    return f"{portable(file)}:{line}" if file and line is not None else None
+
+
+def function_name(name: str | None) -> str | None:
+    """The user's own function, also of what Dynamo made to go on after a break."""
+    resumed = RESUMED.match(name or "")
+    return resumed[1] if resumed else name

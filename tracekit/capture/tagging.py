@@ -22,34 +22,18 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from tracekit.capture.compilation import watch_compilation
+from tracekit.capture.compiled_graph import dtype_name
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.provenance import Collection, watched_calls
 from tracekit.capture.recording import STEP
 from tracekit.capture.source_location import ModuleNames, user_line
+from tracekit.model.noted import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import PROVENANCE_VERSION, CompiledSites, EagerOp, EagerOps, TensorShape
 
 #: The span around operator number N.
 TAG = "tracekit.op#{}"
-
-
-def _span() -> Callable[[str], AbstractContextManager[Any]]:
-    """torch's own fast span, private, or the public one, which takes ten times as long."""
-    fast = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", None)
-    return fast or record_function
-
-
-def _autograd_node() -> Any:
-    """What autograd is running backward on this thread; None in a forward pass, or where torch does not tell."""
-    current = getattr(torch._C, "_current_autograd_node", None)
-    return current() if current else None
-
-
-def _next_sequence_number() -> int | None:
-    """The number autograd will give the next operator it notes."""
-    number = getattr(torch.autograd, "_get_sequence_nr", None)
-    return number() if number else None
 
 
 @dataclass
@@ -62,7 +46,9 @@ class OperatorLog(TorchDispatchMode):
 
     def __post_init__(self) -> None:
         super().__init__()
-        self._span = _span()
+        # torch's own fast span, private, or the public one, which takes ten times as long.
+        fast = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", None)
+        self._span: Callable[[str], AbstractContextManager[Any]] = fast or record_function
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -76,32 +62,26 @@ class OperatorLog(TorchDispatchMode):
             name=str(func),
             module=module,
             line=line,
-            outputs=tuple(
-                TensorShape(tuple(map(int, each.shape)), str(each.dtype).removeprefix("torch."))
-                for each in _tensors(out)
-            ),
+            outputs=tuple(TensorShape(tuple(map(int, each.shape)), dtype_name(each)) for each in _tensors(out)),
             bytes=sum(map(_bytes, _tensors((args, kwargs, out)))),
             flops=_flops(func, args, kwargs, out),
             backward=backward,
         )
         self.ops[number] = op
-        if not backward and torch.is_grad_enabled():
-            self._note_forward(op)
+        next_number = getattr(torch.autograd, "_get_sequence_nr", None)
+        if not backward and torch.is_grad_enabled() and next_number is not None:
+            # Autograd has numbered the operator before it came down to this mode.
+            self._forward[next_number() - 1] = op
         return out
 
     def _source(self, frame: Any) -> tuple[str, str | None, bool]:
         """Module, line, and whether this is a backward operator: one has those of its forward operator."""
-        node = _autograd_node()
+        # What autograd is running backward on this thread: None in a forward pass, or where torch does not tell.
+        node = getattr(torch._C, "_current_autograd_node", lambda: None)()
         if node is None:
             return self.names.innermost(frame) or "", user_line(frame), False
         forward = self._forward.get(node._sequence_nr())
         return (forward.module, forward.line, True) if forward else ("", None, True)
-
-    def _note_forward(self, op: EagerOp) -> None:
-        # Autograd has numbered the operator before it came down to this mode.
-        number = _next_sequence_number()
-        if number is not None:
-            self._forward[number - 1] = op
 
 
 def _tensors(values: Any) -> list[torch.Tensor]:
@@ -150,7 +130,7 @@ def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progres
     finally:
         collection.release()
     if watch.compilations or watch.lost:
-        collection.problems.append("something was compiled again after timing, so the order of graphs may be another")
+        collection.problems.append(Noted("compiled_after_timing"))
     return collection.sites(collection.calls(made))
 
 

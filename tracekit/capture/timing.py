@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
-from tracekit.capture.stopping import Stopping
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, StoppingRule, StopReason
+from tracekit.statistics.interval import FEWEST, median_interval
 
 #: In one round of so many, one form is called twice: against itself it shows how far equal work seems to differ.
 CONTROL_EVERY = 2
@@ -24,6 +26,16 @@ CONTROL_EVERY = 2
 #: ran so long: measured of models whose calls take 0.2 and 0.8 ms on a CPU (docs/timing.md).
 SETTLING_CALLS = 4
 SETTLING_US = 5000.0
+#: Calls of microseconds would fill the manifest before they fill the budget.
+MOST_ROUNDS = 2000
+#: The interval is looked at whenever there are so many times as many rounds: seldom, so that looking changes little.
+GROWTH = 1.25
+#: So many rounds that compiled, and fewer that did not than an interval takes, are no timing.
+MOST_COMPILING = 16
+#: Clocks switch and machines warm up in seconds: calls that agree for less than this part of the budget prove little.
+LEAST_OF_BUDGET = 0.1
+#: Enough to see how wide an interval is; the verdict takes more.
+RESAMPLES = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +96,6 @@ class Timings:
 
     def steady_walls(self, names: tuple[FormName, ...]) -> list[list[float]]:
         """The times of each form's calls in the rounds in which nothing was compiled."""
-        if not self.compiling_rounds:
-            return [self.wall_us[name] for name in names]
         return [
             [us for number, us in enumerate(self.wall_us[name]) if number not in self.compiling_rounds]
             for name in names
@@ -120,6 +130,40 @@ class Timings:
         return tuple(each for each in self.controls.get(name, ()) if each.round < whole)
 
 
+class Stopping:
+    """Watches one timing. `tell` hears how wide the interval is, whenever it was looked at."""
+
+    def __init__(self, rule: StoppingRule, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._rule, self._tell = rule, tell
+        self._next_look = max(rule.least, FEWEST)
+
+    def reason(self, walls: Sequence[Sequence[float]], made: int, seconds: float) -> StopReason | None:
+        """Why to stop after these rounds, of which `made` were made, and `seconds`; None to go on. `walls` are the
+        times of one form or of two, a value for each round that counts: in which nothing was compiled. `seconds` are
+        without what compiling took."""
+        rounds = len(walls[0])
+        if self._rule.rounds is not None:
+            return "asked number" if made >= self._rule.rounds else None
+        if rounds < FEWEST:
+            # Of a form that never stops compiling there is no interval to wait for.
+            return "budget spent" if made >= MOST_COMPILING + FEWEST else None
+        long_enough = seconds >= LEAST_OF_BUDGET * self._rule.budget_seconds
+        if rounds >= MOST_ROUNDS or (rounds >= self._next_look and long_enough):
+            self._next_look = math.ceil(rounds * GROWTH)
+            if self._is_narrow(walls):
+                return "target reached"
+        if seconds >= self._rule.budget_seconds:
+            return "budget spent"
+        return "most rounds" if made >= MOST_ROUNDS else None
+
+    def _is_narrow(self, walls: Sequence[Sequence[float]]) -> bool:
+        logs = np.log(np.asarray(walls))
+        values = logs[0] - logs[1] if len(logs) == 2 else logs[0]
+        half = math.expm1(median_interval(values, RESAMPLES).half_width)
+        self._tell(f"{len(values)} rounds, ±{half * 100:.2g} %")
+        return half <= self._rule.target
+
+
 def time_forms(
     forms: tuple[Form, ...],
     rule: StoppingRule,
@@ -138,15 +182,19 @@ def time_forms(
     other did. Calls that compile are not on the budget. `timed` and `clock` are for tests.
     """
     shuffle, measure = random.Random(seed).shuffle, timed or time_one
-    progress.phase("timing", total=_calls(rule.rounds, len(forms)), still=True)
+    both = len(forms) > 1
+    calls = rule.rounds and rule.rounds * len(forms) + (rule.rounds // CONTROL_EVERY if both else 0)
+    progress.phase("timing", total=calls, still=True)
     stopping = Stopping(rule, progress.detail)
     began = clock()
     before: FormName | None = None
     last_us = 0.0
     for number in itertools.count():
-        calls = _calls_of_round(forms, number)
-        shuffle(calls)
-        for form, is_control in calls:
+        round_ = [(form, False) for form in forms]
+        if both and number % CONTROL_EVERY == CONTROL_EVERY - 1:
+            round_.append((forms[number // CONTROL_EVERY % len(forms)], True))
+        shuffle(round_)
+        for form, is_control in round_:
             with form.ready():
                 own_us = last_us if form.name == before else 0.0
                 call = _settle(form, own_us, number, timings, measure) or measure(form)
@@ -177,19 +225,6 @@ def _settle(
         timings.pass_over(form.name, call, number)
         own_us += call.wall_us
     return None
-
-
-def _calls_of_round(forms: tuple[Form, ...], number: int) -> list[tuple[Form, bool]]:
-    calls = [(form, False) for form in forms]
-    if len(forms) > 1 and number % CONTROL_EVERY == CONTROL_EVERY - 1:
-        calls.append((forms[number // CONTROL_EVERY % len(forms)], True))
-    return calls
-
-
-def _calls(rounds: int | None, forms: int) -> int | None:
-    if rounds is None:
-        return None
-    return rounds * forms + (rounds // CONTROL_EVERY if forms > 1 else 0)
 
 
 def time_one(form: Form) -> CallTime:

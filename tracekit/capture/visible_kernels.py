@@ -25,7 +25,6 @@ from tracekit.errors import TracekitError
 SEEN, UNSEEN = 0, 3
 #: How long it may go on after all else that happens meanwhile.
 PATIENCE_SECONDS = 120.0
-CANNOT = "the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change"
 
 
 @contextmanager
@@ -49,14 +48,17 @@ def checked_meanwhile(device: str) -> Iterator[None]:
                 code = process.wait(PATIENCE_SECONDS)
         finally:
             process.kill()
-    if code == UNSEEN:
-        raise TracekitError(CANNOT)
+    _require(code != UNSEEN)
 
 
 def check_here(device: str) -> None:
     """The same in this process, for one in which nothing is timed. Raises TracekitError."""
-    if device != "cpu" and not kernels_are_visible():
-        raise TracekitError(CANNOT)
+    _require(device == "cpu" or kernels_are_visible())
+
+
+def _require(visible: bool) -> None:
+    if not visible:
+        raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")
 
 
 def _command() -> list[str]:

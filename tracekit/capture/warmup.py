@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from tracekit.capture.compilation import CompilationWatch, watch_compilation
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
-from tracekit.capture.inductor_cache import cache_is_empty
+from tracekit.capture.inductor import cache_is_empty
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import CompileFacts
+from tracekit.numbers import counted
 
 #: CUDA graph trees run a graph eagerly, then record it, then replay it: three calls before the first steady one.
 QUIET_CALLS = 2
@@ -38,24 +39,30 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
     compiling_us = 0.0
     quiet = 0
     empty = cache_is_empty()
-    with form.ready(), watch_compilation(progress.detail) as watch:
+
+    def tell(number: int, recording: bool) -> None:
+        progress.detail(f"{'CUDA graph' if recording else 'graph'} {number}")
+
+    with form.ready(), watch_compilation(tell) as watch:
         while quiet < QUIET_CALLS:
             if len(walls) == MOST_CALLS:
+                made = counted(watch.compilations, "compilation")
                 raise TracekitError(
-                    f"the {form.name} form still compiles after {MOST_CALLS} equal calls"
-                    f" ({_compilations(watch.compilations)}); look for values that change from call to call with"
-                    " TORCH_LOGS=recompiles"
+                    f"the {form.name} form still compiles after {MOST_CALLS} equal calls ({made}); look for values that"
+                    " change from call to call with TORCH_LOGS=recompiles"
                 )
             before = watch.compilations
-            walls.append(_timed_call(form))
+            start = time.perf_counter_ns()
+            form.call()
+            synchronize(form.device)
+            walls.append((time.perf_counter_ns() - start) / 1e3)
             if watch.compilations > before:
                 quiet = 0
                 compiling_us += walls[-1]
             else:
                 quiet += 1
-            progress.detail(
-                f"call {len(walls)} done" + (f", {_compilations(watch.compilations)}" if watch.compilations else "")
-            )
+            made = f", {counted(watch.compilations, 'compilation')}" if watch.compilations else ""
+            progress.detail(f"call {len(walls)} done{made}")
         facts = _facts(form, watch, compiling_us, empty) if form.name == "compiled" else None
     if watch.lost:
         raise TracekitError(
@@ -63,10 +70,6 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
             " tell then when it is warm; leave that out of what is called"
         )
     return WarmUp(tuple(walls), facts)
-
-
-def _compilations(number: int) -> str:
-    return f"{number} compilation{'' if number == 1 else 's'}"
 
 
 def _facts(form: Form, watch: CompilationWatch, compiling_us: float, cache_was_empty: bool | None) -> CompileFacts:
@@ -86,10 +89,3 @@ def _facts(form: Form, watch: CompilationWatch, compiling_us: float, cache_was_e
         during_timing=0,
         cache_was_empty=cache_was_empty,
     )
-
-
-def _timed_call(form: Form) -> float:
-    start = time.perf_counter_ns()
-    form.call()
-    synchronize(form.device)
-    return (time.perf_counter_ns() - start) / 1e3

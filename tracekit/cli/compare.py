@@ -165,7 +165,7 @@ def _compared(
     from dataclasses import replace
 
     from tracekit.comparison import compare as compare_sides
-    from tracekit.comparison.judging.advice import with_verified
+    from tracekit.comparison.judging.alternatives import with_verified
     from tracekit.comparison.judging.gate import check
     from tracekit.walks.pairs import load_pair, refuse_to_gate, with_interrupts, with_operators_of
 
@@ -198,12 +198,14 @@ def _show(
     as_is: bool,
 ) -> None:
     from tracekit.cli.output import console_beside, say
-    from tracekit.report.terminal import comparison_summary, interrupted_summary
+    from tracekit.report.composition.summaries import comparison_summary, interrupted_summary
+    from tracekit.report.terminal import shown
 
     console = console_beside(json_path)
     for each in _interrupted(*places):
-        console.print(interrupted_summary(each))
-    console.print(comparison_summary(comparison, _next_commands(*places, comparison.a, comparison.b, as_is=as_is)))
+        console.print(shown(interrupted_summary(each)))
+    commands = _next_commands(*places, comparison.a, comparison.b, as_is=as_is)
+    console.print(shown(comparison_summary(comparison, commands)))
     for path in written:
         say(console, f"written: {path}")
 
@@ -226,10 +228,12 @@ def compare_several(
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
     from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
+    from tracekit.report.composition.reports import comparisons_report
+    from tracekit.report.composition.summaries import comparisons_summary
     from tracekit.report.contract import comparisons_json
-    from tracekit.report.several.markdown import comparisons_markdown
-    from tracekit.report.several.page import comparisons_page
-    from tracekit.report.several.terminal import comparisons_summary
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
+    from tracekit.report.terminal import shown
     from tracekit.walks.pairs import load_comparisons
     from tracekit.walks.reports import write_pages
     from tracekit.walks.sides import raise_if_damaged
@@ -237,12 +241,12 @@ def compare_several(
     check_output_path("--json", json_path, *places)
     there = _destination_of_several(places, out, json_path, force=force)
     comparisons = load_comparisons(places, reading)
-    command = command_line()
-    written = write_pages(comparisons_page(comparisons, command), comparisons_markdown(comparisons, command), there)
+    report = comparisons_report(comparisons, command_line())
+    written = write_pages(page_of(report), markdown_of(report), there)
     console = console_beside(json_path)
     # The run to look at next: the fastest one's, else the first.
     best = comparisons.paths[comparisons.leader or 0]
-    console.print(comparisons_summary(comparisons, [shlex.join(("tracekit", "compare", best))]))
+    console.print(shown(comparisons_summary(comparisons, [shlex.join(("tracekit", "compare", best))])))
     for path in written:
         say(console, f"written: {path}")
     write_json(comparisons_json(comparisons), json_path)

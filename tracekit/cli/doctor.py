@@ -11,7 +11,7 @@ from tracekit.cli.options import WIDE_HELP
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracekit.doctor.check import Check
+    from tracekit.doctor import Check
 
 #: How a status looks: its sign, and its colour in the terminal.
 LOOKS = {

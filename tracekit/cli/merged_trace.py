@@ -68,7 +68,7 @@ def merge(
 
 def _picture(a: Side, b: Side, recording: RecordingKind | None, reading: Reading, progress: Progress) -> Picture:
     from tracekit.analysis.drawing import draw_arrows
-    from tracekit.comparison.matching.membership import match_work
+    from tracekit.comparison.matching.groups import match_work
     from tracekit.model.picture import Picture
 
     progress.phase("matching kernels")

@@ -183,8 +183,9 @@ def report_run(folder: Path, json_path: str | None, *, force: bool) -> None:
 def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool) -> str:
     from tracekit.cli.output import say
     from tracekit.comparison.commands import measuring_command
+    from tracekit.report.composition.summaries import comparison_summary
     from tracekit.report.contract import comparison_json
-    from tracekit.report.terminal import comparison_summary
+    from tracekit.report.terminal import shown
     from tracekit.report.words.noted import noted_sentence
     from tracekit.walks.advice import ADVICE_FAILED, NO_ADVICE
     from tracekit.walks.reports import Destination, identity_of_report_on, reports_of, write_report
@@ -197,7 +198,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
         shlex.join(("tracekit", "open", str(folder))),
         shlex.join(("tracekit", "analyze", str(folder), "--form", "compiled")),
     )
-    console.print(comparison_summary(comparison, commands))
+    console.print(shown(comparison_summary(comparison, commands)))
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))
@@ -208,15 +209,16 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
 
 def _report_form(folder: Path, run: Run, console: Console) -> str:
     from tracekit.cli.output import say
-    from tracekit.comparison.single_run import look_at
+    from tracekit.comparison.comparing import look_at
+    from tracekit.report.composition.summaries import analysis_summary
     from tracekit.report.contract import analysis_json
-    from tracekit.report.terminal import analysis_summary
+    from tracekit.report.terminal import shown
     from tracekit.walks.reading import Reading
     from tracekit.walks.sides import load_side
 
     form = run.forms[0]
     side = load_side(folder, form=form.name, reading=Reading(shapes=True))
-    console.print(analysis_summary(side))
+    console.print(shown(analysis_summary(side)))
     say(console, f"written: {folder}")
     say(console, f"next: {_next_command(folder, run)}")
     return analysis_json(look_at(side))

@@ -16,8 +16,7 @@ from tracekit.model.workload import Request
 from tracekit.numbers import counted
 from tracekit.report.words.notes import note_sentences
 from tracekit.report.words.running import cell_words
-from tracekit.shell import variable_words
-from tracekit.variables import steering_variables
+from tracekit.shell import steering_variables, variable_words
 from tracekit.walks.fork_server import ForkServer, forking, shared_modules
 from tracekit.walks.plan import stopping_rule
 from tracekit.walks.progress import console_of_its_own, shown

@@ -1,27 +1,31 @@
-"""The walk from two sides to a comparison, one question after the other."""
+"""The walk from two sides to a comparison, one question after the other; and from one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from tracekit.comparison.cost.bound import find_bound
-from tracekit.comparison.cost.noted_calls import note_calls
-from tracekit.comparison.cost.removed import total_traffic
-from tracekit.comparison.deltas import measure_deltas
-from tracekit.comparison.findings import find_all
-from tracekit.comparison.groups import group_kernels, measure_coverage
+from tracekit.comparison.cost.operator_calls import note_calls
+from tracekit.comparison.findings import find_all, find_of_one_side
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
-from tracekit.comparison.judging.fairness import find_unfairness
-from tracekit.comparison.judging.fallbacks import find_fallbacks
-from tracekit.comparison.judging.separate_runs_change import find_apart_change
+from tracekit.comparison.judging.disturbances import find_disturbance
+from tracekit.comparison.judging.estimates import find_separate_runs_change
+from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness, find_unsound
 from tracekit.comparison.judging.verdict import judge
-from tracekit.comparison.matching.cells import evened, find_cells, why_no_provenance
-from tracekit.comparison.matching.certainty import find_doubts, find_mixed, find_strangers
-from tracekit.comparison.reason import find_reason
-from tracekit.comparison.waiting_lines import with_waiting_lines
-from tracekit.comparison.waterfall import build_waterfall
-from tracekit.model.comparison import Comparison, Side, comparable
+from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
+from tracekit.comparison.matching.coverage import (
+    find_doubts,
+    find_inexact,
+    find_little_matched,
+    measure_coverage,
+    total_traffic,
+)
+from tracekit.comparison.matching.groups import group_kernels
+from tracekit.comparison.waiting import with_waiting_lines
+from tracekit.comparison.waterfall import build_waterfall, find_reason
+from tracekit.model.alone import Alone
+from tracekit.model.comparison import Comparison, Deltas, Side, comparable
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
 
@@ -32,9 +36,9 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
-    a, b, unlike = _alike(*evened(*with_waiting_lines(note_calls(a), note_calls(b))))
+    a, b, unlike = _both_rich(*with_as_many_steps(*with_waiting_lines(note_calls(a), note_calls(b))))
     verdict, of_timing = judge(a, b, order)
-    verdict = replace(verdict, apart=find_apart_change(a, b, verdict))
+    verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None
@@ -52,8 +56,8 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
             *of_timing,
             *find_fallbacks(a, b),
             *find_unfairness(a, b),
-            *find_strangers(coverage),
-            *find_mixed(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
+            *find_little_matched(coverage),
+            *find_inexact(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
             *find_doubts(a, b),
             *amiss,
             *unlike,
@@ -68,9 +72,31 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 
 
-def _alike(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
+def measure_deltas(a: Side, b: Side) -> Deltas:
+    """Idle is the unprofiled wall's where both sides have one, else the recording's: what the waterfall uses too."""
+    if not comparable(a, b):
+        return Deltas(None, None, None, None)
+    unprofiled = a.unprofiled_idle_us is not None and b.unprofiled_idle_us is not None
+    figures = (
+        (a.kernels_per_step, b.kernels_per_step),
+        (a.launches_per_step, b.launches_per_step),
+        (a.busy_us, b.busy_us),
+        (a.unprofiled_idle_us, b.unprofiled_idle_us) if unprofiled else (a.recorded_idle_us, b.recorded_idle_us),
+    )
+    return Deltas(*(None if before is None or after is None else after - before for before, after in figures))
+
+
+def _both_rich(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
     """A rich recording of one side alone would divide that side's idle time alone: then neither is divided."""
     if (a.rich is None) == (b.rich is None) or a.form is None or b.form is None:
         return a, b, ()
     lacking = a if a.rich is None else b
     return replace(a, rich=None), replace(b, rich=None), (Note("no_rich_recording", subject=lacking.label),)
+
+
+def look_at(side: Side) -> Alone:
+    """The side with what holds it back, and what a reader should know or do."""
+    side, _ = with_waiting_lines(note_calls(side), side)
+    bound = find_bound(side, side.sequence)
+    notes = (*find_unsound(side), *find_disturbance(side, side))
+    return Alone(side, bound, find_of_one_side(side, bound), notes)

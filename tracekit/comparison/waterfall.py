@@ -1,12 +1,30 @@
-"""Where did the time go? A's wall, plus the change of every part, plus the residual, is B's wall."""
+"""Where did the time go, and why?
+
+A's wall, plus the change of every part, plus the residual, is B's wall. The change is GPU work and waiting.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.comparison import Basis, KernelGroup, Side, Waterfall, WaterfallPart, comparable
+from tracekit.model.comparison import (
+    BUSY_MOVES,
+    NAMED_SHARE,
+    Basis,
+    KernelGroup,
+    Reason,
+    ReasonShare,
+    Side,
+    Verdict,
+    Waterfall,
+    WaterfallPart,
+    comparable,
+)
+from tracekit.model.labels import GroupLabel, Label
 
 #: At most this many kernel groups have a part of their own, and only those that change the wall by this share.
 MOST_GROUPS = 8
@@ -17,6 +35,15 @@ OTHER_KERNELS = "other_gpu_work"
 SAME_KERNELS = "unchanged_kernels"
 OVERLAP = "overlap_correction"
 OUTSIDE = "outside_steps"
+#: Parts that are what is left of others, and name nothing.
+REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
+
+#: A share is named from this part of the change on, and what nothing explains from a larger one.
+LEAST_SHARE = 0.02
+UNEXPLAINED = 0.05
+MOST_NAMED = 2
+#: GPU work that became worse is named too from this part of the share on.
+AGAINST = 0.3
 
 
 def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:
@@ -57,15 +84,11 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     parts += [
         WaterfallPart("gpu", label, math.fsum(group.delta_us for group in some)) for label, some in rest.items() if some
     ]
-    busy = _present(b.busy_us) - _present(a.busy_us)
-    outside = _outside(b) - _outside(a)
-    overlap = busy - outside - math.fsum(group.delta_us for group in groups)
-    parts += [WaterfallPart("gpu", OUTSIDE, outside)] if _outside(a) or _outside(b) else []
-    return (*parts, WaterfallPart("gpu", OVERLAP, overlap))
-
-
-def _outside(side: Side) -> float:
-    return side.analysis.gpu.outside_us / side.steps if side.analysis.gpu else 0.0
+    a_outside, b_outside = (each.analysis.gpu.outside_us / each.steps if each.analysis.gpu else 0.0 for each in (a, b))
+    if a_outside or b_outside:
+        parts.append(WaterfallPart("gpu", OUTSIDE, b_outside - a_outside))
+    busy, in_groups = _present(b.busy_us) - _present(a.busy_us), math.fsum(group.delta_us for group in groups)
+    return (*parts, WaterfallPart("gpu", OVERLAP, busy - (b_outside - a_outside) - in_groups))
 
 
 def _idle_parts(a: Side, b: Side, basis: Basis) -> tuple[WaterfallPart, ...]:
@@ -78,3 +101,72 @@ def _idle_parts(a: Side, b: Side, basis: Basis) -> tuple[WaterfallPart, ...]:
 
 def _change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
     return {cause: b.get(cause, 0.0) - a.get(cause, 0.0) for cause in IDLE_CAUSES if cause in a or cause in b}
+
+
+def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None) -> Reason | None:
+    """The shares of GPU work and of waiting, the larger first, and what nothing explains.
+
+    None where no difference of unprofiled times was established, in alternation or beyond what separate runs leave
+    open, for there is nothing to explain then; where the recorded process shows none of the verdict's sign; and where
+    no share is larger than what GPU time is certain to.
+    Waiting is the call less GPU time, so what makes the one uncertain makes the other.
+    """
+    if waterfall is None or waterfall.basis != "unprofiled" or not verdict.established:
+        return None
+    change = waterfall.b_us - waterfall.a_us
+    sign = -1.0 if verdict.speedup is not None and verdict.speedup > 1 else 1.0
+    least = max(LEAST_SHARE * abs(change), _doubt(a), _doubt(b))
+    shares = [share for kind in ("gpu", "idle") if (share := _share(kind, waterfall.parts, least)) is not None]
+    if change * sign <= 0 or not any(share.delta_us * sign > 0 for share in shares):
+        return None
+    shares.sort(key=lambda share: -abs(share.delta_us))
+    unexplained = change - math.fsum(share.delta_us for share in shares)
+    is_large = abs(unexplained) >= UNEXPLAINED * abs(change)
+    return Reason(change, tuple(shares), unexplained if is_large else 0.0, verdict.basis == "processes")
+
+
+def _doubt(side: Side) -> float:
+    """By how much GPU time may be off: what two recordings differ by, else what they are taken to."""
+    if side.busy_differs_us is not None:
+        return side.busy_differs_us
+    return BUSY_MOVES * (side.busy_us or 0.0)
+
+
+def _share(kind: Literal["gpu", "idle"], parts: Sequence[WaterfallPart], least_us: float) -> ReasonShare | None:
+    """All parts of a kind, and those to name; None where they make no more than `least_us`."""
+    own = [part for part in parts if part.kind == kind]
+    delta = math.fsum(part.delta_us for part in own)
+    if abs(delta) <= least_us:
+        return None
+    named = _named(own, delta)
+    rest = delta - math.fsum(part.delta_us for part in named)
+    return ReasonShare(kind, delta, named, rest if named and abs(rest) >= NAMED_SHARE * abs(delta) else 0.0)
+
+
+def _named(parts: Sequence[WaterfallPart], delta_us: float) -> tuple[WaterfallPart, ...]:
+    """The largest that went the way of their sum, and the largest GPU part that went the other way where that is much.
+
+    No idle part is named whose recordings show another sign: the rule that takes off what recording added has made it.
+    """
+    by_label = _by_label([part for part in parts if part.label not in REST])
+    parts = sorted(by_label, key=lambda part: -abs(part.delta_us))
+    recorded = [part for part in parts if part.recorded_delta_us is None or part.recorded_delta_us * delta_us > 0]
+    same_way = [part for part in recorded if part.delta_us * delta_us >= NAMED_SHARE * delta_us**2]
+    against = [part for part in parts if part.kind == "gpu" and part.delta_us * delta_us <= -AGAINST * delta_us**2]
+    return (*same_way[:MOST_NAMED], *against[:1])
+
+
+def _by_label(parts: Sequence[WaterfallPart]) -> list[WaterfallPart]:
+    """Groups of kernels of one label, which lie at several places or have several sizes, as one: what is named is then
+    known by its name, and is not named twice."""
+    by_label: dict[Label, list[WaterfallPart]] = {}
+    for part in parts:
+        label = part.label
+        by_label.setdefault(label if isinstance(label, str) else replace(label, repeats=1), []).append(part)
+    found: list[WaterfallPart] = []
+    for label, some in by_label.items():
+        if isinstance(label, GroupLabel):
+            repeats = sum(each.label.repeats for each in some if isinstance(each.label, GroupLabel))
+            label = replace(label, repeats=repeats)
+        found.append(some[0] if len(some) == 1 else WaterfallPart("gpu", label, math.fsum(p.delta_us for p in some)))
+    return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from tracekit.doctor import environment, gpu, toolchain, torch_build
-from tracekit.doctor.check import Check, problem
+from tracekit.doctor import Check, environment, gpu, problem, toolchain
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Question:
 
 QUESTIONS: tuple[Question, ...] = (
     Question("python", environment.check_python_version),
-    Question("torch", torch_build.check_torch_build),
+    Question("torch", environment.check_torch_build),
     Question("driver", gpu.check_driver),
     Question("gpu", gpu.check_gpu),
     Question("gpu memory", gpu.check_gpu_memory),
@@ -30,8 +30,8 @@ QUESTIONS: tuple[Question, ...] = (
     Question("setuptools", toolchain.check_setuptools),
     Question("torch.compile", environment.check_compile_switches),
     Question("profiler", gpu.check_profiler_access),
-    Question("diffusers", torch_build.check_diffusers),
-    Question("transformers", torch_build.check_transformers),
+    Question("diffusers", partial(environment.check_library, "diffusers")),
+    Question("transformers", partial(environment.check_library, "transformers")),
     Question("hugging face cache", environment.check_hugging_face_cache),
     Question("hugging face token", environment.check_hugging_face_token),
     Question("inductor cache", environment.check_inductor_cache),

@@ -1,35 +1,111 @@
-"""What surrounds a run: Python, the switches of torch.compile, and the folders that others fill."""
+"""What surrounds a run: Python, torch and the libraries that models are made of, the switches of torch.compile, and the
+folders that others fill."""
 
 from __future__ import annotations
 
 import getpass
+import importlib
 import os
 import platform
 import re
 import shutil
+import stat
 import sys
 import tempfile
+import warnings
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
-from tracekit.doctor.check import Check, ok, problem, skipped, warning
-from tracekit.doctor.torch_build import find_torch
+from tracekit.doctor import Check, ok, problem, skipped, warning
 
 OLDEST_PYTHON = (3, 11)
 #: The newest that has been tried.
 NEWEST_PYTHON = (3, 14)
 SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
+#: As `pyproject.toml` has them; a test holds the two together.
+OLDEST = {"torch": "2.9", "diffusers": "0.35", "transformers": "4.56"}
+INSTALL = "pip install -c constraints.txt '.[profile]'  # in tracekit's checkout"
 GIB = 1 << 30
 
 
 def check_python_version() -> Check:
     name, version = "python", platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
-        return problem(
-            name, f"{version} is too old", "make a new environment with Python 3.12: python3.12 -m venv .venv"
-        )
+        fix = "make a new environment with Python 3.12: python3.12 -m venv .venv"
+        return problem(name, f"{version} is too old", fix)
     if sys.version_info[:2] > NEWEST_PYTHON:
         return warning(name, f"{version} is newer than any tried", "if torch misbehaves: python3.12 -m venv .venv")
     return ok(name, f"{version} at {sys.executable}")
+
+
+def find_torch() -> ModuleType | None:
+    """The torch package, or None where it is missing or does not load (the torch check says why)."""
+    try:
+        import torch
+    except (ImportError, OSError):
+        return None
+    return torch
+
+
+def why_no_gpu() -> str | None:
+    """Why a check that needs a GPU has nothing to look at; None where torch sees a GPU."""
+    torch = find_torch()
+    if torch is None:
+        return "needs torch"
+    # A driver too old or a broken one warns here; the GPU check tells of it.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return None if torch.cuda.is_available() else "no GPU"
+
+
+def check_torch_build() -> Check:
+    name, torch = "torch", find_torch()
+    if torch is None:
+        return problem(name, _why_missing(), INSTALL)
+    version, oldest = str(torch.__version__), OLDEST[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = "XPU" if torch.xpu._is_compiled() else "CPU alone"
+    cuda, hip = torch.version.cuda, torch.version.hip
+    message = f"{version}, built for {f'CUDA {cuda}' if cuda else f'ROCm {hip}' if hip else other}"
+    if is_older(version, oldest):
+        return warning(name, f"{message}; older than {oldest}, untried", f"pip install -U 'torch>={oldest}'")
+    return ok(name, message)
+
+
+def _why_missing() -> str:
+    try:
+        importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        return "not installed" if error.name == "torch" else f"does not load: {error}"
+    except (ImportError, OSError) as error:
+        return f"does not load: {str(error).splitlines()[0]}"
+    return "loads only at times"
+
+
+def check_library(name: str) -> Check:
+    """Whether a library that models are made of is there, and new enough."""
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return problem(name, "not installed; workloads are made of it", INSTALL)
+    if is_older(version, OLDEST[name]):
+        return problem(name, f"{version} is older than {OLDEST[name]}", f"pip install -U '{name}>={OLDEST[name]}'")
+    return ok(name, version)
+
+
+def is_older(version: str, than: str) -> bool:
+    """`2.13.0+cpu` is not older than `2.9`. Only the numbers count, so `2.9.0rc1` is not older than `2.9`."""
+    one, other = (re.match(r"\d+(\.\d+)*", each) for each in (version, than))
+    if one is None or other is None:
+        raise ValueError(f"{version!r} does not begin with a number")
+    return _numbers(one[0]) < _numbers(other[0])
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, re.sub(r"(\.0+)+$", "", release).split(".")))
 
 
 def check_compile_switches() -> Check:
@@ -91,11 +167,9 @@ def _check_folder(name: str, folder: Path, variable: str) -> Check:
 def bytes_held(folder: Path) -> int:
     """The files' sizes added up; a link counts as itself, not as what it points at."""
     total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += (Path(place) / name).lstat().st_size
-            except FileNotFoundError:
-                # Caches are tidied by others while they are read.
-                continue
+    for path in folder.rglob("*"):
+        # Caches are tidied by others while they are read.
+        with suppress(FileNotFoundError):
+            status = path.lstat()
+            total += 0 if stat.S_ISDIR(status.st_mode) else status.st_size
     return total

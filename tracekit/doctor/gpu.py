@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from types import ModuleType
 
-from tracekit.doctor.check import Check, ok, problem, skipped, warning
-from tracekit.doctor.torch_build import find_torch, why_no_gpu
-from tracekit.nvml import read_driver
+from tracekit.doctor import Check, ok, problem, skipped, warning
+from tracekit.doctor.environment import find_torch, why_no_gpu
+from tracekit.nvml import NoDriver, read_driver
 
 #: What Triton makes kernels for.
 OLDEST_CAPABILITY = (7, 0)
 GIB = 1 << 30
 #: Less than this free and another program most likely works on the GPU, which also disturbs timing.
 QUIET_FRACTION = 0.9
+WHY_NO_DRIVER = {
+    "no_library": "nvidia-ml-py is not installed",
+    "no_driver": "no NVIDIA driver ({})",
+    "no_answer": "the NVIDIA driver does not answer ({})",
+}
 PROFILER_FIX = (
     "run as root or with CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN), or let everyone profile:"
     " echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/nvidia-profiling.conf,"
@@ -25,20 +29,19 @@ def check_driver() -> Check:
     """What the NVIDIA driver says, asked without torch."""
     name, torch, driver = "driver", find_torch(), read_driver()
     built_for = str(torch.version.cuda) if torch is not None and torch.version.cuda else None
-    if isinstance(driver, str):
+    if isinstance(driver, NoDriver):
+        why = WHY_NO_DRIVER[driver.code].format(driver.error)
         if built_for is None:
-            return skipped(name, driver)
-        fix = "pip install nvidia-ml-py" if "nvidia-ml-py" in driver else "install or restart the driver: nvidia-smi"
-        return warning(name, f"{driver}, and torch is built for CUDA {built_for}", fix)
+            return skipped(name, why)
+        missing = driver.code == "no_library"
+        fix = "pip install nvidia-ml-py" if missing else "install or restart the driver: nvidia-smi"
+        return warning(name, f"{why}, and torch is built for CUDA {built_for}", fix)
     message = f"{driver.version}, runs CUDA up to {driver.cuda[0]}.{driver.cuda[1]}"
     # Within one major version older drivers run newer builds.
     if built_for and int(built_for.partition(".")[0]) > driver.cuda[0]:
-        return problem(
-            name,
-            f"{message}; torch is built for CUDA {built_for}",
-            "update the driver, or take an older build: pip install torch --index-url"
-            f" https://download.pytorch.org/whl/cu{driver.cuda[0]}{driver.cuda[1]}",
-        )
+        index = f"https://download.pytorch.org/whl/cu{driver.cuda[0]}{driver.cuda[1]}"
+        fix = f"update the driver, or take an older build: pip install torch --index-url {index}"
+        return problem(name, f"{message}; torch is built for CUDA {built_for}", fix)
     return ok(name, message)
 
 
@@ -47,38 +50,26 @@ def check_gpu() -> Check:
     if torch is None:
         return skipped(name, "needs torch")
     if why_no_gpu() is None:
-        return _seen(name, torch)
+        gpus = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
+        # AMD's GPUs count their architectures in another way.
+        old = [gpu for gpu in gpus if not torch.version.hip and (gpu.major, gpu.minor) < OLDEST_CAPABILITY]
+        if old:
+            capability = f"{old[0].name} has compute capability {old[0].major}.{old[0].minor}"
+            message = f"{capability}; torch.compile makes kernels for 7.0 and newer"
+            return problem(name, message, "profile it without --compiled, or use a GPU of Volta or newer")
+        return ok(name, f"{gpus[0].name}{f', and {len(gpus) - 1} more' if len(gpus) > 1 else ''}")
     driver = read_driver()
-    if isinstance(driver, str) or not driver.gpus:
-        return warning(
-            name,
-            "none seen: workloads run at size tiny on the CPU",
-            "profile on a machine with a GPU for figures of one",
-        )
+    if isinstance(driver, NoDriver) or not driver.gpus:
+        message = "none seen: workloads run at size tiny on the CPU"
+        return warning(name, message, "profile on a machine with a GPU for figures of one")
     there = f"the driver has {driver.gpus[0]}, torch sees none"
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if hidden is not None:
         return problem(name, f"{there}: CUDA_VISIBLE_DEVICES is {hidden!r}", "unset CUDA_VISIBLE_DEVICES")
     if not torch.version.cuda:
-        return problem(
-            name, f"{there}: it is a build without CUDA", "pip uninstall -y torch && pip install torch  # from PyPI"
-        )
+        fix = "pip uninstall -y torch && pip install torch  # from PyPI"
+        return problem(name, f"{there}: it is a build without CUDA", fix)
     return problem(name, there, 'python -c "import torch; torch.cuda.init()"  # says why')
-
-
-def _seen(name: str, torch: ModuleType) -> Check:
-    gpus = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
-    # AMD's GPUs count their architectures in another way.
-    old = [gpu for gpu in gpus if not torch.version.hip and (gpu.major, gpu.minor) < OLDEST_CAPABILITY]
-    if old:
-        return problem(
-            name,
-            f"{old[0].name} has compute capability {old[0].major}.{old[0].minor}; torch.compile makes kernels for 7.0"
-            " and newer",
-            "profile it without --compiled, or use a GPU of Volta or newer",
-        )
-    others = f", and {len(gpus) - 1} more" if len(gpus) > 1 else ""
-    return ok(name, f"{gpus[0].name}{others}")
 
 
 def check_gpu_memory() -> Check:

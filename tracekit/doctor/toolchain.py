@@ -12,8 +12,8 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from tracekit.doctor.check import Check, ok, problem, skipped
-from tracekit.doctor.torch_build import why_no_gpu
+from tracekit.doctor import Check, ok, problem, skipped
+from tracekit.doctor.environment import find_torch, why_no_gpu
 
 COMPILER_SECONDS = 60
 PROGRAM = "int answer() { return 42; }\n"
@@ -38,27 +38,20 @@ def _check_compiler(name: str, compiler: str, language: str, fix: str) -> Check:
     command = shlex.split(compiler)
     if shutil.which(command[0]) is None:
         return problem(name, f"{compiler} is not there; torch.compile cannot build its code", fix)
-    failure = _compile_failure([*command, "-x", language, "-shared", "-fPIC"])
-    if failure:
-        return problem(name, f"{compiler} does not work: {failure}", fix)
-    asked = [*command, "--version"]
-    said = subprocess.run(asked, capture_output=True, text=True, timeout=COMPILER_SECONDS, check=False).stdout
-    return ok(name, said.splitlines()[0] if said.strip() else command[0])
-
-
-def _compile_failure(command: list[str]) -> str | None:
-    """What the compiler complains of when it builds three words; None if it builds them."""
     with tempfile.TemporaryDirectory(prefix="tracekit-doctor-") as folder:
-        arguments = [*command, "-", "-o", str(Path(folder) / "answer.so")]
+        arguments = [*command, "-x", language, "-shared", "-fPIC", "-", "-o", str(Path(folder) / "answer.so")]
         try:
             built = subprocess.run(
                 arguments, input=PROGRAM, capture_output=True, text=True, timeout=COMPILER_SECONDS, check=False
             )
+            failure = (built.stderr.strip() or f"exit code {built.returncode}") if built.returncode else ""
         except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
-    if built.returncode == 0:
-        return None
-    return (built.stderr.strip() or f"exit code {built.returncode}").splitlines()[0]
+            failure = str(error)
+    if failure:
+        return problem(name, f"{compiler} does not work: {failure.splitlines()[0]}", fix)
+    asked = [*command, "--version"]
+    said = subprocess.run(asked, capture_output=True, text=True, timeout=COMPILER_SECONDS, check=False).stdout
+    return ok(name, said.splitlines()[0] if said.strip() else command[0])
 
 
 def check_python_headers() -> Check:
@@ -85,7 +78,7 @@ def check_triton_kernel() -> Check:
     installation`."""
     name, missing = "triton", why_no_gpu()
     if missing:
-        return skipped(name, f"{missing}: torch.compile uses the C++ compiler" if missing == "no GPU" else missing)
+        return skipped(name, f"{missing}: torch.compile uses the C++ compiler" if find_torch() else missing)
     try:
         import triton
     except ImportError as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from tracekit.model.bounded import doc
 
 ActionCode = Literal[
     "run_again",
@@ -17,8 +19,7 @@ ActionCode = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`command` is what to type, which a shell or a program takes as it stands; None where a model's code is to be
-    changed, which `report/words/actions.py` tells how."""
+    """What a reader is advised to do."""
 
     code: ActionCode
-    command: str | None = None
+    command: Annotated[str | None, doc("What to type; None where a model's code is to be changed.")] = None

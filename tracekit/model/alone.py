@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-if TYPE_CHECKING:
-    from tracekit.model.comparison import Bound, Finding, Side
-    from tracekit.model.note import Note
+from tracekit.model.bounded import doc
+from tracekit.model.comparison import Bound, Finding, Side
+from tracekit.model.note import Note
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """`bound` is what holds the side back, None without GPU figures. `findings` are those that need no other side to
-    compare with. `notes` are what a reader must know before believing the figures."""
+    """One side by itself: what its page tells beside the figures."""
 
     side: Side
-    bound: Bound | None
-    findings: tuple[Finding, ...]
-    notes: tuple[Note, ...]
+    bound: Annotated[Bound | None, doc("What holds the side back; None without GPU figures.")]
+    findings: Annotated[tuple[Finding, ...], doc("Those that need no other side to compare with.")]
+    notes: Annotated[tuple[Note, ...], doc("What a reader must know before believing the figures.")]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from tracekit.model.bounded import doc
 from tracekit.model.regions import CompiledRegions
 
 Severity = Literal["info", "warning", "error"]
@@ -44,53 +45,45 @@ IDLE_CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """The trace file: `events` that were read, `bytes` of its JSON, unpacked, and `skipped` events by reason."""
+    """The trace file."""
 
     path: str
-    events: int
-    bytes: int
-    skipped: dict[str, int]
+    events: Annotated[int, doc("Events that were read.")]
+    bytes: Annotated[int, doc("Bytes of its JSON, unpacked.")]
+    skipped: Annotated[dict[str, int], doc("Events that were skipped, by reason.")]
 
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """Something a reader of the figures must know about the recording. `count` is how many events (or the like) it is
-    about, `facts` its figures and names, of JSON's own types. `report/words/health.py` says it in English."""
+    """Something a reader of the figures must know about the recording; `report/words/health.py` says it in English."""
 
     code: str
     severity: Severity
-    count: int
-    facts: dict[str, Any] = field(default_factory=dict)
+    count: Annotated[int, doc("How many events (or the like) it is about.")]
+    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The stretch of time that is analysed. `steps` counts its steps or named spans; 0 when it is the whole trace.
-
-    `span_us` is the length of the stretch: for several devices the longest one's.
-    """
+    """The stretch of time that is analysed."""
 
     kind: Literal["steps", "span", "whole"]
-    steps: int
-    span_us: float
+    steps: Annotated[int, doc("Its steps or named spans; 0 when it is the whole trace.")]
+    span_us: Annotated[float, doc("Length of the stretch: for several devices the longest one's.")]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """How one GPU spent the window: busy + idle = span. `name` is None where the trace does not say.
-
-    `outside_us` is the part of busy in which nothing ran but what was launched outside the window's steps. `streams` is
-    how many of its streams had work.
-    """
+    """How one GPU spent the window: busy + idle = span."""
 
     id: int
-    name: str | None
+    name: Annotated[str | None, doc("None where the trace does not say.")]
     span_us: float
     busy_us: float
     idle_us: float
     idle_fraction: float
-    streams: int
-    outside_us: float = 0.0
+    streams: Annotated[int, doc("How many of its streams had work.")]
+    outside_us: Annotated[float, doc("The part of busy that only work from outside the window's steps had.")] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +94,12 @@ class GpuUse:
     busy_us: float
     idle_us: float
     idle_fraction: float
-    outside_us: float = 0.0
+    outside_us: Annotated[float, doc("As of a device.")] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyTime:
-    """All kernels (or copies) of one family in the window: `count` of them, `total_us` long together."""
+    """All kernels (or copies) of one family in the window."""
 
     family: str
     count: int
@@ -131,19 +124,15 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class KernelSummary:
-    """Kernels in the window; `short_count` are those under 10 us, `unique` is how many names they have.
-
-    The families add up to `total_us`, and so do the names. `by_name` is largest total first; the JSON's `top` is its
-    beginning.
-    """
+    """Kernels in the window. The families add up to `total_us`, and so do the names."""
 
     count: int
-    unique: int
+    unique: Annotated[int, doc("How many names they have.")]
     total_us: float
     triton_count: int
-    short_count: int
+    short_count: Annotated[int, doc("Those under 10 us.")]
     by_family: tuple[FamilyTime, ...]
-    by_name: tuple[KernelTime, ...]
+    by_name: Annotated[tuple[KernelTime, ...], doc("Largest total first; JSON holds the first of them.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,61 +147,51 @@ class CopySummary:
 
 @dataclass(frozen=True, slots=True)
 class LaunchSummary:
-    """`count` is host API calls that started at least one kernel; one graph launch starts many.
+    """Calls that put work on the GPU."""
 
-    `graph_launches` are those of whole CUDA graphs among them, which started `kernels_in_graphs`. The launches of
-    `unlinked_kernels` were not recorded.
-    """
-
-    count: int
-    graph_launches: int
-    kernels_in_graphs: int
-    unlinked_kernels: int
+    count: Annotated[int, doc("Host API calls that started at least one kernel; one graph launch starts many.")]
+    graph_launches: Annotated[int, doc("Those of whole CUDA graphs among them.")]
+    kernels_in_graphs: Annotated[int, doc("Kernels that graph launches started.")]
+    unlinked_kernels: Annotated[int, doc("Kernels whose launch was not recorded.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CauseTime:
-    """Idle time in the window that one cause made: `us` in all, parts of so many `gaps`."""
+    """Idle time in the window that one cause made."""
 
     cause: str
-    us: float
-    gaps: int
+    us: Annotated[float, doc("All of it, in microseconds.")]
+    gaps: Annotated[int, doc("How many gaps it has a part in.")]
 
 
 @dataclass(frozen=True, slots=True)
 class SyncTime:
     """Synchronising calls of one name in the window; a copy from or to pageable memory is one if it held its caller.
-
-    `idle_after_us` is the length of the idle gaps that began while such a call waited, and that work ended which was
-    launched only after it: the GPU ran dry because of the call. `drained` counts these gaps. `where` is the operator,
-    module and Python line that most of the calls were made from, as far as recorded.
-    """
+    Idle time after one is of gaps that began while it waited and that work ended which was launched only after it: the
+    GPU ran dry because of the call."""
 
     call: str
     count: int
-    idle_after_us: float
-    where: str | None
-    drained: int = 0
+    idle_after_us: Annotated[float, doc("Idle gaps that began during such calls and ended with work launched after.")]
+    where: Annotated[str | None, doc("The operator, module and line that most of the calls were made from.")]
+    drained: Annotated[int, doc("How many gaps `idle_after_us` is of.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class HostWork:
-    """What the host did for a part of a gap: the innermost recorded event, None where nothing is recorded."""
+    """What the host did for a part of a gap."""
 
-    name: str | None
-    us: float
+    name: Annotated[str | None, doc("The innermost recorded event; None where nothing is recorded.")]
+    us: Annotated[float, doc("Microseconds.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the program a host call was made: the innermost of each kind around it, None where not recorded.
-
-    `line` is the Python function's first line (`model.py(12): forward`); one outside of torch is preferred.
-    """
+    """Where in the program a host call was made: the innermost of each kind around it, None where not recorded."""
 
     operator: str | None
     module: str | None
-    line: str | None
+    line: Annotated[str | None, doc("The function's first line, of one outside torch if any: `model.py(12): forward`.")]
 
     @property
     def words(self) -> str:
@@ -223,41 +202,34 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class IdleGap:
-    """A maximal stretch in which one GPU had nothing to run. `start_us` counts from the start of the window.
-
-    `causes` divides the gap exactly. `before` is the activity that ended it and `after` the one that preceded it; None
-    at the edges of the window. `launched_by` is the host call that launched `before`, `sync` the synchronising call
-    under which the GPU ran dry, if that exposed the gap. `host` is what the launching thread did until that launch
-    returned, largest first; the rest of the gap is the device's. `where` is where the synchronising call was made, else
-    the launch.
-    """
+    """A maximal stretch in which one GPU had nothing to run."""
 
     device: int
-    start_us: float
+    start_us: Annotated[float, doc("From the start of the window.")]
     duration_us: float
-    causes: dict[str, float]
-    after: str | None
-    before: str | None
-    launched_by: str | None = None
-    sync: str | None = None
-    host: tuple[HostWork, ...] = ()
-    where: Place | None = None
+    causes: Annotated[dict[str, float], doc("Microseconds by cause; they divide the gap exactly.")]
+    after: Annotated[str | None, doc("The activity that preceded it; None at the window's edge.")]
+    before: Annotated[str | None, doc("The activity that ended it; None at the window's edge.")]
+    launched_by: Annotated[str | None, doc("The host call that launched `before`.")] = None
+    sync: Annotated[str | None, doc("The synchronising call under which the GPU ran dry, if one was.")] = None
+    host: Annotated[tuple[HostWork, ...], doc("What the launching thread did, largest first.")] = ()
+    where: Annotated[Place | None, doc("Where the synchronising call was made, else the launch.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceIdle:
-    """Idle time of one device by cause, in microseconds; it adds up to `DeviceUse.idle_us`."""
+    """Idle time of one device; it adds up to `DeviceUse.idle_us`."""
 
     device: int
-    causes: dict[str, float]
+    causes: Annotated[dict[str, float], doc("Microseconds by cause.")]
 
 
 @dataclass(frozen=True, slots=True)
 class StepIdle:
-    """Idle time of one step by cause, in microseconds, of all devices; it adds up to `StepUse.idle_us`."""
+    """Idle time of one step, of all devices; it adds up to `StepUse.idle_us`."""
 
     index: int
-    causes: dict[str, float]
+    causes: Annotated[dict[str, float], doc("Microseconds by cause.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +246,9 @@ class IdleSummary:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Of `count` values, in microseconds."""
+    """Of delays."""
 
-    count: int
+    count: Annotated[int, doc("How many values.")]
     p10_us: float
     p50_us: float
     p90_us: float
@@ -288,33 +260,25 @@ class Percentiles:
 class DeviceQueue:
     """How far the host ran ahead of one GPU in the window.
 
-    An item is what one host call launched: a kernel, a copy, a set, or a whole CUDA graph. It is handed over when its
-    call returns, or when it starts if that is earlier, and is in the queue until it starts.
-
-    At each moment of the window the GPU is starved (idle, everything handed over has ended), delayed (idle, something
-    handed over has not ended: latency, order among streams, gaps inside a graph), hand to mouth (at work, the queue
-    empty) or backed up (at work, something in the queue): the four add up to the window. `starved_items` found
-    everything handed over before them ended; of `items`. `delays` are of kernels that were launched one by one, from
-    the return of the call to the start (0 where the kernel started before its call had returned); `graph_delays` the
-    same of CUDA graphs and their first activity; None where there are none. `kernels_in_graphs` and `unlinked` (whose
-    call was not recorded, which are taken for handed over at their start) have no delay. `mean_depth` is the length of
-    the queue, averaged over time, `most_depth` the longest it was, `depths` the mean for equal slices of the window.
+    An item is what one host call launched: a kernel, a copy, a set, or a whole CUDA graph. It is handed over when
+    its call returns, or when it starts if that is earlier, and is in the queue until it starts. At each moment of
+    the window the GPU is starved, delayed, hand to mouth or backed up: the four add up to the window.
     """
 
     device: int
-    items: int
-    starved_items: int
-    kernels_in_graphs: int
-    unlinked: int
-    delays: Percentiles | None
-    graph_delays: Percentiles | None
-    starved_us: float
-    delayed_us: float
-    hand_to_mouth_us: float
-    backed_up_us: float
-    mean_depth: float
-    most_depth: int
-    depths: tuple[float, ...]
+    items: Annotated[int, doc("How many items.")]
+    starved_items: Annotated[int, doc("Those that found everything handed over before them ended.")]
+    kernels_in_graphs: Annotated[int, doc("They have no delay.")]
+    unlinked: Annotated[int, doc("Of no recorded call: taken for handed over at their start, without a delay.")]
+    delays: Annotated[Percentiles | None, doc("From launch to start, of kernels launched one by one; 0: before.")]
+    graph_delays: Annotated[Percentiles | None, doc("The same of CUDA graphs and their first activity.")]
+    starved_us: Annotated[float, doc("Idle, everything handed over has ended.")]
+    delayed_us: Annotated[float, doc("Idle, something handed over has not ended: latency, order among streams.")]
+    hand_to_mouth_us: Annotated[float, doc("At work, the queue empty.")]
+    backed_up_us: Annotated[float, doc("At work, something in the queue.")]
+    mean_depth: Annotated[float, doc("Length of the queue, averaged over time.")]
+    most_depth: Annotated[int, doc("The longest it was.")]
+    depths: Annotated[tuple[float, ...], doc("The mean for equal slices of the window.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,50 +291,40 @@ class MemorySummary:
 
 @dataclass(frozen=True, slots=True)
 class StepUse:
-    """One measured call. Wall is from the step's start on the host to its end there or on the GPU, whichever is later.
+    """One measured call. Busy and idle are sums over devices; all but the wall are None for a CPU-only recording."""
 
-    Busy is all GPU activity in that time, whoever launched it: where steps overlap on the GPU, so do their busy times.
-    Busy and idle are sums over devices, `kernels` and `launches` how many of its own. All but the wall are None for a
-    CPU-only recording. `index` is its number in the recording.
-    """
-
-    index: int
-    wall_us: float
-    busy_us: float | None
+    index: Annotated[int, doc("Its number in the recording.")]
+    wall_us: Annotated[float, doc("From its start on the host to its end there or on the GPU, whichever is later.")]
+    busy_us: Annotated[float | None, doc("All GPU activity in that time, also of steps that overlap it.")]
     idle_us: float | None
-    kernels: int | None
-    launches: int | None
+    kernels: Annotated[int | None, doc("How many it launched.")]
+    launches: Annotated[int | None, doc("How many of its own.")]
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorTime:
-    """All events of one operator name. `self_us` leaves out the operators it called."""
+    """All events of one operator name."""
 
     name: str
     count: int
-    self_us: float
+    self_us: Annotated[float, doc("Without the operators it called.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """What a CPU-only recording shows: no launches, no GPU idle. `fused_count` is Inductor's C++ kernels and
-    `fused_us` their time; None where compiled code ran whose kernels record no events."""
+    """What a CPU-only recording shows: no launches, no GPU idle."""
 
     span_us: float
     operator_count: int
     operator_us: float
-    fused_count: int | None
-    fused_us: float | None
+    fused_count: Annotated[int | None, doc("Inductor's C++ kernels; None where those that ran record no events.")]
+    fused_us: Annotated[float | None, doc("Their time; None likewise.")]
     top: tuple[OperatorTime, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What one trace says. GPU parts are None for a CPU-only recording, `cpu` is None for a GPU one.
-
-    `queue` is None too where no activity is joined to the call that launched it, `regions` where no operators were
-    recorded.
-    """
+    """What one trace says. GPU parts are None for a CPU-only recording."""
 
     trace: TraceFacts
     health: tuple[HealthFinding, ...]
@@ -383,6 +337,6 @@ class Analysis:
     idle: IdleSummary | None
     memory: MemorySummary | None
     steps: tuple[StepUse, ...]
-    cpu: CpuUse | None
-    queue: tuple[DeviceQueue, ...] | None = None
-    regions: CompiledRegions | None = None
+    cpu: Annotated[CpuUse | None, doc("None for a GPU recording.")]
+    queue: Annotated[tuple[DeviceQueue, ...] | None, doc("None too where no activity is joined to its launch.")] = None
+    regions: Annotated[CompiledRegions | None, doc("None where no operators were recorded.")] = None

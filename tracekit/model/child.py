@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from tracekit.model.bounded import Many, Microseconds, Some
+from tracekit.model.bounded import Many, Microseconds, Some, doc
 from tracekit.model.gpu_state import GpuState
 from tracekit.model.memory import FormMemory
 from tracekit.model.run import CompileFacts, FormName
@@ -27,15 +28,14 @@ class ChildJob:
 
 @dataclass(frozen=True, slots=True)
 class ChildForm:
-    """One form in that process: its calls until it was quiet, and its timed calls where there were any. `memory` and
-    `gpu_state` are told by the cells of a sweep alone."""
+    """One form in a fresh process."""
 
     name: FormName
-    warmup_us: Some[Microseconds]
+    warmup_us: Annotated[Some[Microseconds], doc("Its calls until it was quiet.")]
     compilation: CompileFacts | None
-    times: ProcessTimes | None
-    memory: FormMemory | None = None
-    gpu_state: GpuState | None = None
+    times: Annotated[ProcessTimes | None, doc("Its timed calls, where there were any.")]
+    memory: Annotated[FormMemory | None, doc("In cells of a sweep alone.")] = None
+    gpu_state: Annotated[GpuState | None, doc("In cells of a sweep alone.")] = None
 
 
 @dataclass(frozen=True, slots=True)

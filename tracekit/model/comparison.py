@@ -5,28 +5,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
 
+from tracekit.model.action import Action
+from tracekit.model.advice import VerifiedAdvice
+from tracekit.model.analysis import Analysis, HealthFinding, Severity
+from tracekit.model.bounded import doc
 from tracekit.model.calibration import shrink_idle
-
-if TYPE_CHECKING:
-    from tracekit.model.action import Action
-    from tracekit.model.advice import VerifiedAdvice
-    from tracekit.model.analysis import Analysis, HealthFinding, Severity
-    from tracekit.model.apart import ApartChange
-    from tracekit.model.compilation import Diagnostics
-    from tracekit.model.evidence import Evidence
-    from tracekit.model.gate import Gate
-    from tracekit.model.labels import Label
-    from tracekit.model.note import Note
-    from tracekit.model.numerics import Accuracy, Picture
-    from tracekit.model.provenance import CompiledSites, EagerOps
-    from tracekit.model.rates import Rates, Traffic, TrafficTotal
-    from tracekit.model.run import Component, Environment, FormResult, Settings
-    from tracekit.model.sequence import Sequence
-    from tracekit.model.startup import BreakEven
-    from tracekit.model.timeline import StepTimeline
-    from tracekit.model.timing import StopReason
+from tracekit.model.compilation import Diagnostics
+from tracekit.model.estimate import SeparateRunsChange
+from tracekit.model.evidence import Evidence
+from tracekit.model.gate import Gate
+from tracekit.model.labels import Label
+from tracekit.model.note import Note
+from tracekit.model.numerics import Accuracy, Picture
+from tracekit.model.provenance import Provenance
+from tracekit.model.rates import Rates, Traffic, TrafficTotal
+from tracekit.model.run import Component, Environment, FormResult, Settings
+from tracekit.model.sequence import Sequence
+from tracekit.model.startup import BreakEven
+from tracekit.model.timeline import StepTimeline
+from tracekit.model.timing import StopReason
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
@@ -55,30 +54,21 @@ UNSEEN_BY_LIGHT = ("op_dispatch", "guards", "compile", "gc", "python")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a comparison: a trace's analysis, and what the run folder says of it where there is one.
-
-    `steps` is what every figure is divided by. `form`, `settings` and `environment` are None for a bare trace file, and
-    so is `rich`, the analysis of the run's rich recording: it tells operators and shapes, but its times are distorted.
-    `sequence` is what the GPU did activity by activity, with the light recording's times; None where it was not asked
-    for or there is no GPU activity. `provenance` is where the form's work came from, as it was asked while it ran; None
-    where it was not. `components` are the workload's parts, empty for a bare trace. `timeline` is one step of the
-    recording moment by moment, to be drawn; None where `sequence` is. `pictures` show the images that the form made.
-    `repeated_parts` are the model's repeated blocks; None where nobody looked for them.
-    """
+    """One side of a comparison: a trace's analysis, and what the run folder says of it where there is one."""
 
     label: str
     path: str
     analysis: Analysis
-    form: FormResult | None
-    settings: Settings | None
-    environment: Environment | None
-    rich: Analysis | None = None
-    sequence: Sequence | None = None
-    provenance: EagerOps | CompiledSites | None = None
-    components: tuple[Component, ...] = ()
-    timeline: StepTimeline | None = None
-    pictures: tuple[Picture, ...] = ()
-    repeated_parts: tuple[str, ...] | None = None
+    form: Annotated[FormResult | None, doc("None for a bare trace file.")]
+    settings: Annotated[Settings | None, doc("None for a bare trace file.")]
+    environment: Annotated[Environment | None, doc("None for a bare trace file.")]
+    rich: Annotated[Analysis | None, doc("Operators and shapes, with distorted times; None for a bare trace.")] = None
+    sequence: Annotated[Sequence | None, doc("What the GPU did, one by one; None where not asked for.")] = None
+    provenance: Annotated[Provenance | None, doc("Where its work came from; None if not asked.")] = None
+    components: Annotated[tuple[Component, ...], doc("The workload's parts; empty for a bare trace.")] = ()
+    timeline: Annotated[StepTimeline | None, doc("One step of the recording, to be drawn.")] = None
+    pictures: Annotated[tuple[Picture, ...], doc("Of the images that the form made.")] = ()
+    repeated_parts: Annotated[tuple[str, ...] | None, doc("Blocks that repeat; None where not looked for.")] = None
 
     @property
     def steps(self) -> int:
@@ -261,29 +251,23 @@ def comparable(a: Side, b: Side) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which side is faster, from unprofiled times only. `speedup` is A's wall over B's, `ci95` its 95 % interval, both
-    of calls in the same round (docs/timing.md), so that they need not be exactly the ratio of the medians `a_wall_us`
-    and `b_wall_us`; of several processes these are the means (of logarithms) of each one's, as the speed-up is.
+    """Which side is faster, from unprofiled times only. The speed-up need not be exactly the ratio of the medians. All
+    but `result` are None when a side was not timed; the interval and the floors are None too when it was timed too few
+    times."""
 
-    `noise_floor` is how far a form differs from itself when measured twice in this run (0.01 = 1 %), `least_change`
-    what a change must exceed besides. `n` is how many rounds of all `processes` count, `block` how many neighbouring
-    ones were resampled together. All but `result` are None when a side was not timed; the interval and the floors are
-    None too when it was timed too few times. `apart` is what is known of sides that were timed in separate runs.
-    """
-
-    result: Literal["faster", "slower", "inconclusive", "not_timed"]
-    speedup: float | None
-    ci95: tuple[float, float] | None
-    noise_floor: float | None
-    a_wall_us: float | None
-    b_wall_us: float | None
-    n: int | None = None
-    processes: int | None = None
-    basis: VerdictBasis | None = None
-    least_change: float | None = None
-    block: int | None = None
-    stopped: StopReason | None = None
-    apart: ApartChange | None = None
+    result: Annotated[Literal["faster", "slower", "inconclusive", "not_timed"], doc("B against A.")]
+    speedup: Annotated[float | None, doc("A's wall over B's, of calls in the same round (docs/timing.md).")]
+    ci95: Annotated[tuple[float, float] | None, doc("The speed-up's 95 % interval.")]
+    noise_floor: Annotated[float | None, doc("How far a form differs from itself measured twice (0.01 = 1 %).")]
+    a_wall_us: Annotated[float | None, doc("The median; of several processes the mean (of logarithms) of each one's.")]
+    b_wall_us: Annotated[float | None, doc("The same of B.")]
+    n: Annotated[int | None, doc("Rounds of all processes that count.")] = None
+    processes: Annotated[int | None, doc("How many.")] = None
+    basis: Annotated[VerdictBasis | None, doc("What the interval is of.")] = None
+    least_change: Annotated[float | None, doc("What a change must exceed besides.")] = None
+    block: Annotated[int | None, doc("How many neighbouring rounds were resampled together.")] = None
+    stopped: Annotated[StopReason | None, doc("Why timing stopped.")] = None
+    apart: Annotated[SeparateRunsChange | None, doc("What is known of sides that were timed in separate runs.")] = None
 
     @property
     def established(self) -> bool:
@@ -293,33 +277,29 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Deltas:
-    """B minus A, per step; None where a side could not be measured.
-
-    Idle time is of the unprofiled calls where both sides have them (`Side.unprofiled_idle_us`), else as recorded.
-    """
+    """B minus A, per step; None where a side could not be measured."""
 
     kernels: float | None
     launches: float | None
     busy_us: float | None
-    idle_us: float | None
+    idle_us: Annotated[float | None, doc("Of the unprofiled calls where both sides have them, else as recorded.")]
 
 
 @dataclass(frozen=True, slots=True)
 class WaterfallPart:
-    """A change from A to B. `label` is that of a group, an idle cause, or a code. `recorded_delta_us` is an idle
-    part's change as the recordings show it, where `delta_us` is without what recording added; None for all others."""
+    """A change from A to B."""
 
     kind: Literal["gpu", "idle"]
-    label: Label
+    label: Annotated[Label, doc("A group's label, an idle cause, or a code.")]
     delta_us: float
-    recorded_delta_us: float | None = None
+    recorded_delta_us: Annotated[float | None, doc("An idle part's change, as recorded; else None.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """a_us + the parts + residual_us = b_us. `basis` says whether the ends are unprofiled wall times or the trace's."""
+    """a_us + the parts + residual_us = b_us."""
 
-    basis: Basis
+    basis: Annotated[Basis, doc("Whether the ends are unprofiled wall times or the trace's.")]
     a_us: float
     b_us: float
     parts: tuple[WaterfallPart, ...]
@@ -328,31 +308,27 @@ class Waterfall:
 
 @dataclass(frozen=True, slots=True)
 class ReasonShare:
-    """What GPU work (`gpu`) or waiting (`idle`) has of the change. `parts` are those of the waterfall that made most of
-    it, groups of kernels with one label as one, the largest first; empty where no part is large. `rest_us` is what all
-    others make, 0 where it is little or no part is named."""
+    """What GPU work (`gpu`) or waiting (`idle`) has of the change."""
 
     kind: Literal["gpu", "idle"]
     delta_us: float
-    parts: tuple[WaterfallPart, ...]
-    rest_us: float
+    parts: Annotated[tuple[WaterfallPart, ...], doc("What made most of it, largest first; empty where none is large.")]
+    rest_us: Annotated[float, doc("What all others make; 0 where it is little or no part is named.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a call takes another time: `change_us` is B's less A's, `shares` the larger first. `unexplained_us` is what
-    they leave, 0 where it is little. `of_one_process` is whether the verdict is of several processes, of which one was
-    recorded."""
+    """Why a call takes another time."""
 
-    change_us: float
-    shares: tuple[ReasonShare, ...]
-    unexplained_us: float
-    of_one_process: bool
+    change_us: Annotated[float, doc("B's less A's.")]
+    shares: Annotated[tuple[ReasonShare, ...], doc("The larger first.")]
+    unexplained_us: Annotated[float, doc("What the shares leave; 0 where it is little.")]
+    of_one_process: Annotated[bool, doc("Whether the verdict is of several processes, of which one was recorded.")]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """Kernels of one name in a group, per step: `count` of them, `total_us` long together."""
+    """Kernels of one name in a group, per step."""
 
     name: str
     count: float
@@ -361,120 +337,91 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class KernelGroup:
-    """The kernels of A and of B that do the same work. `where` is file:line or module path, empty where not known.
-
-    `repeats` is how often the same few kernels do it per step; 1 where kernels were told by names alone. `evidence` is
-    what shows that a library kernel was exchanged, and at what price. `traffic` is the estimated memory traffic per
-    step, `rates` those of the operator call of B that takes longest (of A where B has none), one call of it; None where
-    no operator is known. `sizes` are those of the inputs of the group's main operator (`512x3072, 3072x3072`); empty
-    where they were not recorded, or differ within the group. `exact` is False where it was linked by elimination, not
-    kernel by kernel: by provenance that could not tell which of several, as what was left of both sides in one place,
-    or by names alone. `a_at` and `b_at` are the positions of its activities in the sides' sequences; empty where
-    kernels were told by names alone.
-    """
+    """The kernels of A and of B that do the same work. `exact` is False where it was linked by elimination, not kernel
+    by kernel: by provenance that could not tell which of several, as what was left of both sides in one place, or by
+    names alone."""
 
     kind: GroupKind
     label: Label
-    how: MatchedBy
+    how: Annotated[MatchedBy, doc("How they were matched.")]
     a: tuple[GroupMember, ...]
     b: tuple[GroupMember, ...]
     delta_count: float
     delta_us: float
-    where: tuple[str, ...]
-    repeats: float = 1
-    evidence: tuple[Evidence, ...] = ()
-    traffic: Traffic | None = None
-    rates: Rates | None = None
-    sizes: str = ""
-    exact: bool = True
-    a_at: tuple[int, ...] = ()
-    b_at: tuple[int, ...] = ()
+    where: Annotated[tuple[str, ...], doc("file:line or module path; empty where not known.")]
+    repeats: Annotated[float, doc("How often the same few kernels do it per step; 1 if told by names alone.")] = 1
+    evidence: Annotated[tuple[Evidence, ...], doc("What shows that a library kernel was exchanged.")] = ()
+    traffic: Annotated[Traffic | None, doc("Estimated memory traffic per step.")] = None
+    rates: Annotated[Rates | None, doc("Of one operator call of B (of A where B has none); None if unknown.")] = None
+    sizes: Annotated[str, doc("Its main operator's inputs (`512x3072, 3072x3072`); empty if not all alike.")] = ""
+    exact: Annotated[bool, doc("False where it was linked by elimination or by names, not kernel by kernel.")] = True
+    a_at: Annotated[tuple[int, ...], doc("Positions in A's sequence; empty where told by names alone.")] = ()
+    b_at: Annotated[tuple[int, ...], doc("The same of B.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Shares of each side's GPU time, 0 to 1.
+    """Shares of each side's GPU time, 0 to 1. The rest is unmatched."""
 
-    `a_time_matched` and `b_time_matched` are in groups of both sides' kernels. `a_time_inexact` and `b_time_inexact`
-    are the part of that which was linked by elimination and not one by one (`KernelGroup.exact`). `a_time_alone` and
-    `b_time_alone` are in groups of one side that is known to have no counterpart: eliminated or added. The rest is
-    unmatched.
-    """
-
-    a_time_matched: float
-    b_time_matched: float
-    a_time_inexact: float = 0.0
-    b_time_inexact: float = 0.0
-    a_time_alone: float = 0.0
-    b_time_alone: float = 0.0
+    a_time_matched: Annotated[float, doc("In groups of both sides' kernels.")]
+    b_time_matched: Annotated[float, doc("In groups of both sides' kernels.")]
+    a_time_inexact: Annotated[float, doc("The part of `a_time_matched` linked by elimination, not one by one.")] = 0.0
+    b_time_inexact: Annotated[float, doc("The part of `b_time_matched` linked by elimination, not one by one.")] = 0.0
+    a_time_alone: Annotated[float, doc("In groups of A that are known to have no counterpart: eliminated.")] = 0.0
+    b_time_alone: Annotated[float, doc("In groups of B that are known to have no counterpart: added.")] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class TracePlace:
-    """A stretch of a recording: `start_us` counts from the start of the window that was read of the file at `path`."""
+    """A stretch of a recording."""
 
-    path: str
-    start_us: float
+    path: Annotated[str, doc("The file that was read.")]
+    start_us: Annotated[float, doc("From the start of the window that was read.")]
     duration_us: float
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a reader should know or do. `saving_us` is what following the advice would save of a call at most, by
-    estimate; None where nobody can say. `facts` are its figures and names, with units in their keys, of JSON's own
-    types; `report/words/findings/` says them in English. `action` is what is advised, None where nothing is. `changes`
-    are the options of `tracekit profile` that the advice changes (`mode` to its new value), `environment` the variables
-    that it sets; both are empty where it is no other run that may be faster. `places` is where the recording shows it,
-    the longest first. `verified` is what came of the advice, where it was tried. `start_saving_us` is what it would
-    save once a process, of starting up; None where that was not measured.
-    """
+    """What a reader should know or do; `report/words/findings` says it in English. Nothing is in `changes` and
+    `environment` where no other run may be faster."""
 
     code: str
     severity: Severity
-    facts: dict[str, Any]
-    saving_us: float | None
-    action: Action | None = None
-    changes: dict[str, str] = field(default_factory=dict)
-    places: tuple[TracePlace, ...] = ()
-    verified: VerifiedAdvice | None = None
-    start_saving_us: float | None = None
-    environment: dict[str, str] = field(default_factory=dict)
+    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")]
+    saving_us: Annotated[float | None, doc("Of a call at most, by estimate; None where nobody can say.")]
+    action: Annotated[Action | None, doc("What is advised; None where nothing is.")] = None
+    changes: Annotated[dict[str, str], doc("The options that the advice changes.")] = field(default_factory=dict)
+    places: Annotated[tuple[TracePlace, ...], doc("Where the recording shows it, the longest first.")] = ()
+    verified: Annotated[VerifiedAdvice | None, doc("What came of the advice, where it was tried.")] = None
+    start_saving_us: Annotated[float | None, doc("Of starting up, once a process; None where not measured.")] = None
+    environment: Annotated[dict[str, str], doc("The variables that the advice sets.")] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class BoundIfSlowed:
-    """The bound `as_recorded`, and the one that it is (`slowed`) if recording made the call `times` as long, the most
-    that was ever measured."""
+    """What the bound would be if recording made the call longer."""
 
-    times: float
-    as_recorded: BoundKind | None
-    slowed: BoundKind | None
+    times: Annotated[float, doc("How many times as long: the most that was ever measured.")]
+    as_recorded: Annotated[BoundKind | None, doc("The bound as recorded.")]
+    slowed: Annotated[BoundKind | None, doc("The bound if the call was lengthened so.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What holds one side back, by the rules of docs/bounds.md. `kind` is None where what was recorded does not say.
+    """What holds one side back, by the rules of docs/bounds.md. Idle parts are `sync`, `launch`, `compile` and
+    `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and `unknown`."""
 
-    `parts_us` divides the basis, per step: the unprofiled call, or the recorded window where there is none. Idle parts
-    are `sync`, `launch`, `compile` and `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and
-    `unknown`, these by estimate. `starved_share` is the share of launches that found nothing in flight, as recorded.
-    `unknown_because` is why the limit of the `unknown` part is not known; None where there is none. `if_slowed` is what
-    the recording may mean where it is all there is.
-    """
-
-    kind: BoundKind | None
-    basis: Basis
-    parts_us: dict[str, float]
-    starved_share: float | None
-    unknown_because: UnknownLimit | None = None
-    if_slowed: BoundIfSlowed | None = None
+    kind: Annotated[BoundKind | None, doc("None where what was recorded does not say.")]
+    basis: Annotated[Basis, doc("What `parts_us` divides: the unprofiled call, else the recorded window.")]
+    parts_us: Annotated[dict[str, float], doc("Per step; the parts of GPU work are estimates.")]
+    starved_share: Annotated[float | None, doc("The share of launches that found nothing in flight, as recorded.")]
+    unknown_because: Annotated[UnknownLimit | None, doc("Why the limit of the `unknown` part is not known.")] = None
+    if_slowed: Annotated[BoundIfSlowed | None, doc("What the recording may mean where it is all there is.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from A to B, and why. `notes` are what a reader must know before believing the figures; the grave
-    ones stand beside the verdict in every report.
-    """
+    """What changed from A to B, and why."""
 
     a: Side
     b: Side
@@ -484,7 +431,7 @@ class Comparison:
     groups: tuple[KernelGroup, ...]
     coverage: Coverage | None
     findings: tuple[Finding, ...]
-    notes: tuple[Note, ...]
+    notes: Annotated[tuple[Note, ...], doc("To be known before believing the figures.")]
     a_bound: Bound | None = None
     b_bound: Bound | None = None
     gate: Gate | None = None

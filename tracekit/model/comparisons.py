@@ -4,32 +4,24 @@ the JSON contract `tracekit.comparisons/1`."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-if TYPE_CHECKING:
-    from tracekit.model.comparison import Comparison, Side
-    from tracekit.model.note import Note
+from tracekit.model.bounded import doc
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.note import Note
 
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """`comparisons` are of one run each, eager with compiled, at `paths`; the label of each compiled side says by what
-    it differs from the others.
+    """Several ways to compile the same work, each compared with the eager form of its own process. `told_apart_by` is
+    at least what eager code differed by from process to process."""
 
-    `alike` says that the runs differ in how they compile alone: one eager form then stands for all. `notes` are what
-    a reader must know before setting one run beside another. `fastest` are the places of the one with the largest
-    certain speed-up over its own eager form and of those that cannot be told from it, undecided ones too; empty where
-    none is faster than eager. `told_apart_by` is the share that must lie between the intervals of two forms, beside
-    each other in different processes, to tell them apart (0.1 = 10 %): at least what eager code differed by from
-    process to process.
-    """
-
-    comparisons: tuple[Comparison, ...]
-    paths: tuple[str, ...]
-    alike: bool
-    notes: tuple[Note, ...]
-    fastest: tuple[int, ...]
-    told_apart_by: float | None = None
+    comparisons: Annotated[tuple[Comparison, ...], doc("Of one run each; compiled sides' labels tell them apart.")]
+    paths: Annotated[tuple[str, ...], doc("Of the runs.")]
+    alike: Annotated[bool, doc("The runs differ in how they compile alone: one eager form then stands for all.")]
+    notes: Annotated[tuple[Note, ...], doc("What a reader must know before setting one run beside another.")]
+    fastest: Annotated[tuple[int, ...], doc("The largest certain speed-up, and all that cannot be told from it.")]
+    told_apart_by: Annotated[float | None, doc("The share that must lie between two intervals (0.1 = 10 %).")] = None
 
     @property
     def leader(self) -> int | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text
+from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text, doc
 from tracekit.model.noted import Noted
 from tracekit.model.regions import CompiledRegions
 
@@ -37,11 +37,10 @@ CHECKS = {"size_many": MANY_CHECK, "size": SIZE_CHECK, "tensor": TENSOR_CHECK, "
 
 @dataclass(frozen=True, slots=True)
 class FailedGuard:
-    """A check that compiled code did not pass, so that it was compiled again. `version` is the compilation that holds
-    the check (`0/0`), `text` the check in torch's words."""
+    """A check that compiled code did not pass, so that it was compiled again."""
 
-    version: Text
-    text: Text
+    version: Annotated[Text, doc("The compilation that holds the check (`0/0`).")]
+    text: Annotated[Text, doc("The check in torch's words.")]
 
     @property
     def is_of_size(self) -> bool:
@@ -57,25 +56,6 @@ class FailedGuard:
             if found := pattern.match(check):
                 return {"kind": kind, **found.groupdict()}
         return _identity(check) or {"kind": "other", "check": check}
-
-    @property
-    def words(self) -> str:
-        """`size 0 of x is 4, and was 1 when it was compiled`, for findings that do not carry `facts` yet."""
-        check = self.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
-        size, tensor, length = (each.match(check) for each in (SIZE_CHECK, TENSOR_CHECK, LENGTH_CHECK))
-        many = MANY_CHECK.match(check)
-        if many:
-            what = f"size {many['index']} of {many['name']} is 1 or 0, and was neither"
-        elif size:
-            what = f"size {size['index']} of {size['name']} is {size['now']}, and was {size['then']}"
-        elif tensor:
-            at = f" {tensor['index']}" if tensor["index"] else ""
-            what = f"the {tensor['what']}{at} of {tensor['name']} is {tensor['now']}, and was {tensor['then']}"
-        elif length:
-            what = f"the length of {length['name']} is no longer {length['then']}, as it was"
-        else:
-            return _identity_words(check) or f"the check {check} failed"
-        return f"{what} when it was compiled"
 
     @property
     def is_of_one(self) -> bool:
@@ -101,63 +81,37 @@ def _identity(check: str) -> dict[str, Any] | None:
     return {"kind": "object", "name": name}
 
 
-def _identity_words(check: str) -> str | None:
-    """In words what a check of an object's or a type's address asks; None for other checks."""
-    found = IDENTITY_CHECK.match(check)
-    if found is None:
-        return None
-    name, code, kind = found["name"], CODE_OBJECT.match(found["then"] or ""), TYPE_NAME.match(found["then"] or "")
-    if code:
-        was = f"{code['function']} ({code['file']}:{code['line']})"
-        return f"{name.removesuffix('.__code__')} is another function than {was}, for which it was compiled"
-    if found["of"] == "type":
-        return f"{name} is of another type than {kind['name'] if kind else 'the one'}, for which it was compiled"
-    of_code = name.endswith(".__code__")
-    what = f"{name.removesuffix('.__code__')} is another function" if of_code else f"{name} is another object"
-    return f"{what} than the one for which it was compiled"
-
-
 @dataclass(frozen=True, slots=True)
 class FrameCompilation:
-    """A frame that was compiled, or tried to. `id` is what recordings call its region: frame 1, third time is `1/2`.
+    """A frame that was compiled, or tried to. None: torch did not tell."""
 
-    `where` is the `file:line` the function begins at. `call` counts the form's calls in that phase from 1; 0 is outside
-    of any. `guards` are the checks of a run of the compiled code. `because` are the checks that failed before it was
-    compiled again, the latest version's first; empty for a first compilation. `inputs` are the sizes of its inputs as
-    it was compiled for them (`x`: `4 x 8`; a size `s77` is any), without parameters. None: torch did not tell.
-    """
-
-    id: Text
+    id: Annotated[Text, doc("What recordings call its region: frame 1, third time is `1/2`.")]
     function: Text | None
-    where: Text | None
+    where: Annotated[Text | None, doc("The `file:line` the function begins at.")]
     phase: CallPhase
-    call: Count
+    call: Annotated[Count, doc("Which of the form's calls in that phase, from 1; 0 is outside of any.")]
     seconds: Seconds | None
-    guards: Count | None
-    because: Many[FailedGuard] = ()
-    inputs: dict[Text, Text] | None = None
+    guards: Annotated[Count | None, doc("Checks of a run of the compiled code.")]
+    because: Annotated[
+        Many[FailedGuard], doc("The checks that failed before it was compiled again, latest first.")
+    ] = ()
+    inputs: Annotated[dict[Text, Text] | None, doc("Their sizes (`x`: `4 x 8`; a size `s77` is any).")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class GraphBreak:
-    """A line at which compiled code ends, and is gone on with after Python has run it.
-
-    `frames` are the compilations that ended there. `called_from` is the line of the module whose forward led there,
-    where that is another one: helpers of libraries break graphs for whoever calls them. `code` is torch's number of the
-    reason (`gb0059`). `per_step_us` is host time per step that its frames spent outside of compiled graphs, as
-    recorded, an estimate from above: it is known only once the recording has been read, and None where that shows none
-    of the frames.
-    """
+    """A line at which compiled code ends, and is gone on with after Python has run it. What it costs per step is known
+    only once the recording has been read: None where that shows none of its frames."""
 
     where: Text | None
     function: Text | None
     reason: Text
     explanation: Text | None
     hint: Text | None
-    code: Text | None
-    frames: Many[Text]
-    per_step_us: Microseconds | None = None
-    called_from: Text | None = None
+    code: Annotated[Text | None, doc("torch's number of the reason (`gb0059`).")]
+    frames: Annotated[Many[Text], doc("The compilations that ended there.")]
+    per_step_us: Annotated[Microseconds | None, doc("Host time outside graphs there: an estimate from above.")] = None
+    called_from: Annotated[Text | None, doc("The line of the module that led there, where it is another.")] = None
 
     @property
     def line(self) -> str | None:
@@ -180,66 +134,57 @@ class EagerFallback:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTime:
-    """Time of one phase of compiling, without the phases inside of it."""
+    """Time of one phase of compiling."""
 
     phase: PhaseName
-    seconds: Seconds
+    seconds: Annotated[Seconds, doc("Without the phases inside of it.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """How often one of torch's caches was asked: `hits` found what they asked for, `misses` did not, `bypasses` were
-    of what it cannot hold."""
+    """How often one of torch's caches was asked."""
 
     cache: CacheName
-    hits: Count
-    misses: Count
-    bypasses: Count
+    hits: Annotated[Count, doc("Found what they asked for.")]
+    misses: Annotated[Count, doc("Did not.")]
+    bypasses: Annotated[Count, doc("Of what it cannot hold.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CudaGraphSkip:
-    """Why compiled code was not made a CUDA graph, and how often that was said. `reason` is None where torch counted a
-    skip without saying why."""
+    """Why compiled code was not made a CUDA graph."""
 
-    reason: Text | None
-    count: Count
+    reason: Annotated[Text | None, doc("None where torch counted a skip without saying why.")]
+    count: Annotated[Count, doc("How often that was said.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CompilingCall:
-    """A call of the form in which something was compiled, or a CUDA graph recorded: so many `compilations` and
-    `cuda_graphs`. `call` counts from 1 within the phase; `wall_us` is None where the call was not timed."""
+    """A call of the form in which something was compiled, or a CUDA graph recorded."""
 
     phase: CallPhase
-    call: Count
-    compilations: Count
-    cuda_graphs: Count
-    wall_us: CallMicroseconds | None
+    call: Annotated[Count, doc("From 1 within the phase.")]
+    compilations: Annotated[Count, doc("How many.")]
+    cuda_graphs: Annotated[Count, doc("How many.")]
+    wall_us: Annotated[CallMicroseconds | None, doc("None where the call was not timed.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """What torch.compile said while one form was warmed up, timed and recorded; nothing of other forms is in it.
-
-    `phases` are those of all compilations, longest first; `cuda_graphs_recorded` is how many CUDA graphs were recorded,
-    `autotuned` how many choices of kernel were benchmarked.
-    `warmed_up_at` are the sizes of warm-up calls where they were other ones than those of the timed calls. `notes` say
-    what this torch did not tell, `noted` are their facts; empty in runs of older versions.
-    """
+    """What torch.compile said while one form was warmed up, timed and recorded; nothing of other forms is in it."""
 
     frames: Many[FrameCompilation] = ()
     breaks: Many[GraphBreak] = ()
     fallbacks: Many[EagerFallback] = ()
-    phases: Many[PhaseTime] = ()
+    phases: Annotated[Many[PhaseTime], doc("Of all compilations, longest first.")] = ()
     caches: Many[CacheUse] = ()
     calls: Many[CompilingCall] = ()
     cuda_graph_skips: Many[CudaGraphSkip] = ()
-    cuda_graphs_recorded: Count = 0
-    autotuned: Count = 0
-    warmed_up_at: dict[Text, Count] | None = None
-    notes: Many[Text] = ()
-    noted: Many[Noted] = ()
+    cuda_graphs_recorded: Annotated[Count, doc("How many CUDA graphs were recorded.")] = 0
+    autotuned: Annotated[Count, doc("How many choices of kernel were benchmarked.")] = 0
+    warmed_up_at: Annotated[dict[Text, Count] | None, doc("Sizes of warm-up calls that had their own.")] = None
+    notes: Annotated[Many[Text], doc("What this torch did not tell.")] = ()
+    noted: Annotated[Many[Noted], doc("The facts of `notes`; empty in runs of older versions.")] = ()
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:

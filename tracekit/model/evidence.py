@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from tracekit.model.bounded import doc
 
 EvidenceKind = Literal[
     "attention_lost",
@@ -21,10 +23,7 @@ EvidenceKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that differs between the two sides of a group; `report/words/evidence.py` says it in English.
-
-    `facts` are its figures and names, with units in their keys; all of them are JSON's own types.
-    """
+    """One thing that differs between the two sides of a group. `report/words/groups.py` says it in English."""
 
     kind: EvidenceKind
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from tracekit.model.bounded import doc
+from tracekit.model.estimate import Statement
 
 Metric = Literal["wall", "busy", "idle", "kernels", "launches", "memory", "recompiles", "breaks", "groups_lost"]
 #: `relative`: a change as a share of the base; `change`: a change in the metric's unit; `value`: the new value itself.
@@ -13,37 +16,33 @@ Outcome = Literal["pass", "fail", "inconclusive"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`metric` must not exceed `limit`: microseconds for times, bytes for memory, else a number; a share for
-    `relative` (0.03 is 3 %). `text` is how the user wrote it."""
+    """A limit that a metric must not exceed."""
 
-    metric: Metric
+    metric: Annotated[Metric, doc("What must not exceed the limit.")]
     kind: LimitKind
-    limit: float
-    text: str
+    limit: Annotated[float, doc("Microseconds, bytes or a number; a share for `relative` (0.03 is 3 %).")]
+    text: Annotated[str, doc("As the user wrote it.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A condition and what came of it. `base` and `new` are in the metric's unit, None where not measured; `low` and
-    `high` bound what the condition limits, in the limit's own terms: equal where there is no doubt, None where nothing
-    is known, and where a share of 0 is limited. `because` says it in words."""
+    """A condition and what came of it."""
 
     condition: Condition
     outcome: Outcome
-    base: float | None
-    new: float | None
-    low: float | None
-    high: float | None
-    because: str
+    base: Annotated[float | None, doc("In the metric's unit; None where not measured.")]
+    new: Annotated[float | None, doc("In the metric's unit; None where not measured.")]
+    low: Annotated[float | None, doc("The least that what is limited may be, in the limit's terms; None if unknown.")]
+    high: Annotated[float | None, doc("The most it may be: as `low` where there is no doubt.")]
+    reasons: Annotated[tuple[Statement, ...], doc("Why, and what was assumed.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """All conditions of one `--gate`. It fails if one fails, passes if all pass, and is inconclusive else.
-    `taken_for` is what it was asked to end as then (`--inconclusive`); None where that was not asked."""
+    """All conditions of one `--gate`. It fails if one fails, passes if all pass, and is inconclusive else."""
 
-    checked: tuple[Checked, ...]
-    taken_for: Outcome | None = None
+    checked: Annotated[tuple[Checked, ...], doc("The conditions one by one.")]
+    taken_for: Annotated[Outcome | None, doc("What it was asked to end as when inconclusive.")] = None
 
     @property
     def outcome(self) -> Outcome:

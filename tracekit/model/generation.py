@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from tracekit.model.bounded import Count
+from tracekit.model.bounded import Count, doc
 
 #: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
 Phase = Literal["generate", "prefill", "decode"]
@@ -14,10 +14,9 @@ CacheKind = Literal["dynamic", "static"]
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What one call writes, and with which cache. `max_new_tokens` is None in a phase of its own.
-    `fast_processor` is the one of torchvision, the other is PIL's."""
+    """What one call writes, and with which cache."""
 
     phase: Phase
-    max_new_tokens: Count | None
+    max_new_tokens: Annotated[Count | None, doc("None in a phase of its own.")]
     cache: CacheKind
-    fast_processor: bool
+    fast_processor: Annotated[bool, doc("torchvision's; the other is PIL's.")]

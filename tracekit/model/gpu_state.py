@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from tracekit.model.bounded import Amount, Count, Many, Microseconds, Seconds, Text, Whole
+from tracekit.model.bounded import Amount, Count, Many, Microseconds, Seconds, Text, Whole, doc
 
 Moment = Literal["before", "during", "after"]
 
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
-    """The GPU at one moment; None for what the driver does not tell.
-
-    `seconds` is since the first sample. `slowed_by` are the driver's reasons for running below its highest clocks, in
-    words, those that are none of the load's left out. `other_processes` is how many processes besides this one had
-    the GPU open.
-    """
+    """The GPU at one moment; None for what the driver does not tell."""
 
     moment: Moment
-    seconds: Seconds
+    seconds: Annotated[Seconds, doc("Since the first sample.")]
     sm_clock_mhz: Count | None
     memory_clock_mhz: Count | None
     power_w: Amount | None
     temperature_c: Whole | None
-    slowed_by: Many[Text] | None
-    other_processes: Count | None
+    slowed_by: Annotated[Many[Text] | None, doc("Why it ran below its highest clocks, in the driver's words.")]
+    other_processes: Annotated[Count | None, doc("Processes besides this one that had the GPU open.")]
 
 
 @dataclass(frozen=True, slots=True)
 class GpuState:
-    """The GPU before the forms were timed, between the timed calls of this form, and after all of them.
+    """The GPU before the forms were timed, between the timed calls of this form, and after all of them. Counters are of
+    all forms together; None where they cannot be read."""
 
-    `source` is the library asked. `slowed_us` is how long, by the driver's own counters, each limit held the GPU back
-    from before to after, in all forms together; None where they cannot be read.
-    """
-
-    source: Literal["nvml"]
+    source: Annotated[Literal["nvml"], doc("The library asked.")]
     samples: Many[GpuSample]
-    slowed_us: dict[Text, Microseconds] | None = None
+    slowed_us: Annotated[dict[Text, Microseconds] | None, doc("By the driver's counter of each limit.")] = None
     power_limit_w: Amount | None = None
 
     def during(self) -> tuple[GpuSample, ...]:

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from tracekit.model.bounded import Count
+from tracekit.model.bounded import Count, doc
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """The GPU memory of torch's allocator at its height, in bytes.
+    """The GPU memory of torch's allocator at its height."""
 
-    `allocated` is what tensors held, `reserved` what torch had taken from the driver for them, what it keeps for later
-    and CUDA-graph pools included.
-    """
-
-    allocated_bytes: Count
-    reserved_bytes: Count
+    allocated_bytes: Annotated[Count, doc("What tensors held.")]
+    reserved_bytes: Annotated[Count, doc("What torch had from the driver, CUDA graphs' pools included.")]
 
 
 @dataclass(frozen=True, slots=True)
 class FormMemory:
-    """One form's GPU memory. All of it counts the weights and inputs, which both forms share.
+    """One form's GPU memory. All of it counts the weights and inputs, which both forms share."""
 
-    `before_bytes` was allocated before the form first ran: weights and inputs, and what forms that ran before it hold
-    (workspaces of libraries). `warmup` is the height of the warm-up calls, compilation and autotuning in this process
-    included. `steady` is that of calls after it; None where the run was interrupted before. `graph_pool_bytes` is held
-    for good by this form's CUDA graphs, `others_pool_bytes` by those of forms that ran before it: that is in `reserved`
-    as well, and none of this form's.
-    """
-
-    before_bytes: Count
-    warmup: MemoryUse
-    steady: MemoryUse | None
-    graph_pool_bytes: Count | None
-    others_pool_bytes: Count | None
+    before_bytes: Annotated[Count, doc("Before the form first ran: weights, inputs, what other forms hold.")]
+    warmup: Annotated[MemoryUse, doc("The height of its warm-up calls, compiling and autotuning included.")]
+    steady: Annotated[MemoryUse | None, doc("That of calls after it; None where the run was interrupted before.")]
+    graph_pool_bytes: Annotated[Count | None, doc("Held for good by this form's CUDA graphs.")]
+    others_pool_bytes: Annotated[Count | None, doc("By those of earlier forms: in `reserved` as well.")]

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from tracekit.model.analysis import Severity
+from tracekit.model.bounded import doc
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A fact that bears on figures; `report/words/notes` says it in English.
+    """A fact that bears on figures. `report/words/notes` says it in English."""
 
-    `code` names the kind of fact. `subject` is the label of the side that it is about; None where it is about both, or
-    about none. `facts` are its figures and names, with units in their keys; all of them are JSON's own types. `grave`
-    is whether the headline misleads without it: such notes stand beside the headline in every report.
-    """
-
-    code: str
+    code: Annotated[str, doc("The kind of fact.")]
     severity: Severity = "warning"
-    subject: str | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
-    grave: bool = False
+    subject: Annotated[str | None, doc("The label of the one side that it is about; else None.")] = None
+    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)
+    grave: Annotated[bool, doc("Whether the headline misleads without it.")] = False
 
 
 def distinct(notes: Iterable[Note]) -> tuple[Note, ...]:

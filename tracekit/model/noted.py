@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from tracekit.model.bounded import Many, Real, Text, Whole
+from tracekit.model.bounded import Many, Real, Text, Whole, doc
 
 Scalar = Text | bool | Whole | Real | None
 Facts = dict[Text, Scalar | Many[Scalar]]
@@ -12,8 +13,7 @@ Facts = dict[Text, Scalar | Many[Scalar]]
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something that was noted while a run was made: its `code`, and its figures and names. `report/words/noted.py`
-    says it in English."""
+    """Something that was noted while a run was made."""
 
-    code: Text
-    facts: Facts = field(default_factory=dict)
+    code: Annotated[Text, doc("The kind of fact.")]
+    facts: Annotated[Facts, doc("Its figures and names.")] = field(default_factory=dict)

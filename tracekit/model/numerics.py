@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text
+from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text, doc
 from tracekit.model.noted import Noted
 
 #: What an output is held against: the eager form, a second call of the same form, or the model in a higher precision.
@@ -18,32 +18,23 @@ UNIT_ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, 
 
 @dataclass(frozen=True, slots=True)
 class TensorDifference:
-    """One tensor of an output beside the same tensor of another.
+    """One tensor of an output beside the same tensor of another. Errors are over the elements that are finite on both
+    sides, taken in float64; None where there is nothing to divide by, and for integers."""
 
-    `path` is where it stands in the output (`.logits`, `[0]`; empty where the output is the tensor). Errors are
-    over the elements that are finite on both sides, taken in float64: `max_abs` is the largest, `mean_abs` their
-    mean, `equal_share` the share of all `elements` that are the same, 0 to 1. `relative` is the L2 norm of the
-    difference over that of the other, `cosine` the cosine of the angle between them; None where there is nothing to
-    divide by, and for integers. `other_max` is the largest magnitude in the other. `nonfinite` counts the elements
-    that are NaN or infinite on one side and not the same on the other. `first_divergence` is the first place along
-    the last axis at which any row of integers differs. `problem` says why nothing could be compared: the tensor is
-    missing, or has another shape; `mismatch` are its facts.
-    """
-
-    path: Text
+    path: Annotated[Text, doc("Its place in the output (`.logits`, `[0]`); empty where it is the output.")]
     dtype: Text
     shape: Many[Count]
-    elements: Count
-    max_abs: Amount | None = None
-    mean_abs: Amount | None = None
-    relative: Amount | None = None
-    cosine: Real | None = None
-    other_max: Amount | None = None
-    equal_share: Amount | None = None
-    nonfinite: Count = 0
-    first_divergence: Count | None = None
-    problem: Text | None = None
-    mismatch: Noted | None = None
+    elements: Annotated[Count, doc("How many.")]
+    max_abs: Annotated[Amount | None, doc("The largest error.")] = None
+    mean_abs: Annotated[Amount | None, doc("The errors' mean.")] = None
+    relative: Annotated[Amount | None, doc("The L2 norm of the difference over that of the other.")] = None
+    cosine: Annotated[Real | None, doc("Of the angle between them.")] = None
+    other_max: Annotated[Amount | None, doc("The largest magnitude in the other.")] = None
+    equal_share: Annotated[Amount | None, doc("The share of all elements that are the same, 0 to 1.")] = None
+    nonfinite: Annotated[Count, doc("Elements that are NaN or infinite on one side and not the same on the other.")] = 0
+    first_divergence: Annotated[Count | None, doc("Along the last axis, of integers.")] = None
+    problem: Annotated[Text | None, doc("Why nothing could be compared: it is missing, or has another shape.")] = None
+    mismatch: Annotated[Noted | None, doc("The facts of `problem`.")] = None
 
     @property
     def counts(self) -> bool:
@@ -53,20 +44,19 @@ class TensorDifference:
 
 @dataclass(frozen=True, slots=True)
 class OutputDifference:
-    """A whole output beside another one, tensor by tensor in the order in which they stand in it."""
+    """A whole output beside another one."""
 
     other: Other
-    tensors: Many[TensorDifference]
+    tensors: Annotated[Many[TensorDifference], doc("In the order in which they stand in it.")]
 
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A small picture of the first image of an output, in the run folder. `scale` is by what its values were multiplied
-    (a difference is too small to be seen otherwise)."""
+    """A small picture of the first image of an output, in the run folder."""
 
     kind: Literal["output", "difference"]
     path: FileName
-    scale: Ratio = 1.0
+    scale: Annotated[Ratio, doc("By what its values were multiplied, for a difference to be seen.")] = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +69,24 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class FormNumerics:
-    """What one form returns, held against whatever there is to hold it against; calls of their own, never timed.
-
-    `against_itself` is the form's floor: what a second call with the same seeds changes. `reference_dtype` is what the
-    reference was computed in; where there is none, `no_reference` says why, and `reference_missing` are
-    its facts. `skipped` names the kinds of things in the
-    output that are no tensors.
-    """
+    """What one form returns, held against whatever there is to hold it against; calls of their own, never timed."""
 
     dtype: Text
-    against_itself: OutputDifference | None
+    against_itself: Annotated[OutputDifference | None, doc("What a second call with the same seeds changes.")]
     against_eager: OutputDifference | None
     against_reference: OutputDifference | None
-    reference_dtype: Text | None
-    no_reference: Text | None
+    reference_dtype: Annotated[Text | None, doc("What the reference was computed in.")]
+    no_reference: Annotated[Text | None, doc("Why there is none.")]
     pictures: Many[PictureFile] = ()
-    skipped: Many[Text] = ()
-    reference_missing: Noted | None = None
+    skipped: Annotated[Many[Text], doc("The kinds of things in the output that are no tensors.")] = ()
+    reference_missing: Annotated[Noted | None, doc("The facts of `no_reference`.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Whether compiled code still computes what eager code does, by the rules of docs/numerics.md.
-
-    `equal`: bit for bit. `undecided`: the outputs differ and nothing says which is nearer the truth. `because` says it
-    in words, with the figures it rests on.
-    """
+    """Whether compiled code still computes what eager code does, by the rules of docs/numerics.md. `equal` is bit for
+    bit; `undecided`: the outputs differ and nothing says which is nearer the truth."""
 
     result: Literal["equal", "as_accurate", "less_accurate", "undecided"]
     basis: Literal["reference", "tolerance", "bits"]
-    because: str
+    because: Annotated[str, doc("In words, with the figures it rests on.")]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from tracekit.model.bounded import Many, Text
+from tracekit.model.bounded import Many, Text, doc
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,10 +32,8 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What tells a run of a user's own model from others. `options` are those of `build()`, each as NAME=VALUE. `takes`
-    are the options of the command that `build()` takes. `in_program`: it was not measured by a command but by
-    `tracekit.profile` in a program."""
+    """What tells a run of a user's own model from others."""
 
-    options: Many[Text] = ()
-    takes: Many[Text] = ()
-    in_program: bool = False
+    options: Annotated[Many[Text], doc("Of `build()`, each as NAME=VALUE.")] = ()
+    takes: Annotated[Many[Text], doc("The options of the command that `build()` takes.")] = ()
+    in_program: Annotated[bool, doc("Measured by `tracekit.profile` in a program, not by a command.")] = False

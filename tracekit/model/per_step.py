@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from tracekit.model.bounded import doc
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Side
@@ -11,25 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PerStep:
-    """The figures of a side per step, as reports show them. None: not measured.
+    """The figures of a side per step, as reports show them. None: not measured."""
 
-    `wall_us` is the median unprofiled call, `recorded_wall_us` the window over its steps. `busy_us` is of all devices
-    together. `unprofiled_idle_us` is the unprofiled call less its busy time, `recorded_idle_us` the window less its
-    busy time; `idle_share` and `recorded_idle_share` are their shares of the call and of the window, 0 to 1. `slowdown`
-    is recorded wall time over unprofiled wall time. `recorded_idle_by_cause_us` is idle time by cause as recorded,
-    `unprofiled_idle_by_cause_us` the same without what recording added.
-    """
-
-    wall_us: float | None
-    recorded_wall_us: float | None
-    busy_us: float | None
-    unprofiled_idle_us: float | None
-    recorded_idle_us: float | None
-    idle_share: float | None
-    recorded_idle_share: float | None
-    slowdown: float | None
-    recorded_idle_by_cause_us: dict[str, float]
-    unprofiled_idle_by_cause_us: dict[str, float] | None
+    wall_us: Annotated[float | None, doc("The median unprofiled call.")]
+    recorded_wall_us: Annotated[float | None, doc("The recorded window over its steps.")]
+    busy_us: Annotated[float | None, doc("Of all devices together.")]
+    unprofiled_idle_us: Annotated[float | None, doc("The unprofiled call less its busy time.")]
+    recorded_idle_us: Annotated[float | None, doc("The recorded window less its busy time.")]
+    idle_share: Annotated[float | None, doc("Of the unprofiled call, 0 to 1.")]
+    recorded_idle_share: Annotated[float | None, doc("Of the recorded window, 0 to 1.")]
+    slowdown: Annotated[float | None, doc("Recorded wall time over unprofiled wall time.")]
+    recorded_idle_by_cause_us: Annotated[dict[str, float], doc("As recorded.")]
+    unprofiled_idle_by_cause_us: Annotated[dict[str, float] | None, doc("Without what recording added.")]
 
 
 def per_step(side: Side) -> PerStep:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tracekit.model.bounded import Count, Text
+from tracekit.model.noted import Noted
 
 #: Of both files. A reader takes what it knows.
 PROVENANCE_VERSION = 1
@@ -156,7 +158,8 @@ class CompiledActivity:
 @dataclass(frozen=True, slots=True)
 class CompiledSites:
     """The compiled form's graphs, and the calls of them in one step, in order. `activities` are those of that step in
-    the order of their launch; empty without a GPU. `notes` say what is missing."""
+    the order of their launch; empty without a GPU. `notes` say what is missing, `noted` are their facts; empty in runs
+    of older versions."""
 
     version: Count
     torch: Text
@@ -164,7 +167,15 @@ class CompiledSites:
     calls: tuple[GraphCall, ...] = ()
     activities: tuple[CompiledActivity, ...] = ()
     notes: tuple[Text, ...] = ()
+    noted: tuple[Noted, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_positions((each.graph for each in self.calls), len(self.graphs), "graph")
         _refuse_positions((each.call for each in self.activities), len(self.calls), "call")
+
+
+# msgspec takes no union of two nouns, and need not: a side is never read from a file.
+if TYPE_CHECKING:
+    Provenance = EagerOps | CompiledSites
+else:
+    Provenance = Any

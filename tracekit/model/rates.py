@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from tracekit.model.bounded import doc
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +42,25 @@ class NotedCall:
 @dataclass(frozen=True, slots=True)
 class Rates:
     """One operator call's estimated work and rates, the mean of all calls like it; None where it cannot be derived from
-    what was recorded.
+    what was recorded."""
 
-    `bytes` is memory traffic if each input is read once and each output written once. `flops` are its floating-point
-    operations, a multiplication and an addition being two. `gb_per_s` and `tflop_per_s` are bytes (10^9) and operations
-    (10^12) a second, `bandwidth_share` and `arithmetic_share` those as shares of the device's published peak, 0 to 1.
-    """
-
-    bytes: float | None
-    flops: float | None
-    gb_per_s: float | None
-    tflop_per_s: float | None
-    bandwidth_share: float | None
-    arithmetic_share: float | None
+    bytes: Annotated[float | None, doc("Memory traffic if each input is read once and each output written once.")]
+    flops: Annotated[float | None, doc("Floating-point operations, a multiplication and an addition being two.")]
+    gb_per_s: Annotated[float | None, doc("10^9 bytes a second.")]
+    tflop_per_s: Annotated[float | None, doc("10^12 operations a second.")]
+    bandwidth_share: Annotated[float | None, doc("Of the device's published peak, 0 to 1.")]
+    arithmetic_share: Annotated[float | None, doc("Of the device's published peak, 0 to 1.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Estimated memory traffic of eager kernels and of those that took their place.
+    """Estimated memory traffic of eager kernels and of those that took their place. An operator call counts where its
+    main kernel is: what else it launched moves nothing of its own."""
 
-    An operator call counts where its main kernel is: what else it launched moves nothing of its own. A side's bytes are
-    None where those of none of its calls can be derived. `eager_missing` and `compiled_missing` count the calls that
-    could not be: with any, `removed_bytes` is None.
-    """
-
-    eager_bytes: float | None
-    compiled_bytes: float | None
-    eager_missing: float
-    compiled_missing: float
+    eager_bytes: Annotated[float | None, doc("None where that of no call can be derived.")]
+    compiled_bytes: Annotated[float | None, doc("None where that of no call can be derived.")]
+    eager_missing: Annotated[float, doc("Calls whose traffic could not be derived.")]
+    compiled_missing: Annotated[float, doc("Calls whose traffic could not be derived.")]
 
     @property
     def removed_bytes(self) -> float | None:
@@ -77,15 +71,12 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class TrafficTotal:
-    """Estimated memory traffic per step of the kernel groups in which that of every call of both sides is known.
-
-    `a_time_known` and `b_time_known` are the shares of the sides' GPU time in these groups, 0 to 1.
-    """
+    """Estimated memory traffic per step of the kernel groups in which that of every call of both sides is known."""
 
     eager_bytes: float
     compiled_bytes: float
-    a_time_known: float
-    b_time_known: float
+    a_time_known: Annotated[float, doc("The share of A's GPU time in these groups, 0 to 1.")]
+    b_time_known: Annotated[float, doc("The share of B's GPU time in these groups, 0 to 1.")]
 
     @property
     def removed_bytes(self) -> float:

@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from tracekit.model.bounded import doc
 
 
 @dataclass(frozen=True, slots=True)
 class RegionTime:
-    """All runs of one compiled frame in the window. `id` is its compilation's (`1/2`); None where the event names none.
+    """All runs of one compiled frame in the window."""
 
-    `host_us` is from entry to return; `outside_us` the part of it that was in no compiled graph, no region inside it
-    and none of what entering a region costs: Python and operators that run between the compiled parts.
-    """
-
-    id: str | None
+    id: Annotated[str | None, doc("Its compilation's (`1/2`); None where the event names none.")]
     count: int
-    host_us: float
-    outside_us: float
+    host_us: Annotated[float, doc("From entry to return.")]
+    outside_us: Annotated[float, doc("Python and operators between its graphs and inner regions.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledRegions:
-    """What ran in compiled code, in the window as recorded; times are sums over it.
-
-    `graphs` counts calls of compiled graphs, `lookups` those in which guards were checked. `guards_us` is host time
-    of finding the compiled code that fits (`TorchDynamo Cache Lookup`), `entry_us` that of the steps before its
-    first operator. `gpu_us` is the GPU time, over all streams, of what was launched from compiled graphs (from
-    regions, where the recording names no graphs), of `all_gpu_us`; None without GPU activity, or where no launch is
-    known. `unlinked_us` is GPU time, within `all_gpu_us`, whose launch was not recorded. `activities` and
-    `all_activities` are how many those are.
-    """
+    """What ran in compiled code, in the window as recorded; times are sums over it."""
 
     regions: tuple[RegionTime, ...]
-    graphs: int
-    lookups: int
-    guards_us: float
-    entry_us: float
-    gpu_us: float | None
-    all_gpu_us: float | None
-    unlinked_us: float | None
-    activities: int | None
-    all_activities: int | None
+    graphs: Annotated[int, doc("Calls of compiled graphs.")]
+    lookups: Annotated[int, doc("Those in which guards were checked.")]
+    guards_us: Annotated[float, doc("Host time of finding the compiled code that fits (`TorchDynamo Cache Lookup`).")]
+    entry_us: Annotated[float, doc("Host time of the steps before its first operator.")]
+    gpu_us: Annotated[float | None, doc("GPU time launched from compiled graphs; None if unknown.")]
+    all_gpu_us: Annotated[float | None, doc("All GPU time, over all streams.")]
+    unlinked_us: Annotated[float | None, doc("GPU time, within `all_gpu_us`, whose launch was not recorded.")]
+    activities: Annotated[int | None, doc("How many `gpu_us` is of.")]
+    all_activities: Annotated[int | None, doc("How many `all_gpu_us` is of.")]
 
     @property
     def count(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.bounded import (
@@ -16,6 +16,7 @@ from tracekit.model.bounded import (
     Text,
     Whole,
     Word,
+    doc,
     refuse_no_moment,
 )
 from tracekit.model.compilation import Diagnostics
@@ -34,12 +35,7 @@ RecordingKind = Literal["light", "rich"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user asked for, after defaults were filled in. None: the workload has no such setting.
-
-    `iterations` is the number of timed calls of each form that was asked for, or the fewest if none was. `own` is there
-    for a model of the user's own. `variables` are those of the environment that steer torch and its libraries, by name:
-    `TORCHINDUCTOR_GRAPH_PARTITION`; empty in runs made before they were looked at.
-    """
+    """What the user asked for, after defaults were filled in. None: the workload has no such setting."""
 
     workload: Word
     size: Text
@@ -56,20 +52,16 @@ class Settings:
     prompt: Text | None
     pretrained: Text | None
     seed: Whole
-    iterations: Count
+    iterations: Annotated[Count, doc("Timed calls of each form that were asked for, or the fewest if none were.")]
     generation: Generation | None = None
-    own: Own | None = None
+    own: Annotated[Own | None, doc("There for a model of the user's own.")] = None
     seq_length: Count | None = None
-    variables: dict[Text, Text] = field(default_factory=dict)
+    variables: Annotated[dict[Text, Text], doc("Of the environment, that steer torch.")] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine and the software. None: not there, or could not be read.
-
-    `float32_matmul_precision` is torch's setting for products of float32: `highest`, or `high` and `medium`, which let
-    matrix units round them to tf32.
-    """
+    """The machine and the software. None: not there, or could not be read."""
 
     python: Text
     platform: Text
@@ -81,68 +73,50 @@ class Environment:
     cuda: Text | None
     packages: dict[Text, Text]
     git_commit: Text | None
-    float32_matmul_precision: Text | None = None
+    float32_matmul_precision: Annotated[Text | None, doc("torch's setting: `highest`: no tf32.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A trace file of the run. `path` is relative to the run folder.
+    """A trace file of the run."""
 
-    `light`: kernels and API calls, little distortion. `rich`: operators and shapes too.
-    """
-
-    kind: RecordingKind
-    path: FileName
+    kind: Annotated[RecordingKind, doc("`light`: kernels and API calls. `rich`: operators and shapes too.")]
+    path: Annotated[FileName, doc("Relative to the run folder.")]
     steps: Count
     bytes: Count
 
 
 @dataclass(frozen=True, slots=True)
 class CompileFacts:
-    """What compilation did during warm-up.
+    """What compilation did during warm-up."""
 
-    `graphs` counts compiled frames' graphs, `seconds` is wall time of the calls that compiled. `cache_hits` is how many
-    graphs came from Inductor's cache on disk, which makes `seconds` shorter than a first compilation's.
-    `cache_was_empty` says that the cache's folder held nothing before, not even results of autotuning; None in runs
-    made before it was looked at. `during_timing` must be 0 for the timing to be of compiled code alone. `diagnostics`
-    is what torch said of it all; None in runs made before it was asked.
-    """
-
-    graphs: Count
+    graphs: Annotated[Count, doc("Compiled frames' graphs.")]
     graph_breaks: Count
-    seconds: Seconds
-    cache_hits: Count
-    during_timing: Count
-    diagnostics: Diagnostics | None = None
-    cache_was_empty: bool | None = None
+    seconds: Annotated[Seconds, doc("Wall time of the calls that compiled.")]
+    cache_hits: Annotated[Count, doc("Graphs from Inductor's cache on disk, which make `seconds` short.")]
+    during_timing: Annotated[Count, doc("Must be 0 for the timing to be of compiled code alone.")]
+    diagnostics: Annotated[Diagnostics | None, doc("What torch said of it all; None in older runs.")] = None
+    cache_was_empty: Annotated[bool | None, doc("Nothing was in the cache's folder before.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class FormResult:
-    """One form (eager or compiled): its unprofiled times, memory and recordings.
-
-    `wall_us` are host times around one synchronised call, in the order they were measured. `device_us` are the same
-    calls between two device events; None without a GPU. `warmup_us` are the calls before. `peak_memory_bytes` is of
-    timed calls alone; None without a GPU. `provenance` is the file that tells where the form's work came from, relative
-    to the run folder; None where nobody asked, or torch could not tell. `timing` is how the timed calls were made; None
-    in runs of older versions. `startups` are its starts in fresh processes, where they were asked for. `numerics` is
-    what the form returns beside what it should return, `memory` its GPU memory in full, `gpu_state` that of the GPU
-    while it was timed; None where that was not asked or there is none.
-    """
+    """One form (eager or compiled): its unprofiled times, memory and recordings. None: not asked for, without a GPU, or
+    in runs of older versions."""
 
     name: FormName
-    warmup_us: Many[Microseconds]
-    wall_us: Many[CallMicroseconds]
-    device_us: Many[Microseconds] | None
-    peak_memory_bytes: Count | None
+    warmup_us: Annotated[Many[Microseconds], doc("The calls before the timed ones.")]
+    wall_us: Annotated[Many[CallMicroseconds], doc("Around one synchronised call each, as measured.")]
+    device_us: Annotated[Many[Microseconds] | None, doc("Between two device events; None without a GPU.")]
+    peak_memory_bytes: Annotated[Count | None, doc("Of timed calls alone; None without a GPU.")]
     compilation: CompileFacts | None
     recordings: Many[Recording]
-    provenance: FileName | None = None
-    timing: FormTiming | None = None
-    startups: Many[Startup] = ()
-    numerics: FormNumerics | None = None
-    memory: FormMemory | None = None
-    gpu_state: GpuState | None = None
+    provenance: Annotated[FileName | None, doc("The file that tells where its work came from.")] = None
+    timing: Annotated[FormTiming | None, doc("How the timed calls were made; None in runs of older versions.")] = None
+    startups: Annotated[Many[Startup], doc("Its starts in fresh processes, where they were asked for.")] = ()
+    numerics: Annotated[FormNumerics | None, doc("What it returns beside what it should return.")] = None
+    memory: Annotated[FormMemory | None, doc("Its GPU memory in full; None where not asked.")] = None
+    gpu_state: Annotated[GpuState | None, doc("Of the GPU while it was timed; None where not asked.")] = None
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
@@ -156,34 +130,21 @@ class FormResult:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of the workload that can be compiled. `compiled`: the scope compiles it, or something in it.
-
-    `compiled_parts` are the modules by which it is entered compiled, `LIST.*` for all members of a list, and
-    `compiled_parameters` are theirs; empty and None where the component is no module of its own, and in runs of older
-    versions.
-    """
+    """A part of the workload that can be compiled."""
 
     name: Text
     parameters: Count
-    compiled: bool
-    compiled_parameters: Count | None = None
-    compiled_parts: Many[Text] = ()
+    compiled: Annotated[bool, doc("The scope compiles it, or something in it.")]
+    compiled_parameters: Annotated[Count | None, doc("None where it is no module of its own.")] = None
+    compiled_parts: Annotated[Many[Text], doc("The modules entered compiled; `LIST.*`: all members.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The manifest of one `tracekit profile`. `status` is incomplete while it runs and after an interrupt.
-
-    `order` names the form of each timed call in the order they ran, so that pairs can be told; control calls are not in
-    it. `verified` is what came of the run's own advice (`--verify-advice`). `repeated_parts` are the blocks that
-    repeat, each of which `--scope regional` compiles by itself, `LIST.*` for all members of a list; None in runs made
-    before they were looked for. `failure` is the error that ended an incomplete run; None for one that still runs, and
-    after an interrupt. `noted` are the facts of those `notes` that tracekit itself made; empty in runs of older
-    versions.
-    """
+    """The manifest of one `tracekit profile`. None and empty are also of what runs of older versions did not note."""
 
     schema: Literal["tracekit.run/1"]
-    status: Literal["complete", "incomplete"]
+    status: Annotated[Literal["complete", "incomplete"], doc("Incomplete while it runs and after an interrupt.")]
     tracekit: Text
     command: Text
     started: Text
@@ -192,12 +153,12 @@ class Run:
     environment: Environment
     components: Many[Component]
     forms: Many[FormResult]
-    order: Many[FormName]
-    notes: Many[Text]
-    verified: VerifiedAdvice | None = None
-    repeated_parts: Many[Text] | None = None
-    failure: Text | None = None
-    noted: Many[Noted] = ()
+    order: Annotated[Many[FormName], doc("The form of each timed call in the order they ran, control calls left out.")]
+    notes: Annotated[Many[Text], doc("What a reader must know, in words.")]
+    verified: Annotated[VerifiedAdvice | None, doc("What came of the run's own advice (`--verify-advice`).")] = None
+    repeated_parts: Annotated[Many[Text] | None, doc("What `--scope regional` compiles one by one.")] = None
+    failure: Annotated[Text | None, doc("The error that ended an incomplete run, if one did.")] = None
+    noted: Annotated[Many[Noted], doc("The facts of those `notes` that tracekit itself made.")] = ()
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from tracekit.model.rates import NotedCall
+from tracekit.model.rates import NotedCall
 
 
 @dataclass(frozen=True, slots=True)

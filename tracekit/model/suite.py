@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from tracekit.model.bounded import doc
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Mean milliseconds of one call without and with torch.compile, at one batch size. `checkpoint` is None where it is
-    not known which."""
+    """Mean milliseconds of one call without and with torch.compile, at one batch size."""
 
     workload: str
-    checkpoint: str | None
+    checkpoint: Annotated[str | None, doc("None where it is not known which.")]
     batch_size: int
     eager_ms: float
     compiled_ms: float

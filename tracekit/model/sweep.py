@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, refuse_no_moment
+from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, doc, refuse_no_moment
 from tracekit.model.child import ChildForm
 from tracekit.model.run import Environment, FormName, Settings
 from tracekit.model.timing import StoppingRule
@@ -18,15 +18,11 @@ CellOutcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One set of settings. A cell of the `compiled` form times the eager form too, in alternation; one of the `eager`
-    form that form alone, and what of its request says how to compile means nothing.
+    """One set of settings."""
 
-    `key` names it among others, `work` what its eager form does: cells that differ only in how they compile share it.
-    """
-
-    key: FileName
-    work: Text
-    form: FormName
+    key: Annotated[FileName, doc("Names it among others.")]
+    work: Annotated[Text, doc("What its eager form does: cells that differ only in how they compile share it.")]
+    form: Annotated[FormName, doc("`compiled`: the eager form is timed too, in alternation. `eager`: that form alone.")]
     request: Request
 
     @property
@@ -69,37 +65,33 @@ class CheckAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CellFailure:
-    """Why there are no times. `message` is one line; `during` what was being done, `last_lines` the end of what the
-    process printed or of its traceback: empty where there is nothing to tell."""
+    """Why there are no times."""
 
     kind: CellOutcome
-    message: Text
-    during: Text = ""
-    last_lines: Many[Text] = ()
+    message: Annotated[Text, doc("One line.")]
+    during: Annotated[Text, doc("What was being done.")] = ""
+    last_lines: Annotated[Many[Text], doc("The end of what the process printed or of its traceback.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that a model is made of and that its owner may change. `name` is its place from where the command was
-    typed, or in its repository."""
+    """A file that a model is made of and that its owner may change."""
 
-    name: Text
+    name: Annotated[Text, doc("Its place from where the command was typed, or in its repository.")]
     sha256: Text
 
 
 @dataclass(frozen=True, slots=True)
 class CellRun:
-    """What a cell's process did. After a failure `forms` are those that were warm until then, without times. `sources`
-    is what a user's own model, or one of a configuration, was made of; None where nobody noted it. `load_seconds` is
-    importing, in the process itself or in the one it was forked from, and building the model."""
+    """What a cell's process did."""
 
     settings: Settings
     size_reason: Text
     environment: Environment
-    load_seconds: Seconds
+    load_seconds: Annotated[Seconds, doc("Importing, also where it was forked from, and building the model.")]
     rule: StoppingRule
-    forms: Many[ChildForm]
-    sources: Many[Source] | None = None
+    forms: Annotated[Many[ChildForm], doc("After a failure those that were warm until then, without times.")]
+    sources: Annotated[Many[Source] | None, doc("What the model was made of; None where nobody noted it.")] = None
 
     def form(self, name: FormName) -> ChildForm | None:
         return next((form for form in self.forms if form.name == name), None)
@@ -115,18 +107,17 @@ class CellAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell's file. `seconds` is how long its process took, from start to end. `host_load` is the mean number of
-    processes that wanted to run in the minute before it, of the whole machine: what several sweeps at once share."""
+    """A cell's file."""
 
     schema: Literal["tracekit.sweep-cell/1"]
     tracekit: Text
     cell: Cell
     outcome: CellOutcome
     started: Text
-    seconds: Seconds
+    seconds: Annotated[Seconds, doc("How long its process took, from start to end.")]
     run: CellRun | None
     failure: CellFailure | None
-    host_load: Amount | None = None
+    host_load: Annotated[Amount | None, doc("Processes that wanted to run in the minute before, on average.")] = None
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)

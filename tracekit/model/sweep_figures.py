@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from tracekit.model.bounded import doc
 from tracekit.model.comparison import Verdict
+from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
 from tracekit.model.startup import BreakEven
@@ -21,47 +23,35 @@ Standing = Literal["better", "undecided", "worse"]
 
 @dataclass(frozen=True, slots=True)
 class CallFigures:
-    """The timed calls of one form in one process, each with its 95 % interval; None of fewer than five calls.
-
-    `device_median_us` is between two device events, None without a GPU. `memory_bytes` is what torch had reserved of
-    the GPU at the height of a steady call; None on a CPU, and of an eager form beside a compiled one, whose CUDA graphs
-    would count too. `warmup_memory_bytes` is the same of its warm-up calls, compiling and autotuning included.
-    """
+    """The timed calls of one form in one process, each with its 95 % interval; None of fewer than five calls. Memory is
+    None on a CPU, and of an eager form beside a compiled one, whose CUDA graphs would count too."""
 
     calls: int
     mean_us: float
     mean_ci95: tuple[float, float] | None
     median_us: float
     median_ci95: tuple[float, float] | None
-    device_median_us: float | None
-    memory_bytes: int | None
-    warmup_memory_bytes: int | None
+    device_median_us: Annotated[float | None, doc("Between two device events; None without a GPU.")]
+    memory_bytes: Annotated[int | None, doc("Reserved in steady calls; None beside a compiled form.")]
+    warmup_memory_bytes: Annotated[int | None, doc("The same of its warm-up calls, compiling and autotuning included.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The machine while a cell was timed: the GPU's median clock between calls, the most power and heat, the `limits`
-    that held it back, and how many other processes had it open; `host_load` as in the cell's file. None for what
-    nobody tells."""
+    """The machine while a cell was timed. None for what nobody tells."""
 
-    sm_clock_mhz: float | None
-    power_w: float | None
-    temperature_c: int | None
-    limits: tuple[Note, ...]
-    other_processes: int | None
-    host_load: float | None
+    sm_clock_mhz: Annotated[float | None, doc("The median between calls.")]
+    power_w: Annotated[float | None, doc("The most.")]
+    temperature_c: Annotated[int | None, doc("The most.")]
+    limits: Annotated[tuple[Note, ...], doc("What held the GPU back; `held_back` says it in English.")]
+    other_processes: Annotated[int | None, doc("How many others had the GPU open.")]
+    host_load: Annotated[float | None, doc("As in the cell's file.")]
 
 
 @dataclass(frozen=True, slots=True)
 class EagerPool:
-    """The eager form of one work in every process that timed it.
-
-    Geometric means over the processes of their means and medians, with Student's t interval over processes; of one
-    process its own interval, of two none. `lowest_us` and `highest_us` are the processes' medians at their extremes.
-    `first_call_us` and `soon_us` are as a cell's, and like `warmup_memory_bytes` the middle ones of all processes, for
-    the eager form comes first in each. `memory_bytes` is of processes that had the eager form alone, None where there
-    are none.
-    """
+    """The eager form of one work in every process that timed it. Figures are geometric means over the processes of
+    their means and medians, with Student's t interval over processes; of one process its own interval, of two none."""
 
     processes: int
     calls: int
@@ -69,13 +59,13 @@ class EagerPool:
     mean_ci95: tuple[float, float] | None
     median_us: float
     median_ci95: tuple[float, float] | None
-    lowest_us: float
-    highest_us: float
+    lowest_us: Annotated[float, doc("The least of the processes' medians.")]
+    highest_us: Annotated[float, doc("The largest of the processes' medians.")]
     device_median_us: float | None
-    memory_bytes: int | None
-    warmup_memory_bytes: int | None
-    first_call_us: float
-    soon_us: float
+    memory_bytes: Annotated[int | None, doc("Of processes that had the eager form alone; None where there are none.")]
+    warmup_memory_bytes: Annotated[int | None, doc("The middle one of all processes.")]
+    first_call_us: Annotated[float, doc("The middle one of all processes.")]
+    soon_us: Annotated[float, doc("The middle one of all processes: as a cell's.")]
 
     @property
     def spread(self) -> float:
@@ -85,18 +75,8 @@ class EagerPool:
 
 @dataclass(frozen=True, slots=True)
 class CellFigures:
-    """One cell. What was not measured is None: of a failed cell nearly all.
-
-    `verdict` is of the cell's own process, where both forms were timed in alternation. `compile_seconds` is wall time
-    of the calls that compiled, with an empty cache. `soon_us` is how long the first N calls take that a cold start is
-    judged by, `first_call_us` the first; loading and building the model (`load_seconds`) are in neither. A compiled
-    form's came after the eager one's in the same process, and were spared what that did once for both: `spared_us` at
-    most, the eager form's start-up. `during_timing` is how many compilations ran inside timed calls, `cache_hits` how
-    many graphs came from a cache of compiled code, and `cache_was_empty` as in a run. `size_reason` says why the model
-    has the size it has. `within_eager_spread` is whether the speed-up is no farther from 1 than the fastest and the
-    slowest process of its work's eager form are from each other (`EagerPool.spread`): another process may then find no
-    change, or the opposite. None where nothing was compared, or one process alone timed that form.
-    """
+    """One cell. What was not measured is None: of a failed cell nearly all. `within_eager_spread`: another process may
+    find no change, or the opposite; None where nothing was compared, or one process alone timed the eager form."""
 
     cell: Cell
     outcome: CellOutcome
@@ -106,65 +86,53 @@ class CellFigures:
     settings: Settings | None
     eager: CallFigures | None
     compiled: CallFigures | None
-    verdict: Verdict | None
-    compile_seconds: float | None
+    verdict: Annotated[Verdict | None, doc("Of the cell's own process, where both forms were timed in alternation.")]
+    compile_seconds: Annotated[float | None, doc("Wall time of the calls that compiled, with an empty cache.")]
     graphs: int | None
     graph_breaks: int | None
-    during_timing: int | None
-    cache_hits: int | None
-    cache_was_empty: bool | None
-    first_call_us: float | None
-    soon_us: float | None
-    spared_us: float | None
-    load_seconds: float | None
-    size_reason: str | None
+    during_timing: Annotated[int | None, doc("Compilations inside timed calls.")]
+    cache_hits: Annotated[int | None, doc("Graphs that came from a cache of compiled code.")]
+    cache_was_empty: Annotated[bool | None, doc("As in a run.")]
+    first_call_us: Annotated[float | None, doc("Loading and building the model is no part of it.")]
+    soon_us: Annotated[float | None, doc("The first N calls that a cold start is judged by.")]
+    spared_us: Annotated[float | None, doc("What the eager form, coming first, spared a compiled one at most.")]
+    load_seconds: Annotated[float | None, doc("Loading and building the model.")]
+    size_reason: Annotated[str | None, doc("Why the model has the size it has.")]
     break_even: BreakEven | None
     conditions: Conditions
     notes: tuple[Note, ...]
     command: str
-    within_eager_spread: bool | None = None
+    within_eager_spread: Annotated[bool | None, doc("No more than eager processes differ by.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One way to run a work, and its figure for a goal, the smaller the better, with its interval where there is one.
+    `needed` is None for the best itself, and beside eager, where what was established decides."""
 
-    `key` is the cell's; None for the eager form. `lowest` is the least that the figure may be, where it is known no
-    better than between the two: of a compiled form's cold start, which was spared what the eager form did before it.
-    `against_eager` is what was established of it beside the eager form; None for that form itself, and where that has
-    no such figure. `needed` is how far behind the best it must be to count as behind (0.1 is 10 %), besides its
-    interval; None for the best itself, and beside eager, where what was established decides.
-    """
-
-    key: str | None
+    key: Annotated[str | None, doc("The cell's; None for the eager form.")]
     mode: str
     scope: str | None
     value: float
     ci95: tuple[float, float] | None
     command: str
-    lowest: float | None
-    against_eager: Standing | None
-    needed: float | None = None
+    lowest: Annotated[float | None, doc("The least that a cold start may be, of a form that was spared some.")]
+    against_eager: Annotated[Standing | None, doc("What was established beside the eager form.")]
+    needed: Annotated[float | None, doc("How far behind counts as behind (0.1 is 10 %).")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """What is best for a goal: the first of `candidates`. `tied` are the positions of those that nothing separates from
-    it, itself (0) among them. `least` is how far another must be behind to count as separated (0.02 is 2 %), besides
-    its interval; in latency, besides the noise of either cell.
-
-    Those that are better than eager come first, then eager, then what is undecided beside it, then what is worse. So
-    what is undecided is never best where something is better, and ties with eager where nothing is.
-
-    Figures: `latency` is time relative to the eager form's, `cold_start` microseconds until `calls` calls are done,
-    `memory` bytes.
-    """
+    """What is best for a goal. The figure is time relative to eager's (`latency`), microseconds until `calls` calls are
+    done (`cold_start`), or bytes (`memory`). Those that are better than eager come first, then eager, then what is
+    undecided beside it, then what is worse: what is undecided is never best where something is better, and ties with
+    eager where nothing is."""
 
     goal: Goal
-    calls: int | None
-    candidates: tuple[Candidate, ...]
-    tied: tuple[int, ...]
-    least: float
+    calls: Annotated[int | None, doc("Of a cold start.")]
+    candidates: Annotated[tuple[Candidate, ...], doc("The first is best.")]
+    tied: Annotated[tuple[int, ...], doc("Positions that nothing separates from the first, itself (0) among them.")]
+    least: Annotated[float, doc("How far behind counts as separated (0.02 is 2 %), besides the interval.")]
 
     @property
     def clear(self) -> bool:
@@ -174,63 +142,54 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Cells that do the same work on the same machine and differ in how they compile it. `settings` are those of a cell
-    that ran, None where none did; `machine` and `torch` likewise. `differs` is what else is not the same on all
-    machines that its cells were measured on (`driver: 580.1, 590.2`)."""
+    """Cells that do the same work on the same machine and differ in how they compile it."""
 
     key: str
     workload: str
-    settings: Settings | None
-    machine: str | None
-    torch: str | None
+    settings: Annotated[Settings | None, doc("Of a cell that ran; None where none did.")]
+    machine: Annotated[str | None, doc("Likewise.")]
+    torch: Annotated[str | None, doc("Likewise.")]
     eager: EagerPool | None
     cells: tuple[CellFigures, ...]
     best: tuple[Best, ...]
-    differs: tuple[str, ...]
+    differs: Annotated[tuple[str, ...], doc("What is not the same on all machines of it (`driver: 580.1, 590.2`).")]
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedBeside:
-    """Other people's figures beside one work's: mean milliseconds, None where that was not measured here.
-
-    Both means and medians are of the compiled cell's own process, of which `speedup` is the verdict's; of the eager
-    cell's where there is no compiled one. `speedup` is None unless the model has its full size.
-    `within_eager_spread` is the compiled cell's.
-    """
+    """Other people's figures beside one work's, in milliseconds; None where not measured here."""
 
     published: Published
-    eager_ms: float | None
-    compiled_ms: float | None
-    eager_median_ms: float | None
+    eager_ms: Annotated[float | None, doc("The mean, in the compiled cell's own process where there is one.")]
+    compiled_ms: Annotated[float | None, doc("The mean.")]
+    eager_median_ms: Annotated[float | None, doc("Of the same process.")]
     compiled_median_ms: float | None
-    speedup: float | None
+    speedup: Annotated[float | None, doc("The verdict's; None unless the model has its full size.")]
     ci95: tuple[float, float] | None
     result: str | None
     size: str | None
     dtype: str | None
     machine: str | None
-    within_eager_spread: bool | None = None
+    within_eager_spread: Annotated[bool | None, doc("The compiled cell's.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """All that a sweep's folder says. `missing` counts cells that were asked for and are not there, `left` names them.
-    `calls` is the N of cold starts. `published_source` is what is known of how `published` were measured, `differs`
-    what is otherwise here."""
+    """All that a sweep's folder says."""
 
     schema: Literal["tracekit.sweep/1"]
     tracekit: str
     name: str
     suite: str | None
     command: str | None
-    calls: int
-    missing: int
+    calls: Annotated[int, doc("The N of cold starts.")]
+    missing: Annotated[int, doc("Cells that were asked for and are not there.")]
     works: tuple[Work, ...]
-    published: tuple[PublishedBeside, ...]
-    published_source: str
-    differs: tuple[str, ...]
+    published: Annotated[tuple[PublishedBeside, ...], doc("Other people's figures beside these.")]
+    published_source: Annotated[str, doc("What is known of how `published` were measured.")]
+    differences: Annotated[tuple[Statement, ...], doc("What is otherwise here than where `published` were measured.")]
     notes: tuple[Note, ...]
-    left: tuple[Cell, ...] = ()
+    left: Annotated[tuple[Cell, ...], doc("The missing cells.")] = ()
 
     @property
     def cells(self) -> tuple[CellFigures, ...]:

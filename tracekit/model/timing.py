@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Ratio, Seconds, Some
+from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Ratio, Seconds, Some, doc
 
 #: Why no more calls were made. `most rounds` is a limit of tracekit's own, for calls of microseconds.
 StopReason = Literal["asked number", "target reached", "budget spent", "most rounds", "interrupted"]
@@ -22,26 +22,21 @@ def refuse_no_times(wall_us: Sequence[float]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """When timing stops. `rounds` is a number that was asked for; the rest is for when none was.
+    """When timing stops."""
 
-    `target` is the half-width of the ratio's 95 % interval to reach, as a share: 0.01 is 1 % to each side. It is asked
-    from `least` rounds and a tenth of the budget on; `budget_seconds` counts from the first call.
-    """
-
-    rounds: Count | None
-    target: Ratio
-    budget_seconds: Seconds
-    least: Count
+    rounds: Annotated[Count | None, doc("A number that was asked for; the rest is for when none was.")]
+    target: Annotated[Ratio, doc("The half-width of the ratio's 95 % interval to reach: 0.01 is 1 % to each side.")]
+    budget_seconds: Annotated[Seconds, doc("From the first call.")]
+    least: Annotated[Count, doc("Rounds before the target is asked; a tenth of the budget is the other condition.")]
 
 
 @dataclass(frozen=True, slots=True)
 class ControlCall:
-    """The second call of one form in round `round` (from 0): with the first, `wall_us[round]`, a pair that differs by
-    noise alone. `device_us` is None without a GPU."""
+    """The second call of one form in a round: with the first, a pair that differs by noise alone."""
 
-    round: Count
+    round: Annotated[Count, doc("From 0: the first call is `wall_us[round]`.")]
     wall_us: CallMicroseconds
-    device_us: Microseconds | None
+    device_us: Annotated[Microseconds | None, doc("None without a GPU.")]
 
     def __post_init__(self) -> None:
         refuse_no_times((self.wall_us,))
@@ -49,20 +44,15 @@ class ControlCall:
 
 @dataclass(frozen=True, slots=True)
 class ProcessTimes:
-    """One form's calls in a process of its own (`--repeat-process`), in the order they were measured.
-
-    `during_timing` is how many compilations ran inside them, `cache_hits` how many graphs came from Inductor's cache on
-    disk; None of an eager form, and in runs made before it was kept. Where the run's own process asked for provenance,
-    the first repeat compiles once more: what was compiled with it is kept apart (docs/provenance.md).
-    """
+    """One form's calls in a process of its own (`--repeat-process`), in the order they were measured."""
 
     wall_us: Some[CallMicroseconds]
     device_us: Many[Microseconds] | None
     controls: Many[ControlCall]
     stopped: StopReason
     seconds: Seconds
-    during_timing: Count = 0
-    cache_hits: Count | None = None
+    during_timing: Annotated[Count, doc("Compilations inside them.")] = 0
+    cache_hits: Annotated[Count | None, doc("From Inductor's cache on disk; None of an eager form.")] = None
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
@@ -70,12 +60,11 @@ class ProcessTimes:
 
 @dataclass(frozen=True, slots=True)
 class FormTiming:
-    """How one form was timed. `target` and `budget_seconds` are None where a number of calls was asked for; `seconds`
-    is how long the timing of all forms took. `processes` are the repeats in fresh processes, beside the run's own."""
+    """How one form was timed."""
 
     stopped: StopReason
-    target: Ratio | None
-    budget_seconds: Seconds | None
-    seconds: Seconds
+    target: Annotated[Ratio | None, doc("None where a number of calls was asked for.")]
+    budget_seconds: Annotated[Seconds | None, doc("None where a number of calls was asked for.")]
+    seconds: Annotated[Seconds, doc("How long the timing of all forms took.")]
     controls: Many[ControlCall] = ()
-    processes: Many[ProcessTimes] = ()
+    processes: Annotated[Many[ProcessTimes], doc("The repeats in fresh processes, beside the run's own.")] = ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from tracekit.model.bounded import Count, Many, Text, Whole, Word
+from tracekit.model.bounded import Count, Many, Text, Whole, Word, doc
 from tracekit.model.generation import CacheKind, Phase
 from tracekit.model.run import Component, Settings
 
@@ -61,8 +61,7 @@ THEIR_SIZE = "its own"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for. None leaves the choice to the workload and the machine. `options` are for a model of the
-    user's own, each as NAME=VALUE."""
+    """What the user asked for. None leaves the choice to the workload and the machine."""
 
     workload: Word
     size: Text = "auto"
@@ -83,7 +82,7 @@ class Request:
     use_fast: bool | None = None
     cache: CacheKind | None = None
     phase: Phase | None = None
-    options: Many[Text] = ()
+    options: Annotated[Many[Text], doc("For a model of the user's own, each as NAME=VALUE.")] = ()
     seq_length: Count | None = None
     download: bool | None = None
 

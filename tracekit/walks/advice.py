@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.comparison import compare
-from tracekit.comparison.judging.advice import judge_advice, top_advice
+from tracekit.comparison.judging.alternatives import judge_advice, top_advice
 from tracekit.errors import TracekitError
 from tracekit.model.child import ChildJob
 from tracekit.model.noted import Noted

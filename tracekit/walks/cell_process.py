@@ -78,8 +78,8 @@ class Attempt:
         builder, scope = load_builder(info), check_scope(info, self._job.request.scope)
         from tracekit.capture import device as devices
         from tracekit.capture import failures
-        from tracekit.capture.environment import read_environment
-        from tracekit.capture.stack_chunk import call_in_one_chunk
+        from tracekit.capture.device import read_environment
+        from tracekit.capture.process import call_in_one_chunk
         from tracekit.workloads.own_errors import their_calls
         from tracekit.workloads.scopes import build_scoped
 

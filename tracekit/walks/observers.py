@@ -173,7 +173,7 @@ class ProvenanceObserver:
             return replace(ops, activities=find_tagged(read_trace(raw))) if raw.exists() else ops
         assert self._collection is not None
         sites = tagging.trace_calls(form, self._collection, raw, progress)
-        sites = _with_activities(sites, raw) if raw.exists() else sites
+        sites = sites_in_words(_with_activities(sites, raw) if raw.exists() else sites)
         self.notes += [Noted("provenance_incomplete", {"what": note}) for note in sites.notes]
         return sites
 
@@ -186,7 +186,7 @@ def _with_activities(sites: CompiledSites, raw: Path) -> CompiledSites:
     called = tuple(None if call.graph is None else sites.graphs[call.graph].key for call in sites.calls)
     if len(keys) != len(called) or any(key not in (None, seen) for key, seen in zip(called, keys, strict=True)):
         note = Noted("graph_calls_differ", {"recorded": len(keys), "made": len(called)})
-        return replace(sites, notes=(*sites.notes, noted_sentence(note)))
+        return replace(sites, noted=(*sites.noted, note))
     return replace(sites, activities=activities)
 
 
@@ -204,7 +204,7 @@ class FormObserver:
     @contextmanager
     def warming(self, name: FormName) -> Iterator[None]:
         """While a form is warmed up inside, the memory that takes is watched."""
-        from tracekit.capture.memory import warm_up_watched
+        from tracekit.capture.gpu_state import warm_up_watched
 
         with warm_up_watched(self.workload.settings.device) as watch:
             yield
@@ -212,7 +212,7 @@ class FormObserver:
 
     def settle(self, forms: tuple[Form, ...]) -> None:
         """Measures what each warm form's calls need, and leaves every form with its memory at hand."""
-        from tracekit.capture.memory import measure_steady
+        from tracekit.capture.gpu_state import measure_steady
 
         for form in forms:
             self._memory[form.name] = measure_steady(form, self._memory.get(form.name))
@@ -290,3 +290,11 @@ def numerics_in_words(found: FormNumerics) -> FormNumerics:
         against_reference=in_words(found.against_reference),
         no_reference=noted_sentence(missing) if missing else None,
     )
+
+
+def sites_in_words(found: CompiledSites) -> CompiledSites:
+    """Each note once, and of each graph without sites why it has none."""
+    graphs = (
+        replace(each, without=noted_sentence(Noted(each.without))) if each.without else each for each in found.graphs
+    )
+    return replace(found, graphs=tuple(graphs), notes=tuple(dict.fromkeys(noted_sentences(found.noted))))

@@ -109,7 +109,7 @@ def load_pair(pair: Pair, reading: Reading) -> tuple[Side, Side]:
 def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
     """Both sides, with the operators of the trace at `place` where they lack their own. Raises TracekitError where
     it has none to lend, or is of other work."""
-    from tracekit.comparison.judging.other_sizes import find_misfit
+    from tracekit.comparison.judging.fairness import refuse_other_sizes
     from tracekit.comparison.matching import lacks_operators
 
     lender = load_side(place, reading=reading)
@@ -122,8 +122,8 @@ def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> t
                 f"{place} lends operators to few of {side.label}'s kernels: it is of another model, size or compilation"
             )
     for borrower, beside in ((one, other), (other, one)):
-        if borrower.sequence and lacks_operators(borrower.sequence) and (why := find_misfit(lender, borrower, beside)):
-            raise TracekitError(f"{place} lends {borrower.label} no operators: {why}; pass one of the same sizes")
+        if borrower.sequence and lacks_operators(borrower.sequence):
+            refuse_other_sizes(place, lender, borrower, beside)
     return borrowed
 
 
@@ -138,8 +138,13 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     """Each run's eager form with its compiled one, side by side. Raises TracekitError for what holds no two forms, for
     a run that is named twice, and for runs that are not of the same work."""
     from tracekit.comparison import compare
-    from tracekit.comparison.judging.advice import with_verified
-    from tracekit.comparison.judging.several import find_differences, labelled, name_ways, set_beside
+    from tracekit.comparison.judging.alternatives import (
+        find_differences,
+        labelled,
+        name_ways,
+        set_beside,
+        with_verified,
+    )
 
     refuse_unpaired_runs(places)
     runs = [store.load(Path(place)) for place in places]
@@ -157,7 +162,7 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
 
 def refuse_unpaired_runs(places: tuple[str, ...]) -> None:
     """Raises TracekitError for what holds no two forms, and for a run that is named twice or was interrupted."""
-    from tracekit.comparison.judging.several import MOST_RUNS
+    from tracekit.comparison.judging.alternatives import MOST_RUNS
 
     if len(places) > MOST_RUNS:
         raise TracekitError(f"{len(places)} runs are too many to stand side by side: name {MOST_RUNS} at most")

@@ -97,7 +97,7 @@ def _finish(draft: Path, on_part: Callable[[Path], None], measured: Callable[[],
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
-    from tracekit.capture.inductor_cache import check_cache
+    from tracekit.capture.inductor import check_cache
 
     check_cache()
     quiet_libraries()
@@ -116,7 +116,7 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
 @contextmanager
 def _output_kept(draft: Path) -> Iterator[list[str]]:
     """Output and warnings stay off the terminal; the warnings, as they come."""
-    from tracekit.capture.redirected_output import output_kept, warnings_collected
+    from tracekit.capture.process import output_kept, warnings_collected
 
     warned: list[str] = []
     with output_kept(draft / store.OUTPUT), warnings_collected(warned):
@@ -154,9 +154,9 @@ def _build(
 
 
 def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress) -> Run:
-    from tracekit.capture.environment import read_environment
+    from tracekit.capture.device import read_environment
     from tracekit.capture.inductor import idle_mode
-    from tracekit.capture.stack_chunk import call_in_one_chunk
+    from tracekit.capture.process import call_in_one_chunk
     from tracekit.workloads.scopes import repeated_parts
 
     run = Run(

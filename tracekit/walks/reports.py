@@ -116,21 +116,23 @@ def refuse_report_there(folder: Path, *, force: bool) -> None:
 
 def write_single_report(side: Side, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
     """Writes the page of one side and its markdown twin, and says where."""
-    from tracekit.comparison.single_run import look_at
-    from tracekit.report.alone.markdown import alone_markdown
-    from tracekit.report.alone.page import alone_page
+    from tracekit.comparison.comparing import look_at
+    from tracekit.report.composition.reports import side_report
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
 
-    found = look_at(side)
-    return write_pages(alone_page(found, run, command), alone_markdown(found, run, command), there)
+    report = side_report(look_at(side), run, command)
+    return write_pages(page_of(report), markdown_of(report), there)
 
 
 def write_report(comparison: Comparison, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
     """Writes the page of two sides and its markdown twin, and says where."""
-    from tracekit.report.markdown import comparison_markdown
-    from tracekit.report.page import comparison_page
+    from tracekit.report.composition.reports import comparison_report
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
 
-    page, twin = comparison_page(comparison, run, command), comparison_markdown(comparison, run, command)
-    return write_pages(page, twin, there)
+    report = comparison_report(comparison, run, command)
+    return write_pages(page_of(report), markdown_of(report), there)
 
 
 def identity_of_report(kind: ReportKind, parts: Iterable[str]) -> str:

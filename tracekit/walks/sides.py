@@ -67,7 +67,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
 def compare_forms(folder: Path, run: Run) -> Comparison:
     """What came of compiling, in a run that has both forms, with its verified advice."""
     from tracekit.comparison import compare
-    from tracekit.comparison.judging.advice import with_verified
+    from tracekit.comparison.judging.alternatives import with_verified
 
     reading = Reading(shapes=True)
     eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))

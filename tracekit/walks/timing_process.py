@@ -114,7 +114,7 @@ def work(job: ChildJob) -> ChildResult:
     info = find(job.request.workload)
     builder = load_builder(info)
     from tracekit.capture import failures
-    from tracekit.capture.stack_chunk import call_in_one_chunk
+    from tracekit.capture.process import call_in_one_chunk
     from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 

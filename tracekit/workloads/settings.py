@@ -6,7 +6,7 @@ import os
 
 from tracekit.model.run import Settings
 from tracekit.model.workload import Request, WorkloadInfo
-from tracekit.variables import steering_variables
+from tracekit.shell import steering_variables
 
 #: Timed calls of each form where nobody says how many.
 GPU_ITERATIONS = 20

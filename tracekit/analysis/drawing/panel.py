@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 
-from tracekit.analysis.drawing.curves import draw_curves
-from tracekit.analysis.drawing.findings import draw_gaps, draw_steps
-from tracekit.analysis.drawing.host import draw_threads
-from tracekit.analysis.drawing.kernels import Known, draw_groups, draw_streams
-from tracekit.analysis.drawing.placing import place_work
-from tracekit.analysis.steps import measure_steps
+from tracekit.analysis import interval
+from tracekit.analysis.devices import busy_intervals, measure_steps
+from tracekit.analysis.drawing.kernels import Known, draw_groups, draw_streams, place_work
+from tracekit.analysis.drawing.slices import Row, as_slices, details, in_order
+from tracekit.analysis.idle import list_gaps, main_cause
+from tracekit.analysis.queue import waiting_over_time
 from tracekit.analysis.window import Scope, Span, WindowKind, find_named_or_steps, find_scope
 from tracekit.model.analysis import StepUse
-from tracekit.model.labels import Label
-from tracekit.model.picture import Matching, Panel
+from tracekit.model.picture import Counter, Panel, Track
 from tracekit.model.trace import Trace
+
+#: The shown time is cut into so many equal slices for the share in which a GPU was busy.
+SLICES = 1000
 
 
 def draw_panel(
@@ -35,49 +37,26 @@ def draw_panel(
     takes. Without GPU activity only the host's tracks are there. Raises TracekitError when nothing matches `window`.
     """
     if not trace.activities.height:
-        return _host_alone(trace, name, *find_named_or_steps(trace, window, steps), wall_us)
+        kind, spans = find_named_or_steps(trace, window, steps)
+        edges = [moment for span in spans for moment in (span.start_ns, span.end_ns)] or [*_extent(trace)]
+        walls = tuple(
+            StepUse(span.index, (span.end_ns - span.start_ns) / 1e3, None, None, None, None) for span in spans
+        )
+        tracks = (*_draw_steps(kind, walls, spans, wall_us), *_draw_threads(trace))
+        return _cut(Panel(name, tracks, ()), min(edges), max(edges))
     scope = find_scope(trace, window, steps)
-    begin, end = _bounds(trace, scope)
+    begin, end = _extent(trace)
+    if scope.kind != "whole":
+        begin, end = scope.origin_ns, max(int(each[-1, 1]) for each in scope.windows.values() if len(each))
     placed = place_work(scope, known.sequence)
     tracks = (
-        *draw_steps(scope.kind, measure_steps(trace, scope), scope.spans, wall_us),
+        *_draw_steps(scope.kind, measure_steps(trace, scope), scope.spans, wall_us),
         *draw_groups(placed, known),
-        *draw_gaps(trace, scope),
+        *_draw_gaps(trace, scope),
         *draw_streams(placed, scope, known),
-        *draw_threads(trace),
+        *_draw_threads(trace),
     )
-    return _cut(Panel(name, tracks, draw_curves(trace, scope, begin, end)), begin, end)
-
-
-def _host_alone(trace: Trace, name: str, kind: WindowKind, spans: tuple[Span, ...], wall_us: float | None) -> Panel:
-    edges = [moment for span in spans for moment in (span.start_ns, span.end_ns)] or [*_extent(trace)]
-    walls = tuple(StepUse(span.index, (span.end_ns - span.start_ns) / 1e3, None, None, None, None) for span in spans)
-    tracks = (*draw_steps(kind, walls, spans, wall_us), *draw_threads(trace))
-    return _cut(Panel(name, tracks, ()), min(edges), max(edges))
-
-
-def _cut(panel: Panel, begin_ns: int, end_ns: int) -> Panel:
-    """Only what lies between the two moments, in time since the first."""
-    tracks = (replace(track, slices=_within(track.slices, begin_ns, end_ns)) for track in panel.tracks)
-    counters = (replace(curve, points=_points_within(curve.points, begin_ns, end_ns)) for curve in panel.counters)
-    return replace(panel, tracks=tuple(track for track in tracks if track.slices.height), counters=tuple(counters))
-
-
-def known_of(matching: Matching | None, side: str, words: Callable[[Label], str] = str) -> Known:
-    """What is known of side `a` or `b`; `words` says what a group is called."""
-    if matching is None:
-        return Known()
-    sequence = matching.a if side == "a" else matching.b
-    found = {at: work for work in matching.work for at in (work.a if side == "a" else work.b)}
-    return Known(sequence, tuple(found.get(at) for at in range(len(sequence.activities))), words)
-
-
-def _bounds(trace: Trace, scope: Scope) -> tuple[int, int]:
-    """The window's first moment and its last, of all devices; of a whole trace those of all it holds."""
-    if scope.kind == "whole":
-        return _extent(trace)
-    windows = [window for window in scope.windows.values() if len(window)]
-    return min(int(each[0, 0]) for each in windows), max(int(each[-1, 1]) for each in windows)
+    return _cut(Panel(name, tracks, _draw_curves(trace, scope, begin, end)), begin, end)
 
 
 def _extent(trace: Trace) -> tuple[int, int]:
@@ -87,13 +66,89 @@ def _extent(trace: Trace) -> tuple[int, int]:
     return min(first for first, _ in edges), max(last for _, last in edges)
 
 
-def _within(slices: pl.DataFrame, begin_ns: int, end_ns: int) -> pl.DataFrame:
-    touching = slices.filter((pl.col("end_ns") >= begin_ns) & (pl.col("start_ns") <= end_ns))
-    return touching.with_columns(pl.col("start_ns", "end_ns").clip(begin_ns, end_ns) - begin_ns)
+def _cut(panel: Panel, begin_ns: int, end_ns: int) -> Panel:
+    """Only what lies between the two moments, in time since the first; a curve begins with the value it had then."""
+    tracks: list[Track] = []
+    for track in panel.tracks:
+        shown = track.slices.filter((pl.col("end_ns") >= begin_ns) & (pl.col("start_ns") <= end_ns))
+        if shown.height:
+            times = pl.col("start_ns", "end_ns").clip(begin_ns, end_ns) - begin_ns
+            tracks.append(replace(track, slices=shown.with_columns(times)))
+    counters: list[Counter] = []
+    for curve in panel.counters:
+        at = pl.col("at_ns")
+        before = curve.points.filter(at <= begin_ns).tail(1).with_columns(at_ns=pl.lit(begin_ns, dtype=pl.Int64))
+        points = pl.concat([before, curve.points.filter((at > begin_ns) & (at <= end_ns))])
+        counters.append(replace(curve, points=points.with_columns(at - begin_ns)))
+    return replace(panel, tracks=tuple(tracks), counters=tuple(counters))
 
 
-def _points_within(points: pl.DataFrame, begin_ns: int, end_ns: int) -> pl.DataFrame:
-    """The curve from the first moment on, with the value it had then."""
-    before = points.filter(pl.col("at_ns") <= begin_ns).tail(1).with_columns(at_ns=pl.lit(begin_ns, dtype=pl.Int64))
-    inside = points.filter((pl.col("at_ns") > begin_ns) & (pl.col("at_ns") <= end_ns))
-    return pl.concat([before, inside]).with_columns(pl.col("at_ns") - begin_ns)
+def _draw_steps(
+    kind: WindowKind, steps: tuple[StepUse, ...], spans: tuple[Span, ...], wall_us: float | None
+) -> tuple[Track, ...]:
+    """From the start of each step on the host to its end there or on the GPU. `wall_us` is an unprofiled call's median.
+    Empty when the whole trace is the window."""
+    rows: list[Row] = []
+    word = "step" if kind == "steps" else "span"
+    for step, span in zip(steps, spans, strict=True):
+        facts = details(
+            wall_us=step.wall_us,
+            busy_us=step.busy_us,
+            idle_us=step.idle_us,
+            kernels=step.kernels,
+            launches=step.launches,
+            unprofiled_call_us=wall_us,
+        )
+        end = span.start_ns + round(step.wall_us * 1000)
+        rows.append(("step", f"{word} {step.index}", span.start_ns, end, facts, None))
+    return (Track("steps", as_slices(rows)),) if rows else ()
+
+
+def _draw_gaps(trace: Trace, scope: Scope) -> tuple[Track, ...]:
+    """One track a device: each idle gap, named after the cause that takes most of it."""
+    rows: dict[int, list[Row]] = {}
+    for gap in list_gaps(trace, scope):
+        start = scope.origin_ns + round(gap.start_us * 1000)
+        facts = details(
+            causes_us=gap.causes,
+            launched_by=gap.launched_by,
+            exposed_by=gap.sync,
+            host_us={each.name or "nothing recorded": each.us for each in gap.host},
+            where=gap.where.words if gap.where else None,
+        )
+        end = start + round(gap.duration_us * 1000)
+        rows.setdefault(gap.device, []).append(("idle", main_cause(gap), start, end, facts, None))
+    return tuple(Track(f"idle, GPU {device}", as_slices(rows[device])) for device in sorted(rows))
+
+
+def _draw_threads(trace: Trace) -> tuple[Track, ...]:
+    """One track a thread: spans, operators, Python functions and API calls, as they nest."""
+    shared = ["kind", "name", "start_ns", "end_ns", "thread", "details", "key"]
+    # The column holds the JSON of a list.
+    shaped = "dims" in trace.host.columns
+    inputs = pl.concat_str(pl.lit('{"shapes":'), "dims", pl.lit("}")) if shaped else pl.lit(None, dtype=pl.String)
+    correlation = pl.concat_str(pl.lit('{"correlation":'), pl.col("correlation").cast(pl.String), pl.lit("}"))
+    key = pl.lit(None, dtype=pl.Int64)
+    host = trace.host.with_columns(details=inputs, key=key)
+    calls = trace.calls.with_columns(kind=pl.lit("call"), details=correlation, key=key)
+    every = pl.concat([host.select(shared), calls.select(shared)])
+    return tuple(
+        Track(f"thread {trace.threads[thread].tid}", in_order(rows), nests=True)
+        for (thread,), rows in sorted(every.partition_by("thread", as_dict=True).items())
+    )
+
+
+def _draw_curves(trace: Trace, scope: Scope, begin_ns: int, end_ns: int) -> tuple[Counter, ...]:
+    """Two for each device: its busy share in equal slices of time, and the queue's length at each moment."""
+    curves: list[Counter] = []
+    edges = np.linspace(begin_ns, end_ns, SLICES + 1).astype(np.int64)
+    slices = np.stack((edges[:-1], edges[1:]), axis=1)
+    for device in scope.windows:
+        busy = interval.covered_within(busy_intervals(trace, device), slices)
+        share = np.round(100 * busy / np.maximum(slices[:, 1] - slices[:, 0], 1), 1)
+        curves.append(Counter(f"GPU {device} busy", "%", pl.DataFrame({"at_ns": slices[:, 0], "value": share})))
+        moments, counts = waiting_over_time(scope, device)
+        queue = pl.DataFrame({"at_ns": moments, "value": counts.astype(np.float64)})
+        # At one moment the last value counts.
+        curves.append(Counter(f"GPU {device} queue", "items", queue.unique("at_ns", keep="last", maintain_order=True)))
+    return tuple(curves)

@@ -30,6 +30,6 @@ def in_order(slices: pl.DataFrame) -> pl.DataFrame:
 
 
 def details(**known: Any) -> str | None:
-    """A JSON object of what is known; its keys are words, `launched_by` stands as `launched by`."""
-    told = {key.replace("_", " "): value for key, value in known.items() if value not in (None, "", (), {})}
-    return msgspec.json.encode(told).decode() if told else None
+    """A JSON object of what is known; `launched_by` stands in it as `launched by`."""
+    kept = {key.replace("_", " "): value for key, value in known.items() if value not in (None, "", (), {})}
+    return msgspec.json.encode(kept).decode() if kept else None

@@ -7,10 +7,9 @@ gives the rules in full.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from tracekit.comparison.cost.peaks import peak_of_side
-from tracekit.comparison.cost.roofline import limit_of
+from tracekit.comparison.cost.roofline import limit_of, peak_of_side
 from tracekit.model.calibration import shrink_idle
 from tracekit.model.comparison import Basis, Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
 from tracekit.model.sequence import Activity, Sequence
@@ -52,19 +51,26 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
         causes = side.calibrated_idle_by_cause() or {}
         idle = [_parts(side, causes, unseen_us=true_us - math.fsum(causes.values()))]
     cases = [{**each, **work} for each in idle]
-    kinds = {_decide(each) for each in cases}
-    kind = kinds.pop() if len(kinds) == 1 else "mixed"
-    starved = _starved_share(side)
+    kinds = [_decide(each) for each in cases]
+    kind = kinds[0] if len(set(kinds)) == 1 else "mixed"
+    items = sum(queue.items for queue in side.analysis.queue or ())
+    starved = sum(queue.starved_items for queue in side.analysis.queue or ()) / items if items else None
     unknown = _why_unknown(side, sequence) if cases[0]["unknown"] else None
-    return Bound(kind, basis, cases[0], starved, unknown, _if_slowed(side, cases) if basis == "trace" else None)
+    if_slowed = None
+    if basis == "trace" and kinds != [None, None]:
+        if_slowed = BoundIfSlowed(_most_slowed(side), *kinds)
+    return Bound(kind, basis, cases[0], starved, unknown, if_slowed)
 
 
 def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> Parts:
     """Idle time per step by part. What a synchronising call exposed is its part, to the last microsecond of the gap:
     without the call the host would have gone on launching. It has the share of the host's time that it was recorded
     with."""
-    host = _host_us(causes)
-    sync = _sync_share(side) * host
+    recorded = side.idle_by_cause()
+    syncs = side.analysis.idle.syncs if side.analysis.idle else ()
+    exposed = max(math.fsum(each.idle_after_us for each in syncs) / side.steps, recorded.get("sync_wait", 0.0))
+    recorded_host, host = _host_us(recorded), _host_us(causes)
+    sync = min(exposed / recorded_host, 1.0) * host if recorded_host else 0.0
     return {
         "sync": sync,
         "launch": host - sync,
@@ -78,15 +84,6 @@ def _host_us(causes: Mapping[str, float]) -> float:
     return math.fsum(us for cause, us in causes.items() if cause not in ("device", "profiler", "compile"))
 
 
-def _sync_share(side: Side) -> float:
-    """How much of the host's idle time synchronising calls exposed, 0 to 1, as recorded."""
-    recorded = side.idle_by_cause()
-    syncs = side.analysis.idle.syncs if side.analysis.idle else ()
-    exposed = max(math.fsum(each.idle_after_us for each in syncs) / side.steps, recorded.get("sync_wait", 0.0))
-    host = _host_us(recorded)
-    return min(exposed / host, 1.0) if host else 0.0
-
-
 def _most_slowed(side: Side) -> float:
     stacks = any(each.code == "python_stacks_recorded" for each in side.analysis.health)
     return WITH_STACKS if stacks else WITHOUT_STACKS
@@ -96,18 +93,16 @@ def _work(side: Side, sequence: Sequence | None) -> Parts:
     """GPU busy time per step by what limits it. Work that ran side by side counts by its share of the summed times."""
     times = dict.fromkeys(("copy", "memory", "compute", "neither", "unknown"), 0.0)
     peak = peak_of_side(side)
-    for activity, count in _activities(side, sequence):
+    if sequence is not None and sequence.activities:
+        work = [(activity, sequence.per_step) for activity in sequence.activities]
+    else:
+        kernels = side.analysis.kernels.by_name if side.analysis.kernels else ()
+        copies = side.analysis.copies.by_name if side.analysis.copies else ()
+        work = [(Activity(each.name, each.family, each.mean_us, None), each.count) for each in (*kernels, *copies)]
+    for activity, count in work:
         times[limit_of(activity, peak) or "unknown"] += activity.duration_us * count
     total = math.fsum(times.values())
     return {part: us / total * (side.busy_us or 0.0) if total else 0.0 for part, us in times.items()}
-
-
-def _activities(side: Side, sequence: Sequence | None) -> Iterable[tuple[Activity, float]]:
-    if sequence is not None and sequence.activities:
-        return [(activity, sequence.per_step) for activity in sequence.activities]
-    kernels = side.analysis.kernels.by_name if side.analysis.kernels else ()
-    copies = side.analysis.copies.by_name if side.analysis.copies else ()
-    return [(Activity(each.name, each.family, each.mean_us, None), each.count) for each in (*kernels, *copies)]
 
 
 def _decide(parts: Mapping[str, float]) -> BoundKind | None:
@@ -119,12 +114,6 @@ def _decide(parts: Mapping[str, float]) -> BoundKind | None:
     return None if largest == "unknown" else KINDS.get(largest, "mixed")
 
 
-def _starved_share(side: Side) -> float | None:
-    queues = side.analysis.queue or ()
-    items = sum(queue.items for queue in queues)
-    return sum(queue.starved_items for queue in queues) / items if items else None
-
-
 def _why_unknown(side: Side, sequence: Sequence | None) -> UnknownLimit:
     """What keeps it from being told what limits a product."""
     asked = [activity.operator for activity in sequence.activities if activity.family in PRODUCTS] if sequence else []
@@ -132,11 +121,3 @@ def _why_unknown(side: Side, sequence: Sequence | None) -> UnknownLimit:
         in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
         return "no_sizes_in_graphs" if in_graphs else "no_sizes"
     return "unknown_device" if peak_of_side(side) is None else "sizes_do_not_tell"
-
-
-def _if_slowed(side: Side, cases: list[Parts]) -> BoundIfSlowed | None:
-    """What the same trace says if recording slowed the call as much as it was ever seen to."""
-    as_recorded, slowed = map(_decide, cases)
-    if as_recorded is None and slowed is None:
-        return None
-    return BoundIfSlowed(_most_slowed(side), as_recorded, slowed)

@@ -1,11 +1,13 @@
-"""How large is a convolution's result? It follows from stride, padding and dilation, which are recorded by value."""
+"""How large is a convolution's result, and how do its data lie in memory? Told by recorded arguments and strides."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-from tracekit.model.sequence import Operator
+from tracekit.model.sequence import Activity, Operator
 
 Shape = tuple[int, ...]
 
@@ -60,9 +62,7 @@ def find_convolution(operator: Operator, output: Shape | None = None) -> Convolu
         return None
     result = output if output is not None and len(output) == len(data) else _result(operator, data, weight)
     transposed = _is_transposed(operator)
-    if transposed is None:
-        return Convolution(data, weight, result, None)
-    positions = data if transposed else result
+    positions = None if transposed is None else data if transposed else result
     return Convolution(data, weight, result, positions[2:] if positions else None)
 
 
@@ -98,3 +98,30 @@ def _numbers(operator: Operator, name: str, count: int) -> Shape | None:
         return None
     numbers = tuple(map(int, NUMBER.findall(operator.values[at])))
     return numbers * count if len(numbers) == 1 else numbers if len(numbers) == count else None
+
+
+Layout = Literal["channels first", "channels last"]
+
+
+def find_layout(operator: Operator) -> Layout | None:
+    """Of what a convolution is given, by its strides: channels are last where neighbouring channels lie nearest to each
+    other, as in torch.channels_last (NHWC), and first where they lie furthest apart (NCHW).
+
+    None of any other operator, where strides were not recorded, and where there is but one channel or one place: then
+    both are the same. Nor where one value stands for all channels or places (a stride of 0).
+    """
+    if find_convolution(operator) is None or not operator.strides or len(operator.strides[0]) != len(operator.dims[0]):
+        return None
+    (_, channels, *lengths), (_, channel_stride, *strides) = operator.dims[0], operator.strides[0]
+    spatial = [stride for length, stride in zip(lengths, strides, strict=True) if length > 1]
+    if channels < 2 or not spatial or 0 in (channel_stride, *spatial):
+        return None
+    if channel_stride < min(spatial):
+        return "channels last"
+    return "channels first" if channel_stride > max(spatial) else None
+
+
+def moved_last(a: Iterable[Activity], b: Iterable[Activity]) -> bool:
+    """Whether channels were first in A and are last in B, of every convolution among them that tells."""
+    one, other = ({find_layout(each.operator) for each in side if each.operator} - {None} for side in (a, b))
+    return one == {"channels first"} and other == {"channels last"}

@@ -25,26 +25,23 @@ PRODUCTS = {
     "aten::baddbmm": 1,
 }
 
-#: Attention whose inputs are (batch, heads, length, width): where the query stands, key and value follow.
-ATTENTION = {
-    "aten::_scaled_dot_product_flash_attention": 0,
-    "aten::_scaled_dot_product_efficient_attention": 0,
-    "aten::_scaled_dot_product_cudnn_attention": 0,
-    "aten::_scaled_dot_product_fused_attention_overrideable": 0,
-    "aten::_cudnn_attention_forward": 0,
-    "aten::_scaled_dot_product_flash_attention_backward": 1,
-    "aten::_scaled_dot_product_efficient_attention_backward": 1,
-    "aten::_scaled_dot_product_cudnn_attention_backward": 1,
-    "aten::_cudnn_attention_backward": 1,
-}
-
+#: Attention whose query, key and value are (batch, heads, length, width). A backward has the gradient before them.
+ATTENTION = (
+    "aten::_scaled_dot_product_flash_attention",
+    "aten::_scaled_dot_product_efficient_attention",
+    "aten::_scaled_dot_product_cudnn_attention",
+    "aten::_scaled_dot_product_fused_attention_overrideable",
+    "aten::_cudnn_attention_forward",
+    "aten::_scaled_dot_product_flash_attention_backward",
+    "aten::_scaled_dot_product_efficient_attention_backward",
+    "aten::_scaled_dot_product_cudnn_attention_backward",
+    "aten::_cudnn_attention_backward",
+)
 #: The same where they are (batch, length, heads, width).
-ATTENTION_BY_LENGTH = {
-    "aten::_flash_attention_forward": 0,
-    "aten::_efficient_attention_forward": 0,
-    "aten::_flash_attention_backward": 1,
-    "aten::_efficient_attention_backward": 1,
-}
+ATTENTION_BY_LENGTH = (
+    *("aten::_flash_attention_forward", "aten::_efficient_attention_forward"),
+    *("aten::_flash_attention_backward", "aten::_efficient_attention_backward"),
+)
 
 #: Its inputs are (..., k) and (n, k), and perhaps a bias.
 LINEAR = "aten::linear"
@@ -57,16 +54,25 @@ def flops_of(operator: Operator, output: Shape | None = None) -> int | None:
     elsewhere.
     """
     if operator.name in PRODUCTS or operator.name == LINEAR:
-        return _of_product(operator)
+        factors = factors_of(operator)
+        return 2 * prod(factors[0]) * factors[1][2] if factors else None
     if operator.name in ATTENTION or operator.name in ATTENTION_BY_LENGTH:
         return _of_attention(operator)
-    return _of_backward(operator) if operator.name == BACKWARD else _of_convolution(operator, output)
+    if operator.name == BACKWARD:
+        return _of_convolution_backward(operator)
+    found = find_convolution(operator, output)
+    if found is None or found.positions is None:
+        return None
+    return 2 * found.data[0] * prod(found.positions) * prod(found.weight)
 
 
 def factors_of(operator: Operator) -> tuple[Shape, Shape] | None:
     """The sizes of a product's two factors, (batch, m, k) and (batch, k, n); None for anything else."""
     if operator.name == LINEAR:
-        return _factors_of_linear(operator)
+        if len(operator.dims) < 2 or not operator.dims[0] or len(operator.dims[1]) != 2:
+            return None
+        data, (n, k) = operator.dims[:2]
+        return ((1, prod(data[:-1]), k), (1, k, n)) if data[-1] == k else None
     first = PRODUCTS.get(operator.name)
     if first is None or len(operator.dims) < first + 2:
         return None
@@ -76,38 +82,18 @@ def factors_of(operator: Operator) -> tuple[Shape, Shape] | None:
     return ((1, *left), (1, *right)) if len(left) == 2 else (left, right)
 
 
-def _factors_of_linear(operator: Operator) -> tuple[Shape, Shape] | None:
-    if len(operator.dims) < 2 or not operator.dims[0] or len(operator.dims[1]) != 2:
-        return None
-    data, (n, k) = operator.dims[:2]
-    return ((1, prod(data[:-1]), k), (1, k, n)) if data[-1] == k else None
-
-
-def _of_product(operator: Operator) -> int | None:
-    factors = factors_of(operator)
-    if factors is None:
-        return None
-    (batch, m, k), (_, _, n) = factors
-    return 2 * batch * m * k * n
-
-
 def attention_sizes(operator: Operator) -> tuple[Shape, Shape, Shape] | None:
     """Query, key and value as (batch, heads, length, width); None where they are not recorded or do not fit."""
     by_length = operator.name in ATTENTION_BY_LENGTH
-    first = (ATTENTION_BY_LENGTH if by_length else ATTENTION).get(operator.name)
-    if first is None:
+    if not by_length and operator.name not in ATTENTION:
         return None
+    first = int(operator.name.endswith("_backward"))
     sizes = operator.dims[first : first + 3]
     if len(sizes) < 3 or any(len(size) != 4 for size in sizes):
         return None
-    query, key, value = (_heads_first(size) if by_length else size for size in sizes)
+    query, key, value = ((size[0], size[2], size[1], size[3]) if by_length else size for size in sizes)
     fits = query[0] == key[0] == value[0] and key[1:3] == value[1:3] and query[3] == key[3]
     return (query, key, value) if fits and key[1] and query[1] % key[1] == 0 else None
-
-
-def _heads_first(size: Shape) -> Shape:
-    batch, length, heads, width = size
-    return batch, heads, length, width
 
 
 def _of_attention(operator: Operator) -> int | None:
@@ -120,20 +106,13 @@ def _of_attention(operator: Operator) -> int | None:
     return 2 * batch * heads * queries * keys * widths
 
 
-def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
-    found = find_convolution(operator, output)
-    if found is None or found.positions is None:
-        return None
-    return 2 * found.data[0] * prod(found.positions) * prod(found.weight)
-
-
 def gradients_of(operator: Operator) -> tuple[bool, bool] | None:
     """Whether a convolution's backward computes the gradients of its data and of its weights; None if not recorded."""
     asked = operator.values[10].strip("[]").replace(" ", "").split(",") if len(operator.values) > 10 else []
     return (asked[0] == "True", asked[1] == "True") if len(asked) == 3 else None
 
 
-def _of_backward(operator: Operator) -> int | None:
+def _of_convolution_backward(operator: Operator) -> int | None:
     """Each gradient takes as many operations as the convolution itself."""
     asked, transposed = gradients_of(operator), operator.values[7:8]
     if asked is None or len(operator.dims) < 3 or any(len(size) < 3 for size in operator.dims[:3]):

@@ -1,15 +1,30 @@
-"""Which activities did one operator call launch, and how much did the call move and compute? By estimate."""
+"""Which activities did one operator call launch, and how much did the call move and compute?
+
+By estimate from the sizes of inputs, unless the run's tagging pass noted the call: that saw the tensors themselves, so
+that lists of tensors, results and the operations by torch's own formula are exact.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from tracekit.comparison.cost.flops import flops_of
+from tracekit.comparison.cost.flops import flops_of, is_counted
 from tracekit.comparison.cost.traffic import bytes_of
-from tracekit.comparison.matching.library import is_library
+from tracekit.comparison.matching.common_subsequence import places_in_table
+from tracekit.comparison.matching.operators import is_library, plain_name
+from tracekit.model.comparison import Side
+from tracekit.model.dtypes import ELEMENT_BYTES
+from tracekit.model.provenance import EagerOp, EagerOps
 from tracekit.model.rates import NotedCall, Traffic
 from tracekit.model.sequence import Activity, Operator
+
+#: Operators that touch some rows of a tensor: the bytes of all of it say nothing.
+PICKING = ("embedding", "gather", "index", "scatter", "take", "put")
+#: Operators that overwrite what they are given, unread.
+OVERWRITING = ("copy", "fill", "zero", "normal", "uniform", "random", "bernoulli", "exponential")
+#: Numbers of calls that no recording has numbered start here, and meet none that it has.
+UNNUMBERED = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +74,11 @@ def find_calls(activities: Sequence[Activity]) -> dict[int, Call]:
         own.append(at)
         if activity.operator_call is not None:
             open_[activity.operator_call] = own
-    return {_main(activities, some): Call(tuple(activities[at] for at in some)) for some in found}
-
-
-def _main(activities: Sequence[Activity], positions: Sequence[int]) -> int:
-    return max(positions, key=lambda at: (is_library(activities[at]), activities[at].duration_us))
+    calls: dict[int, Call] = {}
+    for some in found:
+        main = max(some, key=lambda at: (is_library(activities[at]), activities[at].duration_us))
+        calls[main] = Call(tuple(activities[at] for at in some))
+    return calls
 
 
 def traffic_of(eager: Iterable[Call], compiled: Iterable[Call]) -> Traffic:
@@ -76,3 +91,67 @@ def _known_sum(sizes: Sequence[int | None]) -> int | None:
     """None where none of several is known."""
     known = [size for size in sizes if size is not None]
     return sum(known) if known or not sizes else None
+
+
+def note_calls(side: Side) -> Side:
+    """The side with `noted` at every activity whose operator call the run's tagging pass knows."""
+    if side.sequence is None or not isinstance(side.provenance, EagerOps):
+        return side
+    activities = list(side.sequence.activities)
+    steps = max(round(1 / side.sequence.per_step), 1)
+    for number, (op, positions) in enumerate(_launched(activities, side.provenance, steps)):
+        # What the recording has no operator for is one call of the operator, by a number of its own.
+        calls: dict[int, list[int]] = {}
+        for at in positions:
+            call = activities[at].operator_call
+            calls.setdefault(UNNUMBERED + number if call is None else call, []).append(at)
+        main = _main_call(calls, activities)
+        sizes = op.outputs[0].sizes if op.outputs else (None,)
+        output = tuple(size for size in sizes if size is not None) if None not in sizes else None
+        for call, some in calls.items():
+            # What an operator moves that runs several others is more than its own inputs and results.
+            moved = bytes_of_noted(op) if len(calls) == 1 else None
+            noted = NotedCall(moved, op.flops, output) if call == main else None
+            for at in some:
+                activities[at] = replace(activities[at], operator_call=call, noted=noted)
+    return replace(side, sequence=replace(side.sequence, activities=tuple(activities)))
+
+
+def _launched(activities: Sequence[Activity], eager: EagerOps, steps: int) -> list[tuple[EagerOp, list[int]]]:
+    """Each operator of each step, with the positions of what it launched."""
+    found: dict[tuple[int, int], list[int]] = {}
+    step, before = 0, -1
+    names = [each.name for each in activities]
+    for at, place in enumerate(places_in_table(names, [each.name for each in eager.activities], steps)):
+        if place is None:
+            continue
+        step, before = step + (place < before), place
+        op = eager.activities[place].op
+        if op is not None:
+            found.setdefault((step, op), []).append(at)
+    return [(eager.ops[op], positions) for (_, op), positions in found.items()]
+
+
+def _main_call(calls: Mapping[int, list[int]], activities: Sequence[Activity]) -> int | None:
+    """The call that the operator is there for: the only one, or the only product, attention or convolution of them."""
+    if len(calls) == 1:
+        return next(iter(calls))
+    counted = [
+        call
+        for call, some in calls.items()
+        if (operator := activities[some[0]].operator) is not None and is_counted(operator.name)
+    ]
+    return counted[0] if len(counted) == 1 else None
+
+
+def bytes_of_noted(op: EagerOp) -> int | None:
+    """Bytes that the operator read and wrote; None where those of its tensors do not say: it picks rows, or says
+    nothing of what it writes."""
+    name = plain_name(op.name)
+    sizes = [(each.numel(), ELEMENT_BYTES.get(each.dtype)) for each in op.outputs]
+    known = [count * width for count, width in sizes if count is not None and width is not None]
+    if len(known) < len(sizes) or not sum(known) or any(word in name for word in PICKING):
+        return None
+    # What is only written stands among the arguments too.
+    overwrites = name in OVERWRITING and op.name.split(".")[1].endswith("_")
+    return op.bytes - sum(known) if overwrites or op.name.endswith("out") else op.bytes

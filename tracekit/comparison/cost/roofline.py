@@ -1,15 +1,70 @@
-"""How near does a kernel come to what the device could do, and which of its limits does it meet first?"""
+"""What could the device do at most, how near does a kernel come to it, and which limit does it meet first?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from tracekit.comparison.cost.flops import PRODUCTS
 from tracekit.comparison.cost.operator_calls import Call
+from tracekit.model.comparison import Side
 from tracekit.model.rates import Peak, Rates
 from tracekit.model.sequence import Activity, Operator
+
+#: GB/s, then TFLOP/s of bf16, fp16, tf32 (matrix units) and fp32 (vector units; AMD: matrix units). The first whose
+#: words are all in the name. Makers print tensor figures "with sparsity"; these are half of those.
+PEAKS = (
+    # NVIDIA HGX B200 data sheet (2025): 8 GPUs, 64 TB/s, 36 PFLOPS bf16 and 18 PFLOPS tf32 with sparsity, 600 fp32.
+    Peak("b200", 8000, 2250, 2250, 1125, 75),
+    # NVIDIA H200 data sheet (2024): SXM and NVL.
+    Peak("h200 nvl", 4800, 835.5, 835.5, 417.5, 60),
+    Peak("h200", 4800, 989.5, 989.5, 494.5, 67),
+    # NVIDIA H100 data sheet (2023, 2024): PCIe, NVL; SXM is called "H100 80GB HBM3".
+    Peak("h100 pcie", 2000, 756, 756, 378, 51),
+    Peak("h100 nvl", 3900, 835.5, 835.5, 417.5, 60),
+    Peak("h100", 3350, 989.5, 989.5, 494.5, 67),
+    # NVIDIA A100 data sheet (2021): 80GB PCIe, 80GB SXM; 40GB from the one of 2020.
+    Peak("a100 pcie 80gb", 1935, 312, 312, 156, 19.5),
+    Peak("a100 80gb", 2039, 312, 312, 156, 19.5),
+    Peak("a100 40gb", 1555, 312, 312, 156, 19.5),
+    # NVIDIA L4 and L40S data sheets (2023).
+    Peak("l40s", 864, 362, 362, 183, 91.6),
+    Peak("l4", 300, 121, 121, 60, 30.3),
+    # NVIDIA A10G: AWS G5 and NVIDIA's A10 family brief (2021).
+    Peak("a10g", 600, 70, 70, 35, 31.5),
+    # NVIDIA T4 data sheet (2018), V100 data sheet (2020): neither has bf16 or tf32 matrix units.
+    Peak("t4", 320, None, 65, None, 8.1),
+    Peak("v100 pcie", 900, None, 112, None, 14),
+    Peak("v100", 900, None, 125, None, 15.7),
+    # NVIDIA Ada GPU architecture whitepaper (2023), fp32 accumulation.
+    Peak("rtx 4090", 1008, 165.2, 165.2, 82.6, 82.6),
+    # AMD Instinct MI300X data sheet (2023).
+    Peak("mi300x", 5300, 1307.4, 1307.4, 653.7, 163.4),
+)
+
+
+#: A part of a GPU, or a smaller one of the same number.
+OTHER_DEVICES = {"mig", "laptop", "d", "max"}
+
+
+def peak_of(device: str | None) -> Peak | None:
+    """The peak of a device by the name its driver gives it; None for one that is not known."""
+    words = set((device or "").lower().replace("-", " ").replace("_", " ").split())
+    if words & OTHER_DEVICES:
+        return None
+    return next((peak for peak in PEAKS if words.issuperset(peak.device.split())), None)
+
+
+def peak_of_side(side: Side) -> Peak | None:
+    """The peak of the device a side ran on, and how it was told to multiply float32; None for a device that is not
+    known."""
+    environment = side.environment
+    names = [environment.gpu if environment else None, *(device.name for device in side.analysis.devices)]
+    peak = next((peak for name in names if (peak := peak_of(name))), None)
+    return replace(peak, float32_precision=environment.float32_matmul_precision) if peak and environment else peak
+
 
 Limit = Literal["compute", "memory", "copy", "neither"]
 
@@ -37,7 +92,11 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
     """What calls of one operator did and how fast, the mean of them, by estimate. A call takes as long as all it
     launched. None for what is not known of each of them."""
     us = math.fsum(call.duration_us for call in calls)
-    size = _believable(_sum([call.bytes for call in calls]), us, peak)
+    size = _sum([call.bytes for call in calls])
+    # More bytes than the device's memory could have moved: a cache served them, or the call did not touch all of its
+    # inputs. Which, nobody can tell.
+    if size is not None and peak and size > peak.gb_per_s * us * 1e3:
+        size = None
     flops = _sum([call.flops for call in calls])
     bandwidth = size / us / 1e3 if size is not None and us else None
     arithmetic = flops / us / 1e6 if flops is not None and us else None
@@ -55,12 +114,6 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
 def _sum(figures: Sequence[int | None]) -> int | None:
     known = [figure for figure in figures if figure is not None]
     return sum(known) if known and len(known) == len(figures) else None
-
-
-def _believable(size: int | None, us: float, peak: Peak | None) -> int | None:
-    """None for more bytes than the device's memory could have moved: a cache served them, or the call did not touch all
-    of its inputs. Which, nobody can tell."""
-    return None if size is not None and peak and size > peak.gb_per_s * us * 1e3 else size
 
 
 def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:
@@ -88,24 +141,20 @@ def _arithmetic_peak(call: Call, peak: Peak | None) -> float | None:
     """TFLOP/s for the type of the inputs; None where it is not known which units they go through."""
     if peak is None or call.operator is None:
         return None
-    kind = _input_type(call.operator)
-    if kind == "float":
-        return _float32_peak(call, peak)
-    return {"c10::BFloat16": peak.bf16_tflop_per_s, "c10::Half": peak.fp16_tflop_per_s}.get(kind)
+    at, dtypes = PRODUCTS.get(call.operator.name, 0), call.operator.dtypes
+    dtype = dtypes[at] if len(dtypes) > at else ""
+    if dtype == "float":
+        return _float32_peak(call, call.operator, peak)
+    return {"c10::BFloat16": peak.bf16_tflop_per_s, "c10::Half": peak.fp16_tflop_per_s}.get(dtype)
 
 
-def _float32_peak(call: Call, peak: Peak) -> float | None:
+def _float32_peak(call: Call, operator: Operator, peak: Peak) -> float | None:
     """By the kernels' names; where these do not tell, by torch's setting, which is of products alone."""
     names = [each.name.lower() for each in call.activities]
     if any(part in name for name in names for part in IN_MATRIX_UNITS):
         return peak.tf32_tflop_per_s
     if any(part in name for name in names for part in IN_VECTOR_UNITS):
         return peak.fp32_tflop_per_s
-    if peak.float32_precision is None or call.operator is None or call.operator.name not in PRODUCTS:
+    if peak.float32_precision is None or operator.name not in PRODUCTS:
         return None
     return peak.fp32_tflop_per_s if peak.float32_precision == "highest" else peak.tf32_tflop_per_s
-
-
-def _input_type(operator: Operator) -> str:
-    at = PRODUCTS.get(operator.name, 0)
-    return operator.dtypes[at] if len(operator.dtypes) > at else ""

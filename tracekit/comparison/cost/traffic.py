@@ -34,21 +34,29 @@ READ = {f"aten::{name}": count for count, names in ((1, UNARY), (2, BINARY), (3,
 #: Their output is one byte for each element.
 TRUTH = tuple(
     f"aten::{name}"
-    for name in "eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite".split()
+    for name in (
+        *("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not"),
+        *("isnan", "isinf", "isfinite"),
+    )
 )
 #: They write their first input and read none of it.
 FILLING = ("aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_", "aten::bernoulli_")
 #: All their tensors are read, and what is written is as large as the first.
 NORMALIZING = tuple(
     f"aten::{name}"
-    for name in """_softmax _log_softmax _safe_softmax native_layer_norm native_group_norm _fused_rms_norm
-        native_batch_norm cudnn_batch_norm _batch_norm_with_update batch_norm_elemt cumsum
-        _masked_softmax""".split()
+    for name in (
+        *("_softmax", "_log_softmax", "_safe_softmax", "_masked_softmax", "native_layer_norm", "native_group_norm"),
+        *("native_batch_norm", "cudnn_batch_norm", "_batch_norm_with_update", "batch_norm_elemt", "_fused_rms_norm"),
+        "cumsum",
+    )
 )
 #: What they write is small beside what they read, and its size is not recorded: left out.
 REDUCING = tuple(
     f"aten::{name}"
-    for name in "sum mean var std var_mean amax amin max min argmax argmin any all norm prod linalg_vector_norm".split()
+    for name in (
+        *("sum", "mean", "var", "std", "var_mean", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all"),
+        *("norm", "prod", "linalg_vector_norm"),
+    )
 )
 
 TRITON = "triton_"
@@ -62,7 +70,11 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
     if len(operator.dims) != len(operator.dtypes) or not any(operator.dims):
         return None
     if operator.name.startswith(TRITON):
-        return None if any(word in operator.name for word in PICKING) else _of_triton(operator)
+        if any(word in operator.name for word in PICKING):
+            return None
+        # Of one tensor alone: it is updated in place. Of several nobody can tell which are, and each counts once.
+        total, tensors = _sum_of(operator, range(len(operator.dims))), sum(map(bool, operator.dims))
+        return 2 * total if tensors == 1 and total is not None else total
     if is_counted(operator.name):
         return _of_product(operator) or _of_attention(operator) or _of_convolution(operator, output)
     if operator.name in FILLING:
@@ -93,14 +105,6 @@ def _sum_of(operator: Operator, positions: Sequence[int]) -> int | None:
 def _plus(*sizes: int | None) -> int | None:
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
-
-
-def _of_triton(operator: Operator) -> int | None:
-    """Its arguments are inputs and outputs. What is updated in place stands there once, though it is read and written:
-    a kernel of one tensor does just that; of several, which one cannot be told, and counts once."""
-    total = _sum_of(operator, range(len(operator.dims)))
-    alone = sum(map(bool, operator.dims)) == 1
-    return 2 * total if alone and total is not None else total
 
 
 def _of_product(operator: Operator) -> int | None:
@@ -136,8 +140,7 @@ def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
         asked = gradients_of(operator)
         written = [position for position, wanted in zip((1, 2), asked or (), strict=False) if wanted]
         return _plus(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
-    found = find_convolution(operator, output)
-    width = CPP_ELEMENT_BYTES.get(operator.dtypes[0]) if operator.dtypes else None
+    found, width = find_convolution(operator, output), CPP_ELEMENT_BYTES.get(operator.dtypes[0])
     if found is None or found.result is None or width is None:
         return None
     return _plus(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)

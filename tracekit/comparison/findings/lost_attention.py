@@ -1,9 +1,16 @@
-"""Was a fused attention kernel lost in compilation?"""
+"""Was a fused attention kernel lost in compilation?
+
+Measured on an H200, torch 2.11 and transformers 5.17, batch 1, bfloat16: compiled whole, both models make an attention
+mask that eager code skips (transformers does not look into masks while it is traced, before torch 2.14). ViT-B's
+attention then becomes products and a softmax, 814 us of GPU time a call; with its layers compiled one by one it keeps
+cuDNN's kernel, 644 us, and the call, which waits for the host, takes 5.25 ms instead of 4.58. Four layers of gemma: 144
+us of attention whole, 65 us layer by layer, as eager.
+"""
 
 from __future__ import annotations
 
-from tracekit.comparison.layers import layer_by_layer, scope_changes
-from tracekit.model.comparison import Comparison, Finding, KernelGroup
+from tracekit.comparison.commands import layer_by_layer, scope_changes
+from tracekit.model.comparison import Comparison, Finding
 
 #: B keeps less than this share of A's attention time.
 LOST = 0.1
@@ -19,7 +26,8 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     a, b = comparison.a, comparison.b
     attention, kept = a.family_us("attention"), b.family_us("attention")
     gemm_us = b.family_us("gemm") - a.family_us("gemm")
-    lost_us = [group.delta_us for group in comparison.groups if group.kind == "defused" and _tells(group)]
+    shown = [(group, {each.kind for each in group.evidence}) for group in comparison.groups]
+    lost_us = [group.delta_us for group, kinds in shown if group.kind == "defused" and "attention_lost" in kinds]
     # Products that Inductor wrote itself are of another family.
     if not attention or kept >= LOST * attention or (gemm_us <= 0 and not lost_us):
         return None
@@ -33,19 +41,10 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
             "attention_before_us": attention,
             "attention_after_us": kept,
             "products_more_us": gemm_us,
-            "in_float32": _in_float32(comparison),
+            # Half of what they cost.
+            "in_float32": any(kinds >= {"attention_lost", "single_precision"} for _, kinds in shown),
         },
         saving_us=extra_us if extra_us > 0 else None,
         action=layer_by_layer(comparison.b),
         changes=scope_changes(comparison.b),
     )
-
-
-def _tells(group: KernelGroup) -> bool:
-    return any(each.kind == "attention_lost" for each in group.evidence)
-
-
-def _in_float32(comparison: Comparison) -> bool:
-    """Whether the products are of float32: half of what they cost."""
-    shown = (each for group in comparison.groups if _tells(group) for each in group.evidence)
-    return any(each.kind == "single_precision" for each in shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tracekit.comparison.judging.separate_runs import process_medians
+from tracekit.comparison.judging.processes import process_medians
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.comparison import Verdict
 from tracekit.model.run import CompileFacts, FormResult

@@ -9,18 +9,22 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Literal
 
-from tracekit.comparison.matching import Cell, align
-from tracekit.comparison.matching.provenance_links import Linked, link
+from tracekit.comparison.matching.alignment import align
+from tracekit.comparison.matching.common_subsequence import common_subsequence
+from tracekit.comparison.matching.operators import without_number
+from tracekit.comparison.matching.pairing import Cell
+from tracekit.comparison.matching.provenance_links import link
 from tracekit.model.comparison import Side
 from tracekit.model.note import Note, distinct
 from tracekit.model.provenance import CompiledSites, EagerOps
-from tracekit.model.sequence import Sequence
+from tracekit.model.sequence import OperatorSource, Sequence
 
 #: The provenance leads between other forms than an eager and a compiled one, the sides are of two runs, or the steps of
 #: a side do not all run the same kernels.
 NoProvenance = Literal["other_forms", "two_runs", "steps_differ"]
-#: The positions of one step, on A and on B.
-_Round = tuple[range, range]
+
+#: A recording lacks operators when more than this share of its activities has none.
+LACKING = 0.1
 
 
 def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[Note, ...]]:
@@ -31,22 +35,33 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[Note, .
     """
     if a.sequence is None or b.sequence is None:
         return None, ()
+    one, other = _steps(a.sequence), _steps(b.sequence)
+    if len(one) == len(other) and sum(map(bool, one)) == sum(map(bool, other)):
+        # Steps without activities stand beside none.
+        one, other = list(filter(None, one)), list(filter(None, other))
+    if len(one) != len(other) or len(one) == 1:
+        return _match(a.sequence, b.sequence, a, b)
     amiss: list[Note] = []
-    rounds = _rounds(a.sequence, b.sequence)
-    if len(rounds) == 1:
-        cells, notes = _match(a.sequence, b.sequence, a, b)
-        return cells, (*amiss, *notes)
     found: list[Cell] = []
     matched: dict[Hashable, tuple[tuple[Cell, ...], tuple[Note, ...]]] = {}
-    for a_at, b_at in rounds:
-        one, other = _part(a.sequence, a_at), _part(b.sequence, b_at)
-        key = _content(one), _content(other)
+    for a_at, b_at in zip(one, other, strict=True):
+        a_step, b_step = _one_step(a.sequence, a_at), _one_step(b.sequence, b_at)
+        key = _content(a_step), _content(b_step)
         if key not in matched:
-            matched[key] = _match(one, other, a, b)
+            matched[key] = _match(a_step, b_step, a, b)
         cells, notes = matched[key]
-        found += [_moved(cell, a_at.start, b_at.start) for cell in cells]
+        found += [_placed(cell, a_at, b_at) for cell in cells]
         amiss += notes
     return tuple(found), distinct(amiss)
+
+
+def _steps(sequence: Sequence) -> list[range]:
+    begins = sequence.starts or (0,)
+    return [range(begin, end) for begin, end in zip(begins, (*begins[1:], len(sequence.activities)), strict=True)]
+
+
+def _one_step(sequence: Sequence, at: range) -> Sequence:
+    return replace(sequence, activities=sequence.activities[at.start : at.stop], per_step=1.0, starts=())
 
 
 def _content(sequence: Sequence) -> Hashable:
@@ -58,6 +73,11 @@ def _content(sequence: Sequence) -> Hashable:
     )
 
 
+def _placed(cell: Cell, a_at: range | list[int], b_at: range | list[int]) -> Cell:
+    """The cell of a part of both sides, with its positions in the whole."""
+    return replace(cell, a=tuple(a_at[at] for at in cell.a), b=tuple(b_at[at] for at in cell.b))
+
+
 def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
     """The cells of one step of each side, by provenance where it is of use."""
     eager, compiled = a.provenance, b.provenance
@@ -66,10 +86,17 @@ def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell
     if not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites) or why_no_provenance(a, b):
         return align(one, other), ()
     linked = link(one, other, eager, compiled)
-    told = [
+    cells = [
         Cell(each.a_positions, each.b_positions, "provenance", each.where, exact=each.exact) for each in linked.links
     ]
-    return (*told, *_align_rest(one, other, linked)), linked.notes
+    a_linked, b_linked = {at for cell in cells for at in cell.a}, {at for cell in cells for at in cell.b}
+    a_rest = [at for at in range(len(one.activities)) if at not in a_linked]
+    b_rest = [at for at in range(len(other.activities)) if at not in b_linked]
+    aligned = align(
+        replace(one, activities=tuple(one.activities[at] for at in a_rest), starts=()),
+        replace(other, activities=tuple(other.activities[at] for at in b_rest), starts=()),
+    )
+    return (*cells, *(_placed(cell, a_rest, b_rest) for cell in aligned)), linked.notes
 
 
 def why_no_provenance(a: Side, b: Side) -> NoProvenance | None:
@@ -80,69 +107,49 @@ def why_no_provenance(a: Side, b: Side) -> NoProvenance | None:
         return "other_forms"
     if PurePath(a.path).parent != PurePath(b.path).parent:
         return "two_runs"
-    if not all(_tells_steps(side.sequence) for side in (a, b)):
-        # Where each begins is not known.
-        return "steps_differ"
-    return None
+    # Where each step begins must be known.
+    tells_steps = (each is None or each.per_step == 1 or bool(each.starts) for each in (a.sequence, b.sequence))
+    return None if all(tells_steps) else "steps_differ"
 
 
-def _tells_steps(sequence: Sequence | None) -> bool:
-    return sequence is None or sequence.per_step == 1 or bool(sequence.starts)
-
-
-def _rounds(a: Sequence, b: Sequence) -> list[_Round]:
-    """The steps of A beside those of B; all at once where the sides are not of as many steps.
-
-    Steps without activities stand beside none where both sides have as many of them.
-    """
-    one, other = _steps(a), _steps(b)
-    if len(one) == len(other):
-        if sum(map(bool, one)) == sum(map(bool, other)):
-            one, other = list(filter(None, one)), list(filter(None, other))
-        return list(zip(one, other, strict=True))
-    return [(range(len(a.activities)), range(len(b.activities)))]
-
-
-def _steps(sequence: Sequence) -> list[range]:
-    begins = sequence.starts or (0,)
-    return [range(begin, end) for begin, end in zip(begins, (*begins[1:], len(sequence.activities)), strict=True)]
-
-
-def _part(sequence: Sequence, at: range) -> Sequence:
-    """One step."""
-    return replace(sequence, activities=sequence.activities[at.start : at.stop], per_step=1.0, starts=())
-
-
-def _moved(cell: Cell, a_by: int, b_by: int) -> Cell:
-    return replace(cell, a=tuple(at + a_by for at in cell.a), b=tuple(at + b_by for at in cell.b))
-
-
-def evened(a: Side, b: Side) -> tuple[Side, Side]:
+def with_as_many_steps(a: Side, b: Side) -> tuple[Side, Side]:
     """Both sides over as many steps: where those of one differ among each other, the other's one step is repeated."""
     if a.sequence is None or b.sequence is None or a.sequence.per_step == b.sequence.per_step:
         return a, b
     steps = math.lcm(*(round(1 / each.per_step) for each in (a.sequence, b.sequence)))
-    return replace(a, sequence=_over(a.sequence, steps)), replace(b, sequence=_over(b.sequence, steps))
+    return replace(a, sequence=_repeated(a.sequence, steps)), replace(b, sequence=_repeated(b.sequence, steps))
 
 
-def _over(sequence: Sequence, steps: int) -> Sequence:
+def _repeated(sequence: Sequence, steps: int) -> Sequence:
     times, length = round(steps * sequence.per_step), len(sequence.activities)
     known = sequence.starts or sequence.per_step == 1
     starts = tuple(length * time + start for time in range(times) for start in sequence.starts or (0,)) if known else ()
     return replace(sequence, activities=sequence.activities * times, per_step=1 / steps, starts=starts)
 
 
-def _align_rest(a: Sequence, b: Sequence, linked: Linked) -> tuple[Cell, ...]:
-    a_rest = _without(a, {at for each in linked.links for at in each.a_positions})
-    b_rest = _without(b, {at for each in linked.links for at in each.b_positions})
-    cells = align(
-        replace(a, activities=tuple(a.activities[at] for at in a_rest), starts=()),
-        replace(b, activities=tuple(b.activities[at] for at in b_rest), starts=()),
-    )
-    return tuple(
-        replace(cell, a=tuple(a_rest[at] for at in cell.a), b=tuple(b_rest[at] for at in cell.b)) for cell in cells
-    )
+def lacks_operators(sequence: Sequence) -> bool:
+    """CUDA activity alone was recorded, or CUDA graphs were replayed."""
+    lacking = sum(activity.operator is None for activity in sequence.activities)
+    return lacking > LACKING * len(sequence.activities)
 
 
-def _without(sequence: Sequence, taken: set[int]) -> list[int]:
-    return [at for at in range(len(sequence.activities)) if at not in taken]
+def lend_operators(sequence: Sequence, other: Sequence, source: OperatorSource) -> Sequence:
+    """The sequence, with the operators of `other`, another recording of the same work, where it has none of its own.
+
+    Kernels are told by their names, in order: the same work makes the same sequence. Where names differ, what stands in
+    the same order on both sides is lent; the rest keeps no operator.
+    """
+    lenders = other.activities * max(round(len(sequence.activities) / max(len(other.activities), 1)), 1)
+    activities = list(sequence.activities)
+    names, others = ([without_number(each.name) for each in side] for side in (activities, lenders))
+    for at, lender in common_subsequence(names, others):
+        lent = lenders[lender]
+        if activities[at].operator is None and lent.operator is not None:
+            # Calls of the lender get negative numbers, and meet none of one's own.
+            offset = 1 + lender // len(other.activities) * (1 << 32)
+            call, operator_call = (None if each is None else -offset - each for each in (lent.call, lent.operator_call))
+            activities[at] = replace(
+                activities[at], operator=lent.operator, within=lent.within, call=call, operator_call=operator_call
+            )
+    changed = activities != list(sequence.activities)
+    return replace(sequence, activities=tuple(activities), operators=source if changed else sequence.operators)

@@ -1,13 +1,22 @@
-"""Did an operator call get the same inputs on both sides?"""
+"""How large are an operator call's inputs, and are they the same on both sides?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
 
-from tracekit.comparison.matching.operators import Dims, short_name, size_of, without_number
+from tracekit.comparison.matching.operators import FACTORS, kind_of_operator, plain_name, without_number
 from tracekit.model.sequence import Activity, Operator
+
+Dims = tuple[int, ...]
+
+#: Operators whose second factor lies transposed.
+WEIGHT_FIRST = ("linear", "_linear_pointwise")
+#: Operators whose result is as large as all their inputs.
+JOINING = ("cat", "concat", "stack", "hstack", "vstack")
 
 #: Where operators of attention have the mask, and the flag that says "causal", among their arguments (torch's
 #: native_functions.yaml). None where there is no such argument.
@@ -25,6 +34,55 @@ MASKS: dict[str, tuple[int | None, int | None]] = {
 ON = ("True", "1", "2")
 
 
+@cache
+def size_of(operator: Operator) -> Dims | None:
+    """What two operators for the same work have in common, however they are spelled; None where shapes are unknown.
+
+    (batch, M, N, K) of a product, (batch times heads, queries, keys, head size) of attention, and the shapes of input
+    and weight of a convolution.
+    """
+    kind, dims = kind_of_operator(operator.name), operator.dims
+    if kind == "product":
+        return _template_size(dims) if operator.name.startswith("triton_") else _product_size(operator)
+    tensors = [each for each in dims if len(each) >= 3]
+    if kind == "attention" and len(tensors) >= 2 and len(tensors[0]) == 4 == len(tensors[1]):
+        queries, keys = tensors[0], tensors[1]
+        return (queries[0] * queries[1], queries[2], keys[2], queries[3])
+    if kind == "convolution" and len(tensors) >= 2:
+        return (*tensors[0], 0, *tensors[1])
+    return None
+
+
+def _product_size(operator: Operator) -> Dims | None:
+    name, dims = plain_name(operator.name), operator.dims
+    left, right = FACTORS[name]
+    if len(dims) <= right or not dims[left] or not dims[right]:
+        return None
+    one, other = dims[left], dims[right]
+    columns = 1 if len(other) == 1 else other[-2] if name in WEIGHT_FIRST else other[-1]
+    if len(other) <= 2:
+        return (1, math.prod(one[:-1]), columns, one[-1])
+    return (math.prod(one[:-2]), one[-2] if len(one) > 1 else 1, columns, one[-1])
+
+
+def _template_size(dims: tuple[Dims, ...]) -> Dims | None:
+    """The one way in which two of the inputs multiply to a third; None where there are none or several."""
+    matrices = [each for each in dims if len(each) in (2, 3)]
+    found = {
+        (math.prod(one[:-2]), one[-2], other[-1], one[-1])
+        for one, other, made in permutations(matrices, 3)
+        if one[-1] == other[-2] and made == (*one[:-1], other[-1]) and one[:-2] == other[:-2]
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+@cache
+def sizes_in(operator: Operator) -> frozenset[int]:
+    """How many elements each of its tensors has, and what it makes of several of them."""
+    sizes = [math.prod(each) for each in operator.dims if each]
+    return frozenset((*sizes, sum(sizes)) if plain_name(operator.name) in JOINING else sizes)
+
+
 @dataclass(frozen=True, slots=True)
 class Masking:
     """What an attention call was told to leave out: the shape of its mask, None without one; and whether it was to be
@@ -36,7 +94,7 @@ class Masking:
 
 def masking_of(operator: Operator) -> Masking | None:
     """None for an operator that is not known, or without recorded shapes."""
-    places = MASKS.get(short_name(operator.name))
+    places = MASKS.get(plain_name(operator.name))
     if places is None or not operator.dims:
         return None
     mask, causal = places
@@ -66,18 +124,13 @@ def same_inputs(one: Operator, other: Operator) -> bool:
     sizes = size_of(one), size_of(other)
     if None not in sizes and sizes[0] != sizes[1]:
         return False
-    if not _masked_alike(masking_of(one), masking_of(other)):
+    masking, others = masking_of(one), masking_of(other)
+    if masking and others and (masking.mask != others.mask or {masking.causal, others.causal} == {True, False}):
         return False
-    if short_name(without_number(one.name)) == short_name(without_number(other.name)):
+    if plain_name(without_number(one.name)) == plain_name(without_number(other.name)):
         shorter, longer = sorted((list(_tensors(one)), list(_tensors(other))), key=len)
         return len(longer) <= len(shorter) + 1 and longer[: len(shorter)] == shorter
     return None in sizes or {dtype for _, dtype in _tensors(one)} == {dtype for _, dtype in _tensors(other)}
-
-
-def _masked_alike(one: Masking | None, other: Masking | None) -> bool:
-    if one is None or other is None:
-        return True
-    return one.mask == other.mask and (None in (one.causal, other.causal) or one.causal == other.causal)
 
 
 def _tensors(operator: Operator) -> Iterator[tuple[int, str]]:

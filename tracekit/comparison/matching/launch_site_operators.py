@@ -8,12 +8,11 @@ the join does not use, check it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
-from tracekit.comparison.matching.launch_sites import Site, is_generated
-from tracekit.comparison.matching.operators import kind_of_operator
-from tracekit.comparison.matching.plain_names import does_no_work, plain_name
+from tracekit.comparison.matching.launch_sites import Site
+from tracekit.comparison.matching.operators import does_no_work, is_generated, kind_of_operator, plain_name
 from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOp, EagerOps, GraphCall, GraphNode
 
 #: What Inductor leaves to libraries, under whichever name suits it.
@@ -73,29 +72,6 @@ class _Work:
 Key = tuple[object, ...]
 
 
-@dataclass
-class _Pairs:
-    """What has been found so far."""
-
-    joined: list[Joined] = field(default_factory=list)
-    wrong_sizes: int = 0
-
-
-def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
-    """Every eager operator that does work inside compiled modules, with its sites."""
-    ops = [i for i, op in enumerate(eager.ops) if not does_no_work(op.name)]
-    work = list(_all_work(compiled))
-    found = _Pairs()
-    for op_key, work_key, exact in STAGES:
-        ops, work = _stage(eager.ops, ops, work, op_key, work_key, found, exact=exact)
-    return Join(
-        joined=tuple(sorted(found.joined, key=lambda each: each.op)),
-        unmatched=tuple(i for i in ops if _is_inside(eager.ops[i].module, compiled)),
-        unexplained=tuple(_unexplained(compiled, found.joined)),
-        wrong_sizes=found.wrong_sizes,
-    )
-
-
 #: How an operator and a node are recognised: the first way that both sides have in common. Where only the line or only
 #: the module agrees a pass of the compiler has replaced the operator.
 STAGES: tuple[tuple[Callable[[EagerOp], Key], Callable[[_Work], Key], bool], ...] = (
@@ -117,38 +93,53 @@ STAGES: tuple[tuple[Callable[[EagerOp], Key], Callable[[_Work], Key], bool], ...
 )
 
 
-def _stage(
-    ops: Sequence[EagerOp],
-    left: list[int],
-    work: list[_Work],
-    op_key: Callable[[EagerOp], Key],
-    work_key: Callable[[_Work], Key],
-    found: _Pairs,
-    *,
-    exact: bool,
-) -> tuple[list[int], list[_Work]]:
-    """Joins what has a key in common; returns the operators and the work that have none."""
-    by_key: dict[Key, list[_Work]] = {}
-    for each in work:
-        by_key.setdefault(work_key(each), []).append(each)
-    ops_by_key: dict[Key, list[int]] = {}
-    for i in left:
-        ops_by_key.setdefault(op_key(ops[i]), []).append(i)
-    common = ops_by_key.keys() & by_key.keys()
-    for key in sorted(common, key=repr):
-        for pair, same_number in _paired(ops_by_key[key], by_key[key]):
-            _note(ops, pair, found, exact=exact and same_number)
-    return [i for i in left if op_key(ops[i]) not in common], [w for w in work if work_key(w) not in common]
+def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
+    """Every eager operator that does work inside compiled modules, with its sites."""
+    ops = [i for i, op in enumerate(eager.ops) if not does_no_work(op.name)]
+    work = list(_all_work(compiled))
+    joined: list[Joined] = []
+    wrong_sizes = 0
+    for op_key, work_key, exact in STAGES:
+        by_key: dict[Key, list[_Work]] = {}
+        for each in work:
+            by_key.setdefault(work_key(each), []).append(each)
+        ops_by_key: dict[Key, list[int]] = {}
+        for i in ops:
+            ops_by_key.setdefault(op_key(eager.ops[i]), []).append(i)
+        common = ops_by_key.keys() & by_key.keys()
+        for key in sorted(common, key=repr):
+            for some, nodes, same_number in _paired(ops_by_key[key], by_key[key]):
+                sites = tuple(dict.fromkeys((each.call, site) for each in nodes for site in each.sites))
+                made = {output.numel() for each in nodes for output in each.node.outputs}
+                for i in some:
+                    # Whether an output of the operator is as large as one of the nodes'; unknown sizes agree with any.
+                    wanted = {output.numel() for output in eager.ops[i].outputs}
+                    fits = not wanted or not made or None in made or not wanted.isdisjoint(made)
+                    wrong_sizes += exact and same_number and not fits
+                    joined.append(Joined(i, sites, exact and same_number and fits))
+        ops = [i for i in ops if op_key(eager.ops[i]) not in common]
+        work = [each for each in work if work_key(each) not in common]
+    roots = {call.module for call in compiled.calls if call.module}
+    return Join(
+        joined=tuple(sorted(joined, key=lambda each: each.op)),
+        unmatched=tuple(i for i in ops if any(_is_within(eager.ops[i].module, root) for root in roots)),
+        unexplained=tuple(_unexplained(compiled, joined)),
+        wrong_sizes=wrong_sizes,
+    )
 
 
-def _paired(ops: list[int], work: list[_Work]) -> Iterator[tuple[tuple[list[int], list[_Work]], bool]]:
+def _is_within(module: str, root: str) -> bool:
+    return module == root or module.startswith(f"{root}.")
+
+
+def _paired(ops: list[int], work: list[_Work]) -> Iterator[tuple[list[int], list[_Work], bool]]:
     """Operators and the nodes that are theirs, and whether the numbers agreed."""
     work = sorted(work, key=lambda each: (each.call, each.node.order))
     # Nodes of one line's operator call, or each node by itself where one call made several equal operators.
     calls = [list(some) for _, some in groupby(work, key=lambda each: (each.call, each.node.order))]
     for parts in (calls, [[each] for each in work]):
         if len(parts) == len(ops):
-            yield from ((([op], part), True) for op, part in zip(ops, parts, strict=True))
+            yield from (([op], part, True) for op, part in zip(ops, parts, strict=True))
             return
     by_graph_call = [list(some) for _, some in groupby(work, key=lambda each: each.call)]
     if len(by_graph_call) > 1 and len(ops) % len(by_graph_call) == 0:
@@ -156,23 +147,7 @@ def _paired(ops: list[int], work: list[_Work]) -> Iterator[tuple[tuple[list[int]
         for k, part in enumerate(by_graph_call):
             yield from _paired(ops[k * share : (k + 1) * share], part)
         return
-    yield (ops, work), False
-
-
-def _note(ops: Sequence[EagerOp], pair: tuple[list[int], list[_Work]], found: _Pairs, *, exact: bool) -> None:
-    numbers, work = pair
-    sites = tuple(dict.fromkeys((each.call, site) for each in work for site in each.sites))
-    for i in numbers:
-        fits = _sizes_agree(ops[i], work)
-        found.wrong_sizes += exact and not fits
-        found.joined.append(Joined(i, sites, exact and fits))
-
-
-def _sizes_agree(op: EagerOp, work: Sequence[_Work]) -> bool:
-    """Whether an output of the operator is as large as one of the nodes'; unknown sizes agree with any."""
-    wanted = {output.numel() for output in op.outputs}
-    made = {output.numel() for each in work for output in each.node.outputs}
-    return not wanted or not made or None in made or not wanted.isdisjoint(made)
+    yield ops, work, False
 
 
 def _all_work(compiled: CompiledSites) -> Iterator[_Work]:
@@ -196,7 +171,7 @@ def _module(node: GraphNode, graph: CompiledGraph, call: GraphCall) -> str:
     root, called = graph.root, call.module
     if node.module is None:
         return called or root or ""
-    if root is not None and called is not None and (node.module == root or node.module.startswith(f"{root}.")):
+    if root is not None and called is not None and _is_within(node.module, root):
         return called + node.module[len(root) :]
     return node.module
 
@@ -233,12 +208,6 @@ def _nodes_of_site(graph: CompiledGraph, site: int) -> tuple[int, ...]:
     named = tuple(i for i in nodes if plain_name(graph.nodes[i].target) == plain_name(kernel))
     products = tuple(i for i in nodes if kind_of_operator(plain_name(graph.nodes[i].target)) in MULTIPLYING)
     return named or products or nodes
-
-
-def _is_inside(module: str, compiled: CompiledSites) -> bool:
-    """Whether the module was called by way of a compiled graph."""
-    roots = {call.module for call in compiled.calls if call.module}
-    return any(module == root or module.startswith(f"{root}.") for root in roots)
 
 
 def _unexplained(compiled: CompiledSites, joined: Sequence[Joined]) -> Iterator[Unexplained]:

@@ -6,9 +6,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tracekit.comparison.matching.library import KIND_OF_FAMILY
-from tracekit.comparison.matching.named_launches import equal_pairs
-from tracekit.comparison.matching.plain_names import plain_name
+from tracekit.comparison.matching.common_subsequence import same_launches
+from tracekit.comparison.matching.operators import KIND_OF_FAMILY, is_generated, plain_name
 from tracekit.model.provenance import CompiledActivity, CompiledSites, LaunchSite
 
 #: Families of kernels that prepare the next one.
@@ -68,17 +67,15 @@ class _Call:
         kernels = {site.kernel for site in self.sites}
         sites = [i for i, site in enumerate(self.sites) if site.kernel in names or is_generated(site.kernel)]
         activities = [i for i in range(len(self.positions)) if self._name(i) in kernels or is_generated(self._name(i))]
-        pairs = equal_pairs([self.sites[i].kernel for i in sites], [self._name(i) for i in activities])
+        pairs = same_launches([self.sites[i].kernel for i in sites], [self._name(i) for i in activities])
         return [(sites[i], activities[j]) for i, j in pairs]
 
     def _between(self, sites: Sequence[int], activities: Sequence[int]) -> Iterator[Placed]:
         """Library calls and what they launched, between two generated kernels."""
         # A generated kernel in between has lost its partner: nothing is launched by another's site.
         sites = [i for i in sites if not is_generated(self.sites[i].kernel)]
-        strange = [i for i in activities if is_generated(self._name(i))]
+        yield from (self._placed([i], (), exact=False) for i in activities if is_generated(self._name(i)))
         activities = [i for i in activities if not is_generated(self._name(i))]
-        for i in strange:
-            yield self._placed([i], (), exact=False)
         replayed = [i for i in activities if self._ordinal(i) is None]
         recorded = [i for i in activities if self._ordinal(i) is not None]
         left = yield from self._by_operator(sites, recorded, beside_a_replay=bool(replayed))
@@ -91,7 +88,7 @@ class _Call:
         """Each operator that the call ran is one site's; returns the sites that none was found for."""
         runs = [list(run) for _, run in groupby(activities, key=self._ordinal)]
         operators = [plain_name(self.activities[self.positions[run[0]]].operator or "") for run in runs]
-        pairs = {j: i for i, j in equal_pairs([plain_name(self.sites[i].kernel) for i in sites], operators)}
+        pairs = {j: i for i, j in same_launches([plain_name(self.sites[i].kernel) for i in sites], operators)}
         left = [site for k, site in enumerate(sites) if k not in pairs.values()]
         for j, run in enumerate(runs):
             if j in pairs:
@@ -125,8 +122,3 @@ class _Call:
 
     def _ordinal(self, i: int) -> int | None:
         return self.activities[self.positions[i]].ordinal
-
-
-def is_generated(kernel: str) -> bool:
-    """Whether Inductor wrote the kernel: on a GPU Triton kernels, on the CPU C++ functions."""
-    return kernel.startswith(("triton_", "cpp_fused"))

@@ -1,47 +1,40 @@
-"""What an operator's name and sizes say: which library work it is, of what size, and the words it shares with the names
-of Triton kernels."""
+"""What the names of operators and of kernels say: which library work they do, what else, and which operators a Triton
+kernel was made of."""
 
 from __future__ import annotations
 
-import math
 import re
 from functools import cache
-from itertools import permutations
 from typing import Literal
 
-from tracekit.model.sequence import Operator
+from tracekit.model.sequence import Activity
 
 Kind = Literal["product", "attention", "convolution"]
-Dims = tuple[int, ...]
 
 #: Operators that multiply matrices, and which of their inputs are the two factors.
 FACTORS = {
-    "linear": (0, 1),
-    "_linear_pointwise": (0, 1),
-    "mm": (0, 1),
-    "bmm": (0, 1),
-    "matmul": (0, 1),
-    "mv": (0, 1),
-    "dot": (0, 1),
-    "addmm": (1, 2),
-    "baddbmm": (1, 2),
-    "addbmm": (1, 2),
-    "addmv": (1, 2),
-    "_addmm_activation": (1, 2),
-    "_scaled_mm": (0, 1),
-    "_int_mm": (0, 1),
-    "_grouped_mm": (0, 1),
+    **dict.fromkeys(("linear", "_linear_pointwise", "mm", "bmm", "matmul", "mv", "dot"), (0, 1)),
+    **dict.fromkeys(("_scaled_mm", "_int_mm", "_grouped_mm"), (0, 1)),
+    **dict.fromkeys(("addmm", "baddbmm", "addbmm", "addmv", "_addmm_activation"), (1, 2)),
 }
-#: Those whose second factor lies transposed.
-WEIGHT_FIRST = ("linear", "_linear_pointwise")
 #: A part of the names of operators that do attention, and of those that convolve.
 ATTENTION = ("attention", "flash_attn", "fmha")
 CONVOLUTION = re.compile(r"conv(?:olution|\dd|_transpose\dd)")
+#: Operators that compute nothing: another view of the same memory, or memory yet to be written.
+NO_WORK = frozenset(
+    (
+        *("alias", "as_strided", "_reshape_alias", "chunk", "detach", "diagonal", "empty", "empty_like"),
+        *("empty_strided", "expand", "lift_fresh", "movedim", "narrow", "new_empty", "new_empty_strided", "permute"),
+        *("reinterpret_tensor", "reshape", "resolve_conj", "resolve_neg", "select", "set_", "slice", "split"),
+        *("split_with_sizes", "squeeze", "swapaxes", "t", "to", "transpose", "unbind", "unfold", "unflatten"),
+        *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "view", "view_as_real"),
+        *("view_as_complex", "_unsafe_view", "view_as"),
+    )
+)
 
-#: What Inductor calls its kernels: category, operators in alphabetical order, a number.
+#: What Inductor calls its kernels: category, operators in alphabetical order, a number. `tem` are its templates of
+#: products, attention and convolutions.
 TRITON = re.compile(r"triton_(?P<category>[a-z]+)_fused_(?P<operators>.+?)_?(?P<number>\d*)$")
-#: Inductor's own products and attention, from templates.
-TEMPLATE = "tem"
 
 #: What PyTorch's own kernels do, by a part of their names in lower case: for recordings that hold no operators.
 DONE_BY_KERNEL = {
@@ -69,94 +62,45 @@ DONE_BY_KERNEL = {
     "arange": ("arange",),
 }
 
-#: Words for work that one kernel cannot finish where a row is long: it may be spread over several.
-SPREAD = re.compile(r"norm|softmax|mean|sum|var|amax|amin|argmax|logsumexp|cumsum|topk|sort")
+#: The families of kernels that libraries are asked for, and what they do.
+KIND_OF_FAMILY: dict[str, Kind] = {"gemm": "product", "attention": "attention", "convolution": "convolution"}
+#: Parts of names of kernels that only help a library kernel: they sum parts up, lay tensors out, clear memory. After
+#: `..._execute_kernel__5x_cublas` comes `..._execute_split_k_kernel__5x_cublas`, which sums up.
+HELPERS = ("splitkreduce", "splitk_reduce", "execute_split_k_kernel", "nchwtonhwc", "nhwctonchw", "memset")
 
-
-#: Operators whose result is as large as all their inputs.
-JOINING = ("cat", "concat", "stack", "hstack", "vstack")
-
-
-def short_name(operator: str) -> str:
-    """`aten::add_` is `add`: without its namespace, and whether in place or not."""
-    name = operator.rpartition("::")[2].partition(".")[0]
-    return name.rstrip("_") or name
+#: How names of kernels say that they add a bias or apply an activation to what they have multiplied, and what that is.
+EPILOGUES = {"_bias": ("add",), "epilogue": ("add", "relu", "gelu"), "relu": ("relu",), "gelu": ("gelu",)}
+#: Operators of libraries that do more than multiply or convolve, and what at most (torch's native_functions.yaml).
+OPERATOR_EPILOGUES = {
+    "addmm": ("add",),
+    "addmv": ("add",),
+    "addbmm": ("add",),
+    "baddbmm": ("add",),
+    "_addmm_activation": ("add", "relu", "gelu"),
+    "cudnn_convolution_relu": ("relu",),
+    "cudnn_convolution_add_relu": ("add", "relu"),
+}
 
 
 @cache
-def done_by_kernel(kernel: str) -> frozenset[str]:
+def plain_name(operator: str) -> str:
+    """`aten.add_.Tensor`, `aten::add` and `torch.ops.aten.add.default` are all `add`: without namespace, overload, and
+    the underscore of an in-place operator."""
+    parts = operator.removeprefix("torch.ops.").replace("::", ".").split(".")
+    name = parts[1] if len(parts) > 1 else parts[0]
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
+def does_no_work(operator: str) -> bool:
+    """Whether the operator launches nothing by itself, whatever its arguments."""
+    return plain_name(operator) in NO_WORK
+
+
+@cache
+def operators_of_kernel(kernel: str) -> frozenset[str]:
     """The operators that a kernel of PyTorch's could have been launched for, told by its name."""
     name = kernel.lower()
     return frozenset(word for part, words in DONE_BY_KERNEL.items() if part in name for word in words)
-
-
-@cache
-def kind_of_operator(operator: str) -> Kind | None:
-    """Which library work the operator asks for."""
-    name = short_name(operator)
-    if operator.startswith("triton_"):
-        return _kind_of_template(operator)
-    if name in FACTORS:
-        return "product"
-    if any(part in name for part in ATTENTION):
-        return "attention"
-    return "convolution" if CONVOLUTION.search(name) else None
-
-
-def _kind_of_template(kernel: str) -> Kind | None:
-    found = TRITON.match(kernel)
-    if found is None or found["category"] != TEMPLATE:
-        return None
-    operators = f"_{found['operators']}_"
-    if "attention" in operators:
-        return "attention"
-    if "_convolution_" in operators:
-        return "convolution"
-    return "product" if any(f"_{name}_" in operators for name in FACTORS) else None
-
-
-@cache
-def size_of(operator: Operator) -> Dims | None:
-    """What two operators for the same work have in common, however they are spelled; None where shapes are unknown.
-
-    (batch, M, N, K) of a product, (batch times heads, queries, keys, head size) of attention, and the shapes of input
-    and weight of a convolution.
-    """
-    kind, dims = kind_of_operator(operator.name), operator.dims
-    if kind == "product":
-        if operator.name.startswith("triton_"):
-            return _template_size(dims)
-        left, right = FACTORS[short_name(operator.name)]
-        transposed = short_name(operator.name) in WEIGHT_FIRST
-        return _product_size(dims, left, right, transposed=transposed)
-    tensors = [each for each in dims if len(each) >= 3]
-    if kind == "attention" and len(tensors) >= 2 and len(tensors[0]) == 4 == len(tensors[1]):
-        queries, keys = tensors[0], tensors[1]
-        return (queries[0] * queries[1], queries[2], keys[2], queries[3])
-    if kind == "convolution" and len(tensors) >= 2:
-        return (*tensors[0], 0, *tensors[1])
-    return None
-
-
-def _product_size(dims: tuple[Dims, ...], left: int, right: int, *, transposed: bool) -> Dims | None:
-    if len(dims) <= right or not dims[left] or not dims[right]:
-        return None
-    one, other = dims[left], dims[right]
-    columns = 1 if len(other) == 1 else other[-2] if transposed else other[-1]
-    if len(other) <= 2:
-        return (1, math.prod(one[:-1]), columns, one[-1])
-    return (math.prod(one[:-2]), one[-2] if len(one) > 1 else 1, columns, one[-1])
-
-
-def _template_size(dims: tuple[Dims, ...]) -> Dims | None:
-    """The one way in which two of the inputs multiply to a third; None where there are none or several."""
-    matrices = [each for each in dims if len(each) in (2, 3)]
-    found = {
-        (math.prod(one[:-2]), one[-2], other[-1], one[-1])
-        for one, other, made in permutations(matrices, 3)
-        if one[-1] == other[-2] and made == (*one[:-1], other[-1]) and one[:-2] == other[:-2]
-    }
-    return found.pop() if len(found) == 1 else None
 
 
 @cache
@@ -172,8 +116,75 @@ def without_number(kernel: str) -> str:
     return re.sub(r"_\d+$", "", kernel) if kernel.startswith("triton_") else kernel
 
 
+def is_generated(kernel: str) -> bool:
+    """Whether Inductor wrote the kernel: on a GPU Triton kernels, on the CPU C++ functions."""
+    return kernel.startswith(("triton_", "cpp_fused"))
+
+
 @cache
-def sizes_in(operator: Operator) -> frozenset[int]:
-    """How many elements each of its tensors has, and what it makes of several of them."""
-    sizes = [math.prod(each) for each in operator.dims if each]
-    return frozenset((*sizes, sum(sizes)) if short_name(operator.name) in JOINING else sizes)
+def kind_of_operator(operator: str) -> Kind | None:
+    """Which library work the operator, or the kernel that Inductor made from a template, does."""
+    if operator.startswith("triton_"):
+        found = TRITON.match(operator)
+        if found is None or found["category"] != "tem":
+            return None
+        listed = f"_{found['operators']}_"
+        if "attention" in listed:
+            return "attention"
+        if "_convolution_" in listed:
+            return "convolution"
+        return "product" if any(f"_{name}_" in listed for name in FACTORS) else None
+    name = plain_name(operator)
+    if name in FACTORS:
+        return "product"
+    if any(part in name for part in ATTENTION):
+        return "attention"
+    return "convolution" if CONVOLUTION.search(name) else None
+
+
+@cache
+def is_helper(kernel: str) -> bool:
+    """Whether the kernel only helps a library kernel."""
+    name = kernel.lower()
+    return any(part in name for part in HELPERS)
+
+
+def is_library(activity: Activity) -> bool:
+    """Whether the kernel itself multiplies matrices, attends or convolves: a library's, or of a template of
+    Inductor's."""
+    return library_family(activity) is not None
+
+
+def library_family(activity: Activity) -> str | None:
+    """`gemm`, `attention` or `convolution`; None for what is no library kernel, or only helps one."""
+    if activity.family == "triton":
+        kind = kind_of_operator(activity.name)
+        return next((family for family, each in KIND_OF_FAMILY.items() if each == kind), None)
+    return activity.family if activity.family in KIND_OF_FAMILY and not is_helper(activity.name) else None
+
+
+@cache
+def operator_epilogue(operator: str) -> frozenset[str]:
+    """What the operator asks for beside the product or convolution; of one of Inductor's templates, as its name lists
+    it."""
+    if kind_of_operator(operator) is None:
+        return frozenset()
+    listed = triton_operators(operator)
+    if listed is None:
+        return frozenset(OPERATOR_EPILOGUES.get(plain_name(operator), ()))
+    named = {word for name, words in OPERATOR_EPILOGUES.items() if f"_{name}_" in listed for word in words}
+    return frozenset((*named, *(word for word in ("add", "relu", "gelu") if f"_{word}_" in listed)))
+
+
+@cache
+def kernel_epilogue(kernel: str) -> frozenset[str]:
+    """What a library kernel's name says that it does to its product."""
+    name = kernel.lower()
+    return frozenset(word for part, words in EPILOGUES.items() if part in name for word in words)
+
+
+def epilogues_differ(one: Activity, other: Activity) -> bool:
+    """Whether two library kernels were asked for different work beside the product; False where a side does not say."""
+    if one.operator is None or other.operator is None:
+        return False
+    return operator_epilogue(one.operator.name) != operator_epilogue(other.operator.name)

@@ -1,17 +1,68 @@
-"""What is known so far of two sides that are being put together."""
+"""What is known so far of two sides that are being put together, and what comes of it: cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
 
-from tracekit.comparison.matching.anchors import tie_anchors
-from tracekit.comparison.matching.segments import cut_into_segments
-from tracekit.comparison.matching.union_find import Together
+from tracekit.comparison.matching.anchors import cut_into_segments, tie_anchors
 from tracekit.comparison.matching.units import Unit
+from tracekit.model.comparison import MatchedBy
 
+Thing = TypeVar("Thing", bound=Hashable)
 #: A side, and a unit of it.
 Node = tuple[Literal["plain", "fused"], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The activities of A and of B that do one piece of work: positions in the activities of the two sequences.
+
+    Cells of one alignment are a partition: every position of either side is in exactly one. `where` names source lines
+    or module paths, where they are known. `exact` is False where it was found by elimination, not one by one: what was
+    left of both sides in one place, or what names alone tell.
+    """
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    how: MatchedBy
+    where: tuple[str, ...] = ()
+    exact: bool = True
+
+
+def check_partition(cells: tuple[Cell, ...], a_count: int, b_count: int) -> None:
+    """Raises AssertionError where a position is in no cell or in two: no figure would add up."""
+    for side, count, positions in (
+        ("A", a_count, sorted(each for cell in cells for each in cell.a)),
+        ("B", b_count, sorted(each for cell in cells for each in cell.b)),
+    ):
+        if positions != list(range(count)):
+            raise AssertionError(f"the cells of {side} hold {len(positions)} positions, not each of {count} once")
+
+
+class UnionFind(Generic[Thing]):
+    """A partition that grows coarser: each thing knows another one of its group."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Thing, Thing] = {}
+
+    def join(self, things: Sequence[Thing]) -> None:
+        """One group of all the groups these are in; a thing that is not known yet is a group of its own first."""
+        for each in things:
+            self._parent[self._root(each)] = self._root(things[0])
+
+    def groups(self) -> list[list[Thing]]:
+        """Each group's things, in the order in which they were first named."""
+        found: dict[Thing, list[Thing]] = {}
+        for each in self._parent:
+            found.setdefault(self._root(each), []).append(each)
+        return list(found.values())
+
+    def _root(self, thing: Thing) -> Thing:
+        while (parent := self._parent.setdefault(thing, thing)) != thing:
+            self._parent[thing] = thing = self._parent[parent]
+        return thing
 
 
 class Pairing:
@@ -29,7 +80,7 @@ class Pairing:
         self.fused_tied = {j for tie in self.ties for j in tie.b}
         self.plain_done: set[int] = set()
         self.fused_done: set[int] = set()
-        self._together: Together[Node] = Together()
+        self._joined: UnionFind[Node] = UnionFind()
         self._inexact: set[Node] = set()
         for tie in self.ties:
             self.join(tie.a, tie.b, exact=tie.exact)
@@ -38,7 +89,7 @@ class Pairing:
         """These belong together, with all that belonged to one of them. Not `exact`: told by elimination."""
         plain, fused = list(plain), list(fused)
         nodes: list[Node] = [*(("plain", i) for i in plain), *(("fused", j) for j in fused)]
-        self._together.join(nodes)
+        self._joined.join(nodes)
         self.plain_done.update(plain)
         self.fused_done.update(fused)
         if not exact:
@@ -58,5 +109,5 @@ class Pairing:
                 [at for side, at in nodes if side == "fused"],
                 self._inexact.isdisjoint(nodes),
             )
-            for nodes in self._together.groups()
+            for nodes in self._joined.groups()
         ]

@@ -6,18 +6,16 @@ of other recordings of the same forms, and run the same kernels in the same orde
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tracekit.comparison.matching.common_subsequence import places_in_table, same_launches
 from tracekit.comparison.matching.launch_site_operators import Join, join_operators
 from tracekit.comparison.matching.launch_sites import Placed, place
-from tracekit.comparison.matching.named_launches import align, equal_pairs
-from tracekit.comparison.matching.union_find import Together
+from tracekit.comparison.matching.pairing import UnionFind
 from tracekit.model.note import Note
 from tracekit.model.provenance import CompiledSites, EagerOps
-from tracekit.model.sequence import Activity
 from tracekit.model.sequence import Sequence as GpuSequence
 
 #: Of a link's places so many are named.
@@ -53,10 +51,13 @@ class Linked:
 
 def link(a: GpuSequence, b: GpuSequence, eager: EagerOps, compiled: CompiledSites) -> Linked:
     """The links between the eager sequence `a` and the compiled sequence `b`."""
+    noted = [Note("provenance_noted", facts={"message": message}) for message in compiled.notes]
     if not eager.activities or not compiled.activities:
-        return Linked((), 0, 0, (*map(_noted, compiled.notes), Note("provenance_without_work")))
-    in_eager = _align(a, [activity.name for activity in eager.activities])
-    in_compiled = _align(b, [activity.name for activity in compiled.activities])
+        return Linked((), 0, 0, (*noted, Note("provenance_without_work")))
+    in_eager, in_compiled = (
+        places_in_table([each.name for each in sequence.activities], [each.name for each in asked], _steps(sequence))
+        for sequence, asked in ((a, eager.activities), (b, compiled.activities))
+    )
     placed = place(compiled, {activity.name: activity.family for activity in b.activities})
     join = join_operators(eager, compiled)
     linking = _Linking(a, b, eager, compiled, in_eager, in_compiled)
@@ -65,15 +66,11 @@ def link(a: GpuSequence, b: GpuSequence, eager: EagerOps, compiled: CompiledSite
         links=links,
         a_aligned=sum(i is not None for i in in_eager),
         b_aligned=sum(i is not None for i in in_compiled),
-        notes=tuple(_notes(linking, placed, join)),
+        notes=(*noted, *_notes(linking, placed, join)),
     )
 
 
-def _align(sequence: GpuSequence, names: Sequence[str]) -> list[int | None]:
-    return align([activity.name for activity in sequence.activities], names, _repeats(sequence))
-
-
-def _repeats(sequence: GpuSequence) -> int:
+def _steps(sequence: GpuSequence) -> int:
     """How many steps follow one another in the sequence."""
     return max(round(1 / sequence.per_step), 1)
 
@@ -96,17 +93,28 @@ class _Linking:
     def links(self, placed: tuple[Placed, ...], join: Join) -> tuple[Link, ...]:
         """Those through graphs, those of what runs outside of them, and what only one side has."""
         through = tuple(self._through_graphs(placed, join))
-        outside = self._outside(through, join)
-        taken_a = {i for each in (*through, *outside) for i in each.a_positions}
-        taken_b = {i for each in (*through, *outside) for i in each.b_positions}
+        # What no graph call launched.
+        b_outside = [
+            i
+            for i in self._positions_without(self.in_compiled, (i for each in through for i in each.b_positions))
+            if (place := self.in_compiled[i]) is not None and self.compiled.activities[place].call is None
+        ]
+        a_outside = self._positions_without(self.in_eager, (i for each in through for i in each.a_positions))
+        outside = self._outside_graphs(a_outside, b_outside, join)
+        a_taken = {i for each in (*through, *outside) for i in each.a_positions}
+        b_taken = {i for each in (*through, *outside) for i in each.b_positions}
         # Where work outside of graphs has found no partner it may be that of an operator that no graph has.
-        alone = set(self._outside_b(through)) - taken_b
-        saved = () if alone else self._saved(taken_a, join)
-        return (*through, *outside, *saved, *self._added(placed, taken_b, join))
+        saved = () if set(b_outside) - b_taken else self._saved(a_taken, join)
+        return (*through, *outside, *saved, *self._added(placed, b_taken, join))
+
+    def _positions_without(self, places: Sequence[int | None], taken: Iterable[int]) -> list[int]:
+        """What the run with provenance holds too, and is not taken."""
+        known = set(taken)
+        return [i for i, place in enumerate(places) if place is not None and i not in known]
 
     def _through_graphs(self, placed: tuple[Placed, ...], join: Join) -> Iterator[Link]:
         """Operators, sites and activities that hang together."""
-        groups: Together[Thing] = Together()
+        groups: UnionFind[Thing] = UnionFind()
         inexact: set[Thing] = set()
         for number, each in enumerate(placed):
             things: list[Thing] = [("launched", number), *(("site", site) for site in each.sites)]
@@ -116,18 +124,16 @@ class _Linking:
             things = [("op", joined.op), *(("site", site) for site in joined.sites)]
             groups.join(things)
             inexact |= set() if joined.exact else {things[0]}
-        of_op = self._positions_of_ops()
-        of_activity = _inverted(self.in_compiled)
+        of_op, of_activity = self._positions_of_ops(), self._positions_of_activities()
         for members in groups.groups():
             ops = [key for kind, key in members if kind == "op"]
             launched = [placed[key] for kind, key in members if kind == "launched"]
             a = sorted(i for op in ops for i in of_op.get(op, ()))
             b = sorted(i for each in launched for k in each.activities for i in of_activity.get(k, ()))
             exact = inexact.isdisjoint(members)
-            if a and b:
-                yield Link(tuple(a), tuple(b), self._where(ops), exact)
-            elif (a or (b and exact)) and all(kind != "site" for kind, _ in members):
-                # Nodes without a launch are work saved; launches of a graph's that are no site's are work added.
+            # Nodes without a launch are work saved; launches of a graph's that are no site's are work added.
+            no_site = all(kind != "site" for kind, _ in members)
+            if (a and b) or ((a or (b and exact)) and no_site):
                 yield Link(tuple(a), tuple(b), self._where(ops), exact)
 
     def _saved(self, taken: set[int], join: Join) -> Iterator[Link]:
@@ -147,7 +153,7 @@ class _Linking:
             for each in join.unexplained
             if each.modules is not None and modules.isdisjoint(each.modules)
         }
-        of_activity = _inverted(self.in_compiled)
+        of_activity = self._positions_of_activities()
         for each in placed:
             unexplained = [own[site] for site in each.sites if site in own]
             positions = sorted(i for k in each.activities for i in of_activity.get(k, ()) if i not in taken)
@@ -157,10 +163,16 @@ class _Linking:
 
     def _positions_of_ops(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for i, activity in enumerate(self.in_eager):
-            op = None if activity is None else self.eager.activities[activity].op
-            if op is not None:
+        for i in range(len(self.in_eager)):
+            if (op := self._op_at(i)) is not None:
                 found.setdefault(op, []).append(i)
+        return found
+
+    def _positions_of_activities(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for i, activity in enumerate(self.in_compiled):
+            if activity is not None:
+                found.setdefault(activity, []).append(i)
         return found
 
     def _where(self, ops: Sequence[int]) -> tuple[str, ...]:
@@ -169,60 +181,29 @@ class _Linking:
         places = dict.fromkeys([op.module for op in some if op.module] + [op.line for op in some if op.line])
         return tuple(places)[:MOST_PLACES]
 
-    def _outside(self, through: tuple[Link, ...], join: Join) -> tuple[Link, ...]:
+    def _outside_graphs(self, a: list[int], b: list[int], join: Join) -> tuple[Link, ...]:
         """What neither form compiled runs alike in both: the same kernels in the same order. Between the graphs of a
         broken model that may be operators inside compiled modules too."""
-        b = self._outside_b(through)
         joined, unmatched = {each.op for each in join.joined}, set(join.unmatched)
-        every = [i for i in self._outside_a(through) if self._op_at(i) not in joined]
-        certain = [i for i in every if self._op_at(i) not in unmatched]
-        b_names = _names(self.b.activities, b)
-        a = certain if _names(self.a.activities, certain) == b_names else every
-        a_names = _names(self.a.activities, a)
+        a = [i for i in a if self._op_at(i) not in joined]
+        a_names, b_names = [self.a.activities[i].name for i in a], [self.b.activities[j].name for j in b]
+        certain = [i for i in a if self._op_at(i) not in unmatched]
+        if (certain_names := [self.a.activities[i].name for i in certain]) == b_names:
+            a, a_names = certain, certain_names
         return tuple(
-            Link((a[i],), (b[j],), self._where_at(a[i]), exact=a_names == b_names)
-            for i, j in equal_pairs(a_names, b_names)
+            Link((a[i],), (b[j],), () if (op := self._op_at(a[i])) is None else self._where([op]), a_names == b_names)
+            for i, j in same_launches(a_names, b_names)
         )
-
-    def _outside_a(self, through: tuple[Link, ...]) -> list[int]:
-        taken = {i for each in through for i in each.a_positions}
-        return [i for i, activity in enumerate(self.in_eager) if activity is not None and i not in taken]
-
-    def _outside_b(self, through: tuple[Link, ...]) -> list[int]:
-        """What no graph call launched."""
-        taken = {i for each in through for i in each.b_positions}
-        return [
-            i
-            for i, activity in enumerate(self.in_compiled)
-            if activity is not None and i not in taken and self.compiled.activities[activity].call is None
-        ]
-
-    def _where_at(self, position: int) -> tuple[str, ...]:
-        op = self._op_at(position)
-        return () if op is None else self._where([op])
 
     def _op_at(self, position: int) -> int | None:
         activity = self.in_eager[position]
         return None if activity is None else self.eager.activities[activity].op
 
 
-def _inverted(table_positions: Sequence[int | None]) -> Mapping[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for i, at in enumerate(table_positions):
-        if at is not None:
-            found.setdefault(at, []).append(i)
-    return found
-
-
-def _names(activities: Sequence[Activity], positions: Sequence[int]) -> list[str]:
-    return [activities[i].name for i in positions]
-
-
 def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterator[Note]:
-    yield from map(_noted, linking.compiled.notes)
     sides = (
-        ("eager", linking.in_eager, len(linking.eager.activities) * _repeats(linking.a)),
-        ("compiled", linking.in_compiled, len(linking.compiled.activities) * _repeats(linking.b)),
+        ("eager", linking.in_eager, len(linking.eager.activities) * _steps(linking.a)),
+        ("compiled", linking.in_compiled, len(linking.compiled.activities) * _steps(linking.b)),
     )
     for side, found, asked in sides:
         strange = sum(i is None for i in found)
@@ -231,7 +212,7 @@ def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterato
             yield Note("not_in_provenance", subject=side, facts={"activities": strange, "of_activities": len(found)})
         if missing > 0:
             yield Note("only_in_provenance", subject=side, facts={"activities": missing})
-    if inexact := Counter(each.exact for each in placed)[False]:
+    if inexact := sum(not each.exact for each in placed):
         yield Note("ambiguous_launch_sites", facts={"groups": inexact})
     if approximate := sum(not each.exact for each in join.joined):
         facts = {"operators": approximate, "of_operators": len(join.joined)}
@@ -242,8 +223,3 @@ def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterato
         yield Note("operators_without_counterpart", facts={"operators": len(join.unmatched)})
     if join.unexplained:
         yield Note("unexplained_launch_sites", facts={"sites": len(join.unexplained)})
-
-
-def _noted(message: str) -> Note:
-    """What was noted while the run was asked, as its folder holds it."""
-    return Note("provenance_noted", facts={"message": message})

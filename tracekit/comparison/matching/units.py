@@ -7,29 +7,36 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
-from tracekit.comparison.matching.library import KIND_OF_FAMILY, is_helper
+from tracekit.comparison.matching.inputs import size_of, sizes_in
 from tracekit.comparison.matching.operators import (
+    KIND_OF_FAMILY,
     Kind,
-    done_by_kernel,
+    is_helper,
+    kernel_epilogue,
     kind_of_operator,
-    short_name,
-    size_of,
-    sizes_in,
+    operator_epilogue,
+    operators_of_kernel,
+    plain_name,
     triton_operators,
     without_number,
 )
 from tracekit.model.sequence import Activity, Sequence
 
-#: Element-wise work that a library operator does with a kernel of its own, and a fused kernel could do instead.
-OWN_WORK = ("pointwise",)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """Names of kernels, and the operators that launched them with their inputs' shapes. There is one of each."""
+
+    names: tuple[str, ...]
+    operators: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """Positions that follow one another, and what they do.
 
-    An anchor has a `kind`, and a `size` where shapes are known. `words` are the names of the operators around it, and
-    `fused` the operators that a Triton kernel's name lists. `sizes` are the numbers of elements of all inputs.
+    A library call has a `kind`, and a `size` where shapes are known. `words` are the names of the operators around it,
+    and `fused` the operators that a Triton kernel's name lists. `sizes` are the numbers of elements of all inputs.
     `signature` is the same for units that do the same with the same kernels. `own` units are element-wise work that a
     library operator does beside its library kernel, in the same `call`.
     """
@@ -49,13 +56,13 @@ class Unit:
         """Whether the driver's copies or sets are among it, which no other kernel does."""
         return any(name.startswith(("Memcpy", "Memset")) for name in self.signature.names)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Signature:
-    """Names of kernels, and the operators that launched them with their inputs' shapes. There is one of each."""
-
-    names: tuple[str, ...]
-    operators: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
+    @property
+    def epilogue(self) -> frozenset[str]:
+        """What a library call may do beside its product; empty for what is no library call."""
+        if self.kind is None:
+            return frozenset()
+        asked = (operator_epilogue(name) for name, _ in self.signature.operators)
+        return frozenset().union(*asked, *map(kernel_epilogue, self.signature.names))
 
 
 def cut_into_units(sequence: Sequence, *, by_kernel: bool = False) -> tuple[Unit, ...]:
@@ -66,63 +73,50 @@ def cut_into_units(sequence: Sequence, *, by_kernel: bool = False) -> tuple[Unit
     if by_kernel:
         bare = tuple(replace(each, operator=None, call=None) for each in sequence.activities)
         sequence = replace(sequence, activities=bare)
-    return tuple(
-        _unit(tuple(positions), sequence)
-        for call in _calls(sequence.activities)
-        for positions in _without_own_work(call, sequence.activities)
-    )
+    activities = sequence.activities
+    units: list[Unit] = []
+    for positions in _calls(activities):
+        # A library operator's element-wise kernels (a bias that is added) are units of their own.
+        in_library = any(_kind_of(activities[at]) for at in positions)
+        for _, some in groupby(positions, key=lambda at: in_library and _is_own_work(activities[at])):
+            units.append(_unit(tuple(some), activities))
+    return tuple(units)
 
 
 def _calls(activities: tuple[Activity, ...]) -> Iterator[list[int]]:
     """Positions by call of the outermost operator; where none is known, by kernel with its helpers."""
     for call, some in groupby(range(len(activities)), key=lambda at: activities[at].call):
-        positions = list(some)
         if call is not None:
-            yield positions
+            yield list(some)
         else:
-            yield from _by_kernel(positions, activities)
+            yield from _by_kernel(list(some), activities)
 
 
 def _by_kernel(positions: list[int], activities: tuple[Activity, ...]) -> Iterator[list[int]]:
     """A library kernel with the helpers before and behind it; every other kernel alone."""
     held: list[int] = []
     for at in positions:
-        library = any(_is_main(activities[each]) for each in held)
-        if is_helper(activities[at].name):
-            # What sums parts up or lays them out stands behind the library kernel, what clears memory before it.
-            if library and activities[at].family == "memset":
-                yield held
-                held = []
-            held.append(at)
-        elif held and not library and activities[at].family in KIND_OF_FAMILY:
-            held.append(at)
-        else:
-            if held:
-                yield held
-            held = [at]
-            if activities[at].family not in KIND_OF_FAMILY:
-                yield held
-                held = []
+        family, helps = activities[at].family, is_helper(activities[at].name)
+        has_library = any(
+            activities[each].family in KIND_OF_FAMILY and not is_helper(activities[each].name) for each in held
+        )
+        # What sums parts up or lays them out stands behind the library kernel, what clears memory before it.
+        belongs = not (has_library and family == "memset") if helps else not has_library and family in KIND_OF_FAMILY
+        if held and not belongs:
+            yield held
+            held = []
+        held.append(at)
+        if not helps and family not in KIND_OF_FAMILY:
+            yield held
+            held = []
     if held:
         yield held
 
 
-def _is_main(activity: Activity) -> bool:
-    return activity.family in KIND_OF_FAMILY and not is_helper(activity.name)
-
-
-def _without_own_work(call: list[int], activities: tuple[Activity, ...]) -> Iterator[list[int]]:
-    """A library operator's element-wise kernels (a bias that is added) apart from the rest of it."""
-    if not any(_kind_of(activities[at]) for at in call):
-        yield call
-        return
-    for _, some in groupby(call, key=lambda at: _is_own_work(activities[at])):
-        yield list(some)
-
-
 def _is_own_work(activity: Activity) -> bool:
+    """Element-wise work that a library operator does with a kernel of its own, and a fused kernel could do instead."""
     operator = activity.operator
-    return activity.family in OWN_WORK and operator is not None and kind_of_operator(operator.name) is None
+    return activity.family == "pointwise" and operator is not None and kind_of_operator(operator.name) is None
 
 
 def _kind_of(activity: Activity) -> Kind | None:
@@ -132,17 +126,18 @@ def _kind_of(activity: Activity) -> Kind | None:
     return next((kind for kind in map(kind_of_operator, activity.within) if kind), None)
 
 
-def _unit(positions: tuple[int, ...], sequence: Sequence) -> Unit:
-    activities = [sequence.activities[at] for at in positions]
+def _unit(positions: tuple[int, ...], sequence: tuple[Activity, ...]) -> Unit:
+    activities = [sequence[at] for at in positions]
     operators = tuple(dict.fromkeys(each.operator for each in activities if each.operator))
     own = all(map(_is_own_work, activities)) and any(map(_kind_of, activities))
-    kinds = [] if own else [kind for kind in map(_kind_of, activities) if kind]
+    kinds = [kind for each in activities if (kind := _kind_of(each)) and not own]
     names = tuple(without_number(each.name) for each in activities)
+    words = (_words(each.within) if each.within else operators_of_kernel(each.name) for each in activities)
     return Unit(
         positions=positions,
         kind=kinds[0] if kinds else None,
         size=next(filter(None, map(size_of, operators)), None) if kinds else None,
-        words=frozenset().union(*map(_words_of, activities)),
+        words=frozenset().union(*words),
         fused=next(filter(None, (triton_operators(each.name) for each in activities)), None),
         sizes=frozenset().union(*map(sizes_in, operators)),
         signature=_signature(names, tuple((without_number(each.name), each.dims) for each in operators)),
@@ -151,13 +146,9 @@ def _unit(positions: tuple[int, ...], sequence: Sequence) -> Unit:
     )
 
 
-def _words_of(activity: Activity) -> frozenset[str]:
-    return _words(activity.within) if activity.within else done_by_kernel(activity.name)
-
-
 @cache
 def _words(within: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(short_name(each) for each in within if not each.startswith("triton_"))
+    return frozenset(plain_name(each) for each in within if not each.startswith("triton_"))
 
 
 @cache

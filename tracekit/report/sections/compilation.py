@@ -8,10 +8,10 @@ from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics, FrameCompilation
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, counted, duration, percent
-from tracekit.report.lettered import Lettered, called
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
+from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
-from tracekit.report.words.guards import guard_sentence
+from tracekit.report.words.findings.compiling import guard_sentence
 
 PHASES = {
     "dynamo": "Dynamo: tracing the Python code",
@@ -33,7 +33,7 @@ def compilation_table(side: Side, letter: str) -> Table | None:
     if not rows:
         return None
     return Table(
-        caption=f"Compilation of {called(letter, side)}",
+        caption=f"Compilation of {side_name(letter, side)}",
         columns=(Column("Figure", numeric=False), Column("")),
         rows=rows,
         note=(
@@ -116,7 +116,7 @@ def phase_table(side: Side, letter: str) -> Table | None:
     if found is None or not found.phases:
         return None
     return Table(
-        caption=f"Time of compiling {called(letter, side)} by phase",
+        caption=f"Time of compiling {side_name(letter, side)} by phase",
         columns=(Column("Phase", numeric=False), Column("Time")),
         rows=tuple((PHASES[each.phase], duration(each.seconds * 1e6)) for each in found.phases),
         note="As torch tells it, of all compilations of the run; each phase without those inside of it.",
@@ -138,7 +138,7 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         for each in breaks[:limit]
     )
     return Table(
-        caption=f"Graph breaks of {called(letter, side)}",
+        caption=f"Graph breaks of {side_name(letter, side)}",
         columns=(
             Column("Line", numeric=False),
             Column("Why", numeric=False),
@@ -178,7 +178,7 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         for frame in found.recompiles[:limit]
     )
     return Table(
-        caption=f"Compiled again in {called(letter, side)}",
+        caption=f"Compiled again in {side_name(letter, side)}",
         columns=(
             Column("When", numeric=False),
             Column("What", numeric=False),
@@ -202,7 +202,7 @@ def fallback_table(side: Side, letter: str) -> Table | None:
     if not parts:
         return None
     return Table(
-        caption=f"What runs eager in {called(letter, side)}",
+        caption=f"What runs eager in {side_name(letter, side)}",
         columns=(Column("What", numeric=False), Column("Line", numeric=False), Column("Why", numeric=False)),
         rows=tuple(
             (
@@ -215,7 +215,7 @@ def fallback_table(side: Side, letter: str) -> Table | None:
     )
 
 
-def compilation_tables(sides: Lettered) -> tuple[Table, ...]:
+def compilation_tables(sides: Sides) -> tuple[Table, ...]:
     """All of the section's tables, side by side."""
     makers = (compilation_table, fallback_table, recompile_table, break_table, phase_table)
     found = (maker(side, letter) for letter, side in sides for maker in makers)

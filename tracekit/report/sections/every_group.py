@@ -7,8 +7,9 @@ from itertools import chain
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.names import clipped, printable
 from tracekit.numbers import count, duration, duration_change
+from tracekit.report.document import Explorer, ExplorerRow, Figure
 from tracekit.report.places import distinct_places
-from tracekit.report.sections.explorer import MOST_MEMBERS, Explorer, ExplorerRow, Figure, fitting, members_of
+from tracekit.report.sections.explorer import MOST_MEMBERS, fitting, members_of
 from tracekit.report.sections.groups import group_label, group_note, told_evidence
 from tracekit.report.words.common import became, kinds_told, shared_scope, ways_told
 

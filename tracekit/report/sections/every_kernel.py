@@ -10,7 +10,8 @@ from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, counted, duration, percent
-from tracekit.report.sections.explorer import LONGEST_NAME, Explorer, ExplorerRow, Figure, fitting
+from tracekit.report.document import Explorer, ExplorerRow, Figure
+from tracekit.report.sections.explorer import LONGEST_NAME, fitting
 from tracekit.report.words.common import scope
 
 #: Names with a row of their own, so that the page stays small; the rest are in one line.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from markupsafe import escape
 
 from tracekit.model.comparison import GroupMember
 from tracekit.names import clipped
 from tracekit.numbers import count, duration
+from tracekit.report.document import ExplorerRow, Member, Name
 from tracekit.report.sections.kernels import kernel_name
-from tracekit.report.table import Name
 
 #: Kernels of one side that a row lists, and characters of a full name.
 MOST_MEMBERS = 8
@@ -23,59 +22,6 @@ MOST_BYTES = 1_200_000
 AROUND_ROW = 250
 AROUND_CELL = 120
 AROUND_MEMBER = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number as it is read, and as it is sorted by."""
-
-    text: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A kernel of side `letter`: how often it ran, and how long in all."""
-
-    letter: str
-    name: Name
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExplorerRow:
-    """`label` is what the row is of, `place` where in the model, `words` its other cells of text. `number` is its own,
-    from 0. Below it unfold `members`, without the `left_out` smaller ones, `where` and `evidence`."""
-
-    number: int
-    label: str
-    is_code: bool
-    words: tuple[str, ...]
-    figures: tuple[Figure, ...]
-    place: str = ""
-    members: tuple[Member, ...] = ()
-    left_out: int = 0
-    where: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Explorer:
-    """The rows, and what their columns are called: the first one `head`, those of text `words`, then `figures`.
-
-    `noun` is what the rows are, `hint` what can be searched for. `note` says what a reader must know, `legends` explain
-    the words that occur, each under its title.
-    """
-
-    caption: str
-    noun: str
-    hint: str
-    head: str
-    words: tuple[str, ...]
-    figures: tuple[str, ...]
-    rows: tuple[ExplorerRow, ...]
-    note: str
-    legends: tuple[tuple[str, dict[str, str]], ...] = ()
 
 
 def members_of(letter: str, members: tuple[GroupMember, ...]) -> list[Member]:

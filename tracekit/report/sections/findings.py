@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import PurePath
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Finding
 from tracekit.numbers import duration, times
+from tracekit.report.document import Findings, FindingText
+from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 
 
-def saving_words(finding: Finding, scope: str = "") -> str:
-    """`up to 2.17 ms per step`, `a warm cache saves 9.48 s of a start`; empty where no saving is known."""
-    told = []
+def finding_texts(findings: Iterable[Finding], scope: str = "", level: int = 3) -> Findings:
+    """The findings in words; `scope` is what savings are of."""
+    return Findings(tuple(_text(finding, scope) for finding in findings), level)
+
+
+def _text(finding: Finding, scope: str) -> FindingText:
+    saving, savings = [], []
     if finding.saving_us is not None:
-        told.append(f"up to {duration(finding.saving_us)} {scope}".strip())
+        saving.append(f"up to {duration(finding.saving_us)} {scope}".strip())
+        savings.append(f"Could save up to {duration(finding.saving_us)} ({scope}).")
     if finding.start_saving_us is not None:
-        told.append(f"a warm cache saves {duration(finding.start_saving_us)} of a start")
-    return "; ".join(told)
+        saving.append(f"a warm cache saves {duration(finding.start_saving_us)} of a start")
+        savings.append(f"A warm cache saved {duration(finding.start_saving_us)} of a start.")
+    return FindingText(
+        severity=finding.severity,
+        title=finding_title(finding),
+        evidence=finding_evidence(finding),
+        saving="; ".join(saving),
+        savings=tuple(savings),
+        advice=finding_advice(finding) or "",
+        is_command=finding.action is not None and finding.action.command is not None,
+        notes=finding_notes(finding),
+    )
 
 
 def finding_notes(finding: Finding) -> tuple[str, ...]:

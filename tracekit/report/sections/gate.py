@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tracekit.model.comparison import Comparison
 from tracekit.model.gate import Checked, Gate, Metric
 from tracekit.numbers import MINUS, count, duration, percent, size
+from tracekit.report.words.estimates import reason_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 TIMES: tuple[Metric, ...] = ("wall", "busy", "idle")
@@ -28,7 +29,7 @@ def gate_sentences(comparison: Comparison) -> tuple[str, ...]:
 def _sentence(checked: Checked) -> str:
     figures = _figures(checked)
     told = f". {figures}" if figures else ""
-    return f"{checked.condition.text}: {OUTCOMES[checked.outcome]}{told}; {checked.because}."
+    return f"{checked.condition.text}: {OUTCOMES[checked.outcome]}{told}; {reason_words(checked.reasons)}."
 
 
 def _figures(checked: Checked) -> str | None:

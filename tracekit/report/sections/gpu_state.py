@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tracekit.model.gpu_state import GpuSample, GpuState
 from tracekit.numbers import MISSING, duration
-from tracekit.report.lettered import Lettered, called
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
+from tracekit.report.sides import Sides, side_name
 
 FIGURES = {
     "Clock of the processors": ("sm_clock_mhz", "MHz"),
@@ -26,12 +26,12 @@ NOTE = (
 )
 
 
-def gpu_state_table(sides: Lettered) -> Table | None:
+def gpu_state_table(sides: Sides) -> Table | None:
     """The GPU before, between and after the timed calls; None where no side was watched."""
     states = [side.form.gpu_state if side.form else None for _, side in sides]
     if not any(states):
         return None
-    columns = (Column("GPU", numeric=False), *(Column(called(*each), numeric=False) for each in sides))
+    columns = (Column("GPU", numeric=False), *(Column(side_name(*each), numeric=False) for each in sides))
     figures = [dict(_figures(state)) for state in states]
     rows = tuple((label, *(each[label] for each in figures)) for label in figures[0])
     return Table("The GPU while it was timed", columns, (*rows, _counted_row(states)), NOTE)

@@ -9,12 +9,11 @@ from tracekit.model.comparison import Comparison, Coverage, GroupMember, KernelG
 from tracekit.model.rates import Rates
 from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
+from tracekit.report.document import Column, Name, Table
 from tracekit.report.places import clipped_before, distinct_places
 from tracekit.report.sections.kernels import kernel_name
-from tracekit.report.table import Column, Name, Table
 from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
-from tracekit.report.words.evidence import evidence_sentences
-from tracekit.report.words.groups import label_words
+from tracekit.report.words.groups import evidence_sentences, label_words
 
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005

@@ -9,9 +9,9 @@ from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap, SyncTime
 from tracekit.model.comparison import Side
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, duration_change, percent
-from tracekit.report.lettered import Lettered, called
+from tracekit.report.document import Column, Table
 from tracekit.report.sections.kernels import kernel_name
-from tracekit.report.table import Column, Table
+from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import CAUSES, cause_words, scope, scope_of
 
 #: So many kinds of host work are named in a gap.
@@ -22,12 +22,12 @@ SMALLEST_US = 1e-3
 Causes = Mapping[str, float]
 
 
-def causes_present(sides: Lettered) -> tuple[str, ...]:
+def causes_present(sides: Sides) -> tuple[str, ...]:
     present = {cause for _, side in sides for cause in side.idle_by_cause()}
     return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
 
 
-def cause_table(sides: Lettered) -> Table | None:
+def cause_table(sides: Sides) -> Table | None:
     """Idle time by cause of every side, of two their change too; None when a side has no GPU figures."""
     if any(side.analysis.idle is None for _, side in sides):
         return None
@@ -48,7 +48,7 @@ DIVIDED_NOTE = (
 )
 
 
-def _recorded_table(sides: Lettered) -> Table:
+def _recorded_table(sides: Sides) -> Table:
     recorded = [side.idle_by_cause() for _, side in sides]
     rows = [
         (cause_words(cause), *_shown([each.get(cause, 0.0) for each in recorded]), _meaning(cause))
@@ -58,7 +58,7 @@ def _recorded_table(sides: Lettered) -> Table:
     return _cause_table(sides, _labels(sides), (*rows, whole), RECORDED_NOTE)
 
 
-def _calibrated_table(sides: Lettered, true: Sequence[Causes]) -> Table:
+def _calibrated_table(sides: Sides, true: Sequence[Causes]) -> Table:
     recorded = [side.idle_by_cause() for _, side in sides]
     # Of more sides a table that shows both would be too wide to read.
     shown = len(sides) if len(sides) <= 2 else 0
@@ -82,7 +82,7 @@ def _calibrated_table(sides: Lettered, true: Sequence[Causes]) -> Table:
     return _cause_table(sides, labels, tuple(rows), CALIBRATED_NOTE)
 
 
-def _labels(sides: Lettered) -> tuple[str, ...]:
+def _labels(sides: Sides) -> tuple[str, ...]:
     """A column for each side, and of two for their change."""
     return (*(letter or "Idle" for letter, _ in sides), *(("Change",) if len(sides) == 2 else ()))
 
@@ -92,7 +92,7 @@ def _shown(figures: list[float]) -> tuple[str, ...]:
     return (*map(duration, figures), *change)
 
 
-def _cause_table(sides: Lettered, labels: tuple[str, ...], rows: tuple[tuple[str, ...], ...], note: str) -> Table:
+def _cause_table(sides: Sides, labels: tuple[str, ...], rows: tuple[tuple[str, ...], ...], note: str) -> Table:
     return Table(
         caption=f"Idle time by cause, {scope_of(sides)}",
         columns=(Column("Cause", numeric=False), *map(Column, labels), Column("What it means", numeric=False)),
@@ -130,7 +130,7 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         for gap in idle.largest[:limit]
     )
     return Table(
-        caption=f"Longest idle gaps of {called(letter, side)}",
+        caption=f"Longest idle gaps of {side_name(letter, side)}",
         columns=(
             Column("Starts at"),
             Column("Lasts"),
@@ -199,7 +199,7 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         for sync in idle.syncs[:limit]
     )
     return Table(
-        caption=f"Synchronising calls of {called(letter, side)}, {scope(side)}",
+        caption=f"Synchronising calls of {side_name(letter, side)}, {scope(side)}",
         columns=(
             Column("Call", numeric=False),
             Column("Count"),

@@ -6,8 +6,8 @@ from tracekit.model.analysis import FAMILIES, FamilyTime
 from tracekit.model.comparison import Side
 from tracekit.names import printable, short_kernel_name
 from tracekit.numbers import count, count_change, duration, duration_change, percent
-from tracekit.report.lettered import Lettered, called, column_word
-from tracekit.report.table import Column, Name, Table
+from tracekit.report.document import Column, Name, Table
+from tracekit.report.sides import Sides, column_label, side_name
 from tracekit.report.words.common import scope, scope_of
 
 COPIES = ("memcpy", "memset")
@@ -33,13 +33,13 @@ def _copy_families(side: Side) -> list[FamilyTime]:
     return [FamilyTime(each.family, each.count, each.total_us) for each in copies.by_name] if copies else []
 
 
-def families_present(sides: Lettered) -> tuple[str, ...]:
+def families_present(sides: Sides) -> tuple[str, ...]:
     """In the order reports list them, unknown ones last."""
     present = {family for _, side in sides for family in families_of(side)}
     return (*(each for each in FAMILIES if each in present), *sorted(present.difference(FAMILIES)))
 
 
-def family_table(sides: Lettered) -> Table | None:
+def family_table(sides: Sides) -> Table | None:
     """GPU time and counts by kernel family, of two sides their change too; None for a CPU run."""
     found = [families_of(side) for _, side in sides]
     if not any(found):
@@ -54,7 +54,7 @@ def family_table(sides: Lettered) -> Table | None:
         )
         rows.append((family, *map(duration, times), *changes[0], *map(count, counts), *changes[1]))
     change = ("change",) if _two(sides) else ()
-    labels = [[column_word(what, letter) for letter, _ in sides] for what in ("time", "count")]
+    labels = [[column_label(what, letter) for letter, _ in sides] for what in ("time", "count")]
     return Table(
         caption=f"GPU time and number of kernels by family, {scope_of(sides)}",
         columns=(Column("Family", numeric=False), *map(Column, (*labels[0], *change, *labels[1], *change))),
@@ -63,7 +63,7 @@ def family_table(sides: Lettered) -> Table | None:
     )
 
 
-def _two(sides: Lettered) -> bool:
+def _two(sides: Sides) -> bool:
     return len(sides) == 2
 
 
@@ -85,7 +85,7 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
     )
     names = (Column("Kernel", numeric=False), Column("Family", numeric=False))
     return Table(
-        caption=f"Largest kernels of {called(letter, side)}, {scope(side)}",
+        caption=f"Largest kernels of {side_name(letter, side)}, {scope(side)}",
         columns=(*names, *map(Column, ("Count", "Total", "Mean", "Share"))),
         rows=rows,
         note=f"{len(rows)} of {kernels.unique:,} names; the share is of {'its' if letter else 'all'} kernel time.",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tracekit.model.comparison import Side
 from tracekit.model.memory import FormMemory
 from tracekit.numbers import size, size_change
-from tracekit.report.lettered import Lettered, called
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
+from tracekit.report.sides import Sides, side_name
 
 ROWS: dict[str, Callable[[FormMemory], int | None]] = {
     "Held before the form ran": lambda memory: memory.before_bytes,
@@ -27,12 +27,12 @@ NOTE = (
 )
 
 
-def memory_table(sides: Lettered) -> Table | None:
+def memory_table(sides: Sides) -> Table | None:
     """Peak memory of warm-up and of steady calls, and graph pools; None where no side was watched."""
     found = [_memory(side) for _, side in sides]
     if not any(found):
         return None
-    columns = (Column("GPU memory", numeric=False), *(Column(called(*each)) for each in sides))
+    columns = (Column("GPU memory", numeric=False), *(Column(side_name(*each)) for each in sides))
     change = (Column("Change"),) if len(sides) == 2 else ()
     rows = tuple(_row(label, [figure(each) if each else None for each in found]) for label, figure in ROWS.items())
     return Table("GPU memory", (*columns, *change), rows, NOTE)

@@ -9,7 +9,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.numerics import FormNumerics, OutputDifference, TensorDifference
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, percent
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
 MOST_TENSORS = 6

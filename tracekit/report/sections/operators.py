@@ -5,8 +5,8 @@ from __future__ import annotations
 from tracekit.model.comparison import Side
 from tracekit.names import clipped, printable
 from tracekit.numbers import count, duration, percent
-from tracekit.report.lettered import called
-from tracekit.report.table import Column, Name, Table
+from tracekit.report.document import Column, Name, Table
+from tracekit.report.sides import side_name
 from tracekit.report.words.common import scope
 
 
@@ -25,7 +25,7 @@ def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         for each in cpu.top[:limit]
     )
     return Table(
-        caption=f"Operators of {called(letter, side)}, {scope(side)}",
+        caption=f"Operators of {side_name(letter, side)}, {scope(side)}",
         columns=(Column("Operator", numeric=False), *map(Column, ("Count", "Own time", "Share"))),
         rows=rows,
         note="Own time leaves out the operators called within.",

@@ -18,8 +18,8 @@ from tracekit.numbers import (
     size,
     size_change,
 )
+from tracekit.report.document import Column, Table
 from tracekit.report.sections.traffic import traffic_note, traffic_row
-from tracekit.report.table import Column, Table
 from tracekit.report.words.common import shared_scope
 
 Row = tuple[str, str, str, str]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tracekit.model.analysis import DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
 from tracekit.numbers import count, duration, percent
-from tracekit.report.lettered import Lettered
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
+from tracekit.report.sides import Sides
 from tracekit.report.words.common import scope_of
 
 #: A figure of one device's queue, for so many steps.
@@ -49,7 +49,7 @@ FIGURES: dict[str, Figure] = {
 }
 
 
-def queue_table(sides: Lettered) -> Table | None:
+def queue_table(sides: Sides) -> Table | None:
     """The queue of each side's GPU; None where launches were not recorded, and for several GPUs."""
     queues = [(queue, side.steps) for _, side in sides if (queue := _queue(side)) is not None]
     if len(queues) < len(sides):

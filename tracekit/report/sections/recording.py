@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tracekit.model.comparison import Side
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, size, times
-from tracekit.report.lettered import Lettered, called
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
+from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import extent
 from tracekit.report.words.health import health_sentence
 
@@ -24,10 +24,10 @@ FIGURES: dict[str, Callable[[Side], str]] = {
 }
 
 
-def recording_table(sides: Lettered) -> Table:
+def recording_table(sides: Sides) -> Table:
     """The traces: how large, over what window they were read, what of them could not be."""
     rows = tuple((label, *(figure(side) for _, side in sides)) for label, figure in FIGURES.items())
-    labels = [Column(called(*each)) for each in sides]
+    labels = [Column(side_name(*each)) for each in sides]
     caption = "The recordings" if len(sides) > 1 else "The recording"
     return Table(caption, (Column("Recording", numeric=False), *labels), rows)
 
@@ -41,7 +41,7 @@ def _skipped(skipped: dict[str, int]) -> str:
     return clipped(", ".join(found), 200) if found else "none"
 
 
-def health_table(sides: Lettered) -> Table | None:
+def health_table(sides: Sides) -> Table | None:
     """What was noticed about the recordings; None when nothing was."""
     rows = tuple(
         (letter, finding.severity, clipped(printable(health_sentence(finding)), 300), count(finding.count))

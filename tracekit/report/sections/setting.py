@@ -8,8 +8,8 @@ from tracekit.model.comparison import Side
 from tracekit.model.run import Component, Environment, Run, Settings
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, percent, size
-from tracekit.report.lettered import Lettered, called
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
+from tracekit.report.sides import Sides, side_name
 from tracekit.shell import variable_words
 
 #: So many modules are named that are compiled in a part.
@@ -24,17 +24,17 @@ SETTINGS = {
 }
 
 
-def settings_table(sides: Lettered) -> Table | None:
+def settings_table(sides: Sides) -> Table | None:
     """The settings of the runs; None for bare traces."""
     return _compared("Settings", sides, [_settings(side) for _, side in sides])
 
 
-def environment_table(sides: Lettered) -> Table | None:
+def environment_table(sides: Sides) -> Table | None:
     """Machine and software; None for bare traces."""
     return _compared("Machine and software", sides, [_environment(side) for _, side in sides])
 
 
-def _compared(caption: str, sides: Lettered, found: list[dict[str, str]]) -> Table | None:
+def _compared(caption: str, sides: Sides, found: list[dict[str, str]]) -> Table | None:
     """One column where all sides agree in everything, one for each where they do not."""
     if not any(found):
         return None
@@ -43,7 +43,7 @@ def _compared(caption: str, sides: Lettered, found: list[dict[str, str]]) -> Tab
         shared = {1: "Value", 2: "Both sides"}.get(len(sides), "All sides")
         agreed = (Column("Name", numeric=False), Column(shared, numeric=False))
         return Table(caption, agreed, tuple((name, found[0][name]) for name in names))
-    columns = (Column("Name", numeric=False), *(Column(called(*each), numeric=False) for each in sides))
+    columns = (Column("Name", numeric=False), *(Column(side_name(*each), numeric=False) for each in sides))
     return Table(caption, columns, tuple((name, *(each.get(name, MISSING) for each in found)) for name in names))
 
 

@@ -7,7 +7,7 @@ import math
 from tracekit.model.comparison import Comparison
 from tracekit.model.startup import BreakEven
 from tracekit.numbers import MISSING, calls_span, count, duration
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
 
 KINDS = {
     "compiled_no_cache": "compiled, no cache",

@@ -9,8 +9,8 @@ from statistics import median
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timing import FormTiming
 from tracekit.numbers import MISSING, count, duration, percent, times
-from tracekit.report.lettered import Lettered, called
-from tracekit.report.table import Column, Table
+from tracekit.report.document import Column, Table
+from tracekit.report.sides import Sides, side_name
 
 #: Why timing stopped, in words.
 STOPPED = {
@@ -24,7 +24,7 @@ STOPPED = {
 NOTE = "Control calls are second calls of a form in one round: what they differ by from the first is noise."
 
 
-def timing_table(lettered: Lettered) -> Table | None:
+def timing_table(lettered: Sides) -> Table | None:
     """How the sides were timed; None when one was not, or by an older version that did not say."""
     sides = [side for _, side in lettered]
     untimed = any(side.wall_us is None for side in sides)
@@ -41,7 +41,7 @@ def timing_table(lettered: Lettered) -> Table | None:
         ),
         ("Median by the device's clock", *(_device(side) for side in sides)),
     ]
-    labels = [Column(called(*each)) for each in lettered]
+    labels = [Column(side_name(*each)) for each in lettered]
     return Table("How the calls were timed", (Column("", numeric=False), *labels), tuple(rows), NOTE)
 
 

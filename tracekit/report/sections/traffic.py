@@ -5,8 +5,8 @@ from __future__ import annotations
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.rates import Rates
 from tracekit.numbers import MISSING, duration, percent, size, size_change
+from tracekit.report.document import Column, Table
 from tracekit.report.sections.groups import bandwidth, group_label
-from tracekit.report.table import Column, Table
 from tracekit.report.words.common import shared_scope
 
 #: From this share of a side's GPU time on, what is not known is not worth a word.

@@ -9,8 +9,8 @@ from tracekit.model.comparison import Comparison, Side, WaterfallPart
 from tracekit.model.labels import Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
+from tracekit.report.document import Column, Table
 from tracekit.report.places import distinct_places
-from tracekit.report.table import Column, Table
 from tracekit.report.words.common import cause_words, shared_scope
 from tracekit.report.words.groups import label_words
 

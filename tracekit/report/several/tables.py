@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.numbers import MISSING, count, duration, times
-from tracekit.report.lettered import Lettered, called, lettered
+from tracekit.report.document import Column, Table
 from tracekit.report.sections.overview import (
     compilation_time,
     figures_note,
@@ -17,7 +17,7 @@ from tracekit.report.sections.overview import (
 )
 from tracekit.report.sections.startup import KINDS, pays_after
 from tracekit.report.sections.waterfall import waterfall_table
-from tracekit.report.table import Column, Table
+from tracekit.report.sides import Sides, side_name, with_letters
 from tracekit.report.words.common import result_word, scope_of
 
 #: Of a form beside the eager one of its process.
@@ -31,9 +31,9 @@ AGAINST_EAGER: dict[str, Callable[[Comparison], str]] = {
 }
 
 
-def sides_of(told: Comparisons) -> Lettered:
+def sides_of(told: Comparisons) -> Sides:
     """The columns."""
-    return lettered(*told.sides)
+    return with_letters(*told.sides)
 
 
 def figures_table(told: Comparisons) -> Table:
@@ -50,7 +50,7 @@ def figures_table(told: Comparisons) -> Table:
     eager = "The eager column is of the first run. " if told.alike else ""
     return Table(
         caption=f"Figures, {scope_of(sides)}",
-        columns=(Column("Figure", numeric=False), *(Column(called(*each)) for each in sides)),
+        columns=(Column("Figure", numeric=False), *(Column(side_name(*each)) for each in sides)),
         rows=tuple(rows),
         note=f"{eager}{figures_note(forms)}",
     )

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from tracekit.model.sweep_figures import Sweep
-from tracekit.names import printable
-from tracekit.report.comment import Detail
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.words import OUTCOMES
 
@@ -22,11 +19,3 @@ def last_words(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:
                 how = f"{labels.way(cell)}: {OUTCOMES[cell.outcome]}"
                 cells[how, cell.failure.last_lines].append(labels.of(work))
     return tuple((f"{'; '.join(works)}, {how}", lines) for (how, lines), works in cells.items())
-
-
-def last_words_markdown(sweep: Sweep) -> Iterator[Detail]:
-    """The same, each folded."""
-    for name, lines in last_words(sweep):
-        # Four ticks: what was printed may hold three.
-        text = "\n".join(printable(line).replace("````", "'''") for line in lines)
-        yield Detail(name, f"````text\n{text}\n````")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.numbers import MISSING, times
+from tracekit.report.document import HeatCell, HeatMap
 from tracekit.report.sweep.labels import label, left_ways, ways
+from tracekit.report.sweep.tables import speedup_note
 from tracekit.report.sweep.words import OUTCOMES, TO_RUN, both_medians
 from tracekit.report.words.notes.sweeps import SLIGHT
 
@@ -18,28 +19,8 @@ MOST_PERCENT = 55
 LEAST_PERCENT = 18
 
 
-@dataclass(frozen=True, slots=True)
-class HeatCell:
-    """`tone` is gain, loss, even, failed or missing; `percent` how strong its colour is. `medians` are those of the
-    cell's own process."""
-
-    text: str
-    interval: str
-    medians: str
-    tone: str
-    percent: int
-
-
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """Rows of works, columns of ways to compile."""
-
-    ways: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
-
-
-NOT_THERE = HeatCell(MISSING, "", "", "missing", 0)
-LEFT = HeatCell(TO_RUN, "", "", "missing", 0)
+NOT_THERE = HeatCell(MISSING, "missing")
+LEFT = HeatCell(TO_RUN, "missing")
 KEY = (
     ("gain", "faster, a little", LEAST_PERCENT),
     ("gain", f"faster, {FULL:.0f} times or more", MOST_PERCENT),
@@ -65,20 +46,27 @@ def heat_map(sweep: Sweep) -> HeatMap | None:
                 tuple(found.get(each, LEFT if (work.key, each) in left else NOT_THERE) for each in columns),
             )
         )
-    return HeatMap(columns, tuple(rows))
+    occur = {cell.tone for _, cells in rows for cell in cells}
+    return HeatMap(
+        caption="Speed-up over eager, with its 95 % interval",
+        columns=columns,
+        rows=tuple(rows),
+        keys=tuple(each for each in KEY if each[0] in occur),
+        note=f"{speedup_note(sweep)} Coloured by the verdict, the stronger the larger the change.",
+    )
 
 
 def heat(cell: CellFigures) -> HeatCell:
     """A cell's colour: of its verdict, the stronger the larger the change; none where none was established."""
     verdict = cell.verdict
     if cell.failure is not None:
-        return HeatCell(OUTCOMES[cell.outcome], "", "", "failed", 0)
+        return HeatCell(OUTCOMES[cell.outcome], "failed")
     if verdict is None or verdict.speedup is None:
         return NOT_THERE
     interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
     tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
     text = f"{times(verdict.speedup)}{SLIGHT if cell.within_eager_spread else ''}"
-    return HeatCell(text, interval, both_medians(cell), tone, _strength(verdict.speedup, tone))
+    return HeatCell(text, tone, _strength(verdict.speedup, tone), (interval, f"{both_medians(cell)} ms"))
 
 
 def _strength(speedup: float, tone: str) -> int:
@@ -86,9 +74,3 @@ def _strength(speedup: float, tone: str) -> int:
         return 0
     share = min(abs(math.log(speedup)) / math.log(FULL), 1.0)
     return round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT))
-
-
-def heat_key(drawn: HeatMap) -> tuple[tuple[str, str, int], ...]:
-    """What the colours mean, as far as they occur: a tone, its words, and how strong its colour is drawn."""
-    occur = {cell.tone for _, cells in drawn.rows for cell in cells}
-    return tuple(each for each in KEY if each[0] in occur)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tracekit.model.sweep_figures import Best, CallFigures, CellFigures, Conditions, PublishedBeside, Sweep, Work
 from tracekit.numbers import MISSING, count, duration, percent, size, times
+from tracekit.report.document import Column, Name, Table
 from tracekit.report.sweep.labels import Labels, label, left_ways, ways
 from tracekit.report.sweep.spread import slight_note
 from tracekit.report.sweep.words import (
@@ -19,12 +20,12 @@ from tracekit.report.sweep.words import (
     goal_words,
     milliseconds,
     next_words,
+    published_differences,
     ratio,
     seconds,
     speedup,
     spread,
 )
-from tracekit.report.table import Column, Name, Table
 from tracekit.report.words.notes import note_sentences
 
 WORK = Column("Work", numeric=False)
@@ -385,7 +386,7 @@ def published_table(sweep: Sweep) -> Table | None:
         f"There: {sweep.published_source}. Mean of a call, mode default. Here both forms are of one process, with"
         " their medians beside the means, and the gain is that process's speed-up with its 95 % interval: the median"
         f" over rounds, which hears less of outliers than a ratio of means."
-        f" {' '.join(filter(None, (slight_note(sweep), *sweep.differs)))}"
+        f" {' '.join(filter(None, (slight_note(sweep), *published_differences(sweep))))}"
     )
     return Table("Beside the figures of 2023", columns, rows, note) if rows else None
 

@@ -225,3 +225,26 @@ def noted_sentence(sweep: Sweep) -> str:
 def spread(eager: EagerPool) -> str:
     """How far apart processes are; a dash for one alone."""
     return percent(eager.spread) if eager.processes > 1 else MISSING
+
+
+def published_differences(sweep: Sweep) -> tuple[str, ...]:
+    """What is otherwise here than where the published figures come from: a sentence each."""
+    return tuple(_published_difference(each.code, **each.facts) for each in sweep.differences)
+
+
+def _published_difference(code: str, here: Sequence[str] = (), least: int = 0, most: int = 0) -> str:
+    names, calls = ", ".join(here), f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    said = {
+        "machine": f"Machine: {names} here, one A100 there.",
+        "torch": f"torch: {names} here, 2.0.1 there.",
+        "dtype": f"Type: {names} here; of the published figures it is not recorded with them.",
+        "random_weights": (
+            "Weights: random here, at the architecture of the published checkpoint; the same kernels run."
+        ),
+        "size": f"Size: {names} here, which is not the published architecture: the figures cannot be compared.",
+        "calls": f"Calls: {calls} of each form in a process here, in alternation; 300 there.",
+        "what_a_call_contains": (
+            "What a call contains may differ: here a forward pass over inputs that are on the device already."
+        ),
+    }
+    return said[code]

@@ -1,0 +1,387 @@
+"""Links by provenance, on forms built by hand. tests/capture/test_provenance.py has the real compiler's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count, pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracekit.comparison.matching.common_subsequence import places_in_table, same_launches
+from tracekit.comparison.matching.operators import plain_name
+from tracekit.comparison.matching.provenance_links import Link, Linked, link
+from tracekit.model.note import Note
+from tracekit.model.provenance import (
+    CompiledActivity,
+    CompiledGraph,
+    CompiledSites,
+    EagerOp,
+    EagerOps,
+    GraphCall,
+    GraphNode,
+    LaunchSite,
+    TaggedActivity,
+    TensorShape,
+)
+from tracekit.model.sequence import Activity
+from tracekit.model.sequence import Sequence as GpuSequence
+
+FAMILIES = {"gemm": "gemm", "nvjet": "gemm", "flash": "attention", "Memset": "memset", "splitk": "gemm_part"}
+
+
+def make_sequence(names: Sequence[str], steps: int = 1) -> GpuSequence:
+    activities = tuple(Activity(name, family(name), 1.0, None) for name in [*names] * steps)
+    return GpuSequence(activities, 1 / steps, "none")
+
+
+def family(name: str) -> str:
+    return next((kind for begin, kind in FAMILIES.items() if name.startswith(begin)), "other")
+
+
+def make_op(name: str, module: str = "m", line: str = "m.py:1", *, size: int = 8) -> EagerOp:
+    return EagerOp(f"aten.{name}.default", module, line, (TensorShape((size,), "float32"),), 0, None)
+
+
+def make_eager(*launched: tuple[EagerOp, Sequence[str]]) -> EagerOps:
+    """Operators with the kernels each launched."""
+    activities = [TaggedActivity(kernel, i) for i, (_, kernels) in enumerate(launched) for kernel in kernels]
+    return EagerOps(1, "2.13", tuple(op for op, _ in launched), tuple(activities))
+
+
+_order = count()
+
+
+def make_node(op: str, module: str | None = "m", line: str = "m.py:1", *, target: str = "", size: int = 8) -> GraphNode:
+    number = next(_order)
+    sizes = (TensorShape((size,), "float32"),)
+    operator = f"aten.{op}.default"
+    return GraphNode(f"{op}_{number}", target or operator, operator, module, line, number, sizes)
+
+
+def make_graph(nodes: Sequence[GraphNode], sites: Sequence[tuple[str, Sequence[int] | None]], **changes: Any) -> Any:
+    made = tuple(LaunchSite(kernel, None if some is None else tuple(some)) for kernel, some in sites)
+    return replace(CompiledGraph("k0", False, "m", tuple(nodes), made), **changes)
+
+
+def make_compiled(
+    graph: CompiledGraph, activities: Sequence[CompiledActivity], modules: Sequence[str] = ("m",)
+) -> CompiledSites:
+    calls = tuple(GraphCall(0, module) for module in modules)
+    return CompiledSites(1, "2.13", (graph,), calls, tuple(activities))
+
+
+def in_call(call: int, *launched: tuple[str, str]) -> list[CompiledActivity]:
+    """Kernels with the operator around each; equal operators in a row are one."""
+    made: list[CompiledActivity] = []
+    ordinal, before = -1, ""
+    for name, operator in launched:
+        ordinal += operator != before
+        before = operator
+        made.append(CompiledActivity(name, call, operator, ordinal))
+    return made
+
+
+def replayed(call: int, *names: str) -> list[CompiledActivity]:
+    return [CompiledActivity(name, call) for name in names]
+
+
+def linked(eager: EagerOps, compiled: CompiledSites, steps: int = 1) -> Linked:
+    a = make_sequence([activity.name for activity in eager.activities], steps)
+    b = make_sequence([activity.name for activity in compiled.activities], steps)
+    return link(a, b, eager, compiled)
+
+
+def pairs(found: Linked) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    return {(each.a_positions, each.b_positions) for each in found.links}
+
+
+LINEAR = (make_op("addmm", line="m.py:1"), ["gemm_eager"])
+ADD = (make_op("add", line="m.py:2"), ["vectorized_add"])
+RELU = (make_op("relu", line="m.py:3"), ["vectorized_relu"])
+NODES = [make_node("addmm", line="m.py:1"), make_node("add", line="m.py:2"), make_node("relu", line="m.py:3")]
+SITES: list[tuple[str, Sequence[int] | None]] = [("extern_kernels.addmm", [0]), ("triton_poi_fused_add_relu_0", [1, 2])]
+RUN = in_call(0, ("nvjet_compiled", "aten::addmm"), ("triton_poi_fused_add_relu_0", "triton_poi_fused_add_relu_0"))
+
+
+def test_a_fused_kernel_is_linked_to_the_kernels_of_every_operator_in_it() -> None:
+    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN))
+    assert found.links == (
+        Link((0,), (0,), ("m", "m.py:1"), True),
+        Link((1, 2), (1,), ("m", "m.py:2", "m.py:3"), True),
+    )
+    assert (found.a_aligned, found.b_aligned, found.notes) == (3, 2, ())
+
+
+def test_steps_that_follow_one_another_are_linked_alike() -> None:
+    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN), steps=2)
+    assert pairs(found) == {((0, 3), (0, 2)), ((1, 2, 4, 5), (1, 3))}
+
+
+def test_a_library_call_takes_all_that_it_launched() -> None:
+    eager = make_eager((LINEAR[0], ["Memset", "gemm_eager", "splitk_reduce"]), ADD, RELU)
+    run = in_call(0, ("nvjet", "aten::addmm"), ("splitk", "aten::addmm"), (SITES[1][0], SITES[1][0]))
+    assert pairs(linked(eager, make_compiled(make_graph(NODES, SITES), run))) == {((0, 1, 2), (0, 1)), ((3, 4), (2,))}
+
+
+def test_what_is_computed_again_in_a_second_kernel_counts_once() -> None:
+    nodes = [*NODES, make_node("mul", line="m.py:4")]
+    sites = [*SITES, ("triton_poi_fused_add_mul_1", [1, 3])]
+    run = [*RUN, CompiledActivity("triton_poi_fused_add_mul_1", 0, "triton_poi_fused_add_mul_1", 2)]
+    eager = make_eager(LINEAR, ADD, RELU, (make_op("mul", line="m.py:4"), ["vectorized_mul"]))
+    assert pairs(linked(eager, make_compiled(make_graph(nodes, sites), run))) == {
+        ((0,), (0,)),
+        ((1, 2), (1,)),
+        ((3,), (2,)),
+    }
+
+
+def test_views_neither_link_nor_count() -> None:
+    nodes = [*NODES, make_node("view", line="m.py:1")]
+    sites = [SITES[0], (SITES[1][0], [1, 2, 3])]
+    eager = make_eager(LINEAR, (make_op("view", line="m.py:1"), []), ADD, RELU)
+    assert pairs(linked(eager, make_compiled(make_graph(nodes, sites), RUN))) == {((0,), (0,)), ((1, 2), (1,))}
+
+
+def test_a_library_call_that_lists_its_inputs_is_linked_to_itself_alone() -> None:
+    name = "_scaled_dot_product_flash_attention"
+    nodes = [make_node("add", line="m.py:1"), make_node(name, line="m.py:2")]
+    sites = [("triton_poi_fused_add_0", [0]), (f"torch.ops.aten.{name}.default", [0, 1])]
+    run = in_call(0, ("triton_poi_fused_add_0",) * 2, ("flash_fwd", f"aten::{name}"))
+    eager = make_eager((make_op("add"), ["vectorized_add"]), (make_op(name, line="m.py:2"), ["flash_fwd"]))
+    assert pairs(linked(eager, make_compiled(make_graph(nodes, sites), run))) == {((0,), (0,)), ((1,), (1,))}
+
+
+def test_an_operator_whose_node_needs_no_launch_is_work_saved() -> None:
+    nodes = [*NODES, make_node("cat", line="m.py:4")]
+    eager = make_eager(LINEAR, ADD, RELU, (make_op("cat", line="m.py:4"), ["CatArrayBatchedCopy"]))
+    found = linked(eager, make_compiled(make_graph(nodes, SITES), RUN))
+    assert Link((3,), (), ("m", "m.py:4"), True) in found.links
+
+
+def test_an_operator_that_no_graph_knows_is_saved_but_not_exactly() -> None:
+    eager = make_eager(LINEAR, ADD, RELU, (make_op("clone", line="m.py:4"), ["direct_copy"]))
+    found = linked(eager, make_compiled(make_graph(NODES, SITES), RUN))
+    assert Link((3,), (), ("m", "m.py:4"), False) in found.links
+    assert Note("operators_without_counterpart", facts={"operators": 1}) in found.notes
+
+
+def test_a_site_of_no_operator_is_work_added_but_not_exactly() -> None:
+    nodes = [*NODES, make_node("arange", "m.mask", "mask.py:9")]
+    sites = [*SITES, ("triton_poi_fused_arange_1", [3])]
+    run = [*RUN, CompiledActivity("triton_poi_fused_arange_1", 0, "triton_poi_fused_arange_1", 2)]
+    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(nodes, sites), run))
+    assert Link((), (2,), ("m.mask", "mask.py:9"), False) in found.links
+
+
+def test_an_operator_and_a_site_of_one_module_that_lack_a_partner_are_left_to_others() -> None:
+    nodes = [*NODES, make_node("arange", "m", "m.py:9")]
+    sites = [*SITES, ("triton_poi_fused_arange_1", [3])]
+    run = [*RUN, CompiledActivity("triton_poi_fused_arange_1", 0, "triton_poi_fused_arange_1", 2)]
+    eager = make_eager(LINEAR, ADD, RELU, (make_op("sum", line="m.py:4"), ["reduce_kernel"]))
+    assert pairs(linked(eager, make_compiled(make_graph(nodes, sites), run))) == {((0,), (0,)), ((1, 2), (1,))}
+
+
+def test_a_site_that_inductor_tells_nothing_of_leaves_everything_unknown_to_others() -> None:
+    eager = make_eager(LINEAR, ADD, RELU, (make_op("sum", line="m.py:4"), ["reduce_kernel"]))
+    sites = [*SITES, ("triton_per_fused_mix_1", None)]
+    run = [*RUN, CompiledActivity("triton_per_fused_mix_1", 0, "triton_per_fused_mix_1", 2)]
+    found = linked(eager, make_compiled(make_graph(NODES, sites), run))
+    assert pairs(found) == {((0,), (0,)), ((1, 2), (1,))}
+
+
+def test_copies_into_a_cuda_graph_are_work_added() -> None:
+    run = in_call(0, ("multi_tensor_apply", "aten::_foreach_copy_"))
+    run += replayed(0, "nvjet_compiled", "triton_poi_fused_add_relu_0")
+    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), run))
+    assert pairs(found) == {((), (0,)), ((0,), (1,)), ((1, 2), (2,))}
+
+
+def test_a_replay_without_operators_is_told_apart_by_names_and_families() -> None:
+    nodes = [make_node("addmm", line="m.py:1"), make_node("mm", line="m.py:2"), make_node("relu", line="m.py:3")]
+    sites = [("extern_kernels.addmm", [0]), ("extern_kernels.mm", [1]), ("triton_poi_fused_relu_0", [2])]
+    run = replayed(0, "nvjet_a", "splitk_reduce", "Memset", "nvjet_b", "triton_poi_fused_relu_0")
+    eager = make_eager(
+        (make_op("addmm", line="m.py:1"), ["gemm_a"]),
+        (make_op("mm", line="m.py:2"), ["gemm_b"]),
+        (make_op("relu", line="m.py:3"), ["vectorized_relu"]),
+    )
+    found = linked(eager, make_compiled(make_graph(nodes, sites), run))
+    assert pairs(found) == {((0,), (0, 1)), ((1,), (2, 3)), ((2,), (4,))}
+
+
+def test_library_calls_of_a_replay_that_cannot_be_told_apart_are_linked_together_and_said() -> None:
+    nodes = [make_node("addmm", line="m.py:1"), make_node("sort", line="m.py:2")]
+    sites = [("extern_kernels.addmm", [0]), ("torch.ops.aten.sort.default", [1])]
+    eager = make_eager((make_op("addmm"), ["gemm_a"]), (make_op("sort", line="m.py:2"), ["radix"]))
+    found = linked(eager, make_compiled(make_graph(nodes, sites), replayed(0, "nvjet", "radix", "radix")))
+    assert [(each.a_positions, each.b_positions, each.exact) for each in found.links] == [((0, 1), (0, 1, 2), False)]
+    assert "ambiguous_launch_sites" in [note.code for note in found.notes]
+
+
+def test_one_graph_for_several_modules_is_linked_call_by_call() -> None:
+    nodes = [make_node("relu", "m.0", "b.py:1"), make_node("tanh", None, "b.py:2")]
+    graph = make_graph(nodes, [("triton_poi_fused_relu_0", [0]), ("triton_poi_fused_tanh_1", [1])], root="m.0")
+    names = ("triton_poi_fused_relu_0", "triton_poi_fused_tanh_1")
+    run = [each for call in range(2) for each in in_call(call, *((name, name) for name in names))]
+    eager = make_eager(
+        *(
+            (make_op(op, f"m.{i}", f"b.py:{line}"), [f"vectorized_{op}"])
+            for i in range(2)
+            for line, op in ((1, "relu"), (2, "tanh"))
+        )
+    )
+    found = linked(eager, make_compiled(graph, run, ("m.0", "m.1")))
+    assert pairs(found) == {((i,), (i,)) for i in range(4)}
+    assert all(each.exact for each in found.links)
+
+
+def test_unequal_numbers_are_linked_together_and_said_to_be_approximate() -> None:
+    nodes = [make_node("mul", line="m.py:1"), make_node("mul", line="m.py:1"), make_node("mul", line="m.py:1")]
+    sites = [(f"triton_poi_fused_mul_{i}", [i]) for i in range(3)]
+    eager = make_eager((make_op("mul"), ["mul_a"]), (make_op("mul"), ["mul_b"]))
+    run = in_call(0, *((name, name) for name, _ in sites))
+    found = linked(eager, make_compiled(make_graph(nodes, sites), run))
+    assert [(each.a_positions, each.b_positions, each.exact) for each in found.links] == [((0, 1), (0, 1, 2), False)]
+    facts = {"operators": 2, "of_operators": 2}
+    assert Note("operators_linked_by_elimination", facts=facts) in found.notes
+
+
+def test_an_operator_that_became_another_on_its_line_is_linked_approximately() -> None:
+    nodes = [make_node("bmm", line="m.py:1"), make_node("_softmax", line="m.py:1")]
+    sites = [("extern_kernels.bmm", [0]), ("triton_per_fused__softmax_0", [1])]
+    run = in_call(0, ("gemm", "aten::bmm"), ("triton_per_fused__softmax_0",) * 2)
+    eager = make_eager((make_op("_scaled_dot_product_flash_attention"), ["flash_fwd"]))
+    found = linked(eager, make_compiled(make_graph(nodes, sites), run))
+    assert [(each.a_positions, each.b_positions, each.exact) for each in found.links] == [((0,), (0, 1), False)]
+
+
+def test_other_sizes_make_a_link_doubtful() -> None:
+    nodes = [replace(NODES[0], outputs=(TensorShape((9,), "float32"),)), *NODES[1:]]
+    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(nodes, SITES), RUN))
+    assert {each.a_positions: each.exact for each in found.links} == {(0,): False, (1, 2): True}
+    assert "operators_of_other_sizes" in [note.code for note in found.notes]
+
+
+def test_what_was_not_compiled_is_linked_kernel_by_kernel() -> None:
+    before, after = (
+        (make_op("embedding", "t5", "t.py:1"), ["embedding_kernel"]),
+        (make_op("exp", "", "p.py:1"), ["exp"]),
+    )
+    eager = make_eager(before, LINEAR, ADD, RELU, after)
+    run = [CompiledActivity("embedding_kernel", None), *RUN, CompiledActivity("exp", None)]
+    found = linked(eager, make_compiled(make_graph(NODES, SITES), run))
+    assert Link((0,), (0,), ("t5", "t.py:1"), True) in found.links
+    assert Link((4,), (3,), ("p.py:1",), True) in found.links
+    assert len(found.links) == 4
+
+
+def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_saved() -> None:
+    between = (make_op("nonzero", "m", "m.py:9"), ["nonzero_kernel"])
+    eager = make_eager(LINEAR, ADD, RELU, between)
+    run = [*RUN, CompiledActivity("nonzero_kernel", None)]
+    found = linked(eager, make_compiled(make_graph(NODES, SITES), run))
+    assert Link((3,), (2,), ("m", "m.py:9"), True) in found.links
+    run = [*RUN, CompiledActivity("another_kernel", None)]
+    assert pairs(linked(eager, make_compiled(make_graph(NODES, SITES), run))) == {((0,), (0,)), ((1, 2), (1,))}
+
+
+def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -> None:
+    graph = make_graph([], [], without="it came from a cache that was filled without provenance")
+    compiled = replace(make_compiled(graph, RUN), notes=("graph 0: it came from a cache",))
+    found = linked(make_eager(LINEAR, ADD, RELU), compiled)
+    assert not [each for each in found.links if each.b_positions]
+    assert Note("provenance_noted", facts={"message": "graph 0: it came from a cache"}) in found.notes
+
+
+def test_without_gpu_work_nothing_is_linked() -> None:
+    compiled = make_compiled(make_graph(NODES, SITES), [])
+    found = link(make_sequence(["x"]), make_sequence(["x"]), make_eager(LINEAR), compiled)
+    assert (found.links, found.a_aligned) == ((), 0)
+    assert found.notes == (Note("provenance_without_work"),)
+
+
+def test_kernels_the_recording_has_besides_are_counted_and_left_out() -> None:
+    eager, compiled = make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN)
+    a = make_sequence(["gemm_eager", "stranger", "vectorized_add", "vectorized_relu"])
+    b = make_sequence(["nvjet_compiled", "triton_poi_fused_add_relu_0"])
+    found = link(a, b, eager, compiled)
+    assert pairs(found) == {((0,), (0,)), ((2, 3), (1,))}
+    assert found.a_aligned == 3
+    facts = {"activities": 1, "of_activities": 4}
+    assert found.notes == (Note("not_in_provenance", subject="eager", facts=facts),)
+
+
+def test_kernels_the_recording_lacks_are_said() -> None:
+    eager, compiled = make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN)
+    b = make_sequence(["nvjet_compiled", "triton_poi_fused_add_relu_0"])
+    found = link(make_sequence(["gemm_eager", "vectorized_relu"]), b, eager, compiled)
+    assert pairs(found) == {((0,), (0,)), ((1,), (1,))}
+    assert Note("only_in_provenance", subject="eager", facts={"activities": 1}) in found.notes
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_no_position_is_ever_in_two_links(data: st.DataObject) -> None:
+    """Whatever the recordings have more or less than the run that was asked."""
+    eager = make_eager(LINEAR, ADD, RELU, (make_op("cat", line="m.py:4"), ["CatArray"]))
+    run = [CompiledActivity("embedding", None), *RUN, *replayed(0, "Memset"), CompiledActivity("exp", None)]
+    compiled = make_compiled(make_graph([*NODES, make_node("cat", line="m.py:4")], SITES), run)
+    names = sorted({each.name for each in (*eager.activities, *compiled.activities)})
+    some = st.lists(st.sampled_from(names), max_size=12)
+    a, b = make_sequence(data.draw(some)), make_sequence(data.draw(some))
+    found = link(a, b, eager, compiled)
+    for side, sequence in (("a_positions", a), ("b_positions", b)):
+        used = [i for each in found.links for i in getattr(each, side)]
+        assert len(used) == len(set(used))
+        assert set(used) <= set(range(len(sequence.activities)))
+    assert all(each.a_positions or each.b_positions for each in found.links)
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [("abc", [0, 1, 2]), ("abcabc", [0, 1, 2, 0, 1, 2]), ("axbc", [0, None, 1, 2]), ("ac", [0, 2]), ("", [])],
+)
+def test_names_find_their_place_in_the_table(names: str, found: list[int | None]) -> None:
+    assert places_in_table(names, "abc", max(len(names) // 3, 1) if names == "abcabc" else 1) == found
+
+
+@settings(deadline=None)
+@given(st.text("ab", max_size=20), st.text("abc", max_size=20))
+def test_as_many_names_as_can_be_are_paired_in_order(one: str, other: str) -> None:
+    found = list(same_launches(one, other))
+    assert all(one[i] == other[j] for i, j in found)
+    assert all(i < k and j < m for (i, j), (k, m) in pairwise(found))
+    assert len(found) == longest_common(one, other)
+
+
+def longest_common(one: str, other: str) -> int:
+    row = [0] * (len(other) + 1)
+    for name in one:
+        above = row
+        row = [0]
+        for j, each in enumerate(other):
+            row.append(above[j] + 1 if name == each else max(above[j + 1], row[j]))
+    return row[-1]
+
+
+def test_long_sequences_that_differ_throughout_cost_little_and_pair_nothing() -> None:
+    assert list(same_launches(["a", "b"] * 5000, ["c", "d", "e"] * 5000)) == []
+
+
+@pytest.mark.parametrize(
+    ("operator", "plain"),
+    [
+        ("aten.add_.Tensor", "add"),
+        ("aten::addmm", "addmm"),
+        ("extern_kernels.addmm", "addmm"),
+        ("torch.ops.aten._scaled_dot_product_cudnn_attention.default", "_scaled_dot_product_cudnn_attention"),
+        ("aten.__and__.Tensor", "__and__"),
+        ("aten._foreach_copy_.default", "_foreach_copy"),
+    ],
+)
+def test_one_operator_has_one_plain_name(operator: str, plain: str) -> None:
+    assert plain_name(operator) == plain

@@ -1,0 +1,102 @@
+"""Does the GPU run dry because the host waits in a call: for the GPU, or for copies from or to pageable memory?"""
+
+from __future__ import annotations
+
+import math
+
+from tracekit.comparison.matching.operators import plain_name
+from tracekit.comparison.waiting import exposing, gaps_behind, idle_saving
+from tracekit.model.action import Action
+from tracekit.model.analysis import SyncTime
+from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.provenance import EagerOps
+
+#: Less than this share of the call is not worth a line.
+WORTH_SAYING = 0.02
+#: So many lines of the program are named.
+MOST_LINES = 3
+
+
+def find_synchronising_calls(comparison: Comparison) -> Finding | None:
+    """Found when idle time that synchronising calls exposed is over 2 % of B's call; copies that block have a finding
+    of their own. The saving is that idle time without what recording added to it."""
+    side = comparison.b
+    syncs = [sync for sync in exposing(side) if not _is_copy(sync)]
+    # In a whole recording the wait between two calls cannot be told from one in the middle of a call.
+    if (idle := _idle(side, syncs)) is None or side.analysis.window.kind == "whole":
+        return None
+    calls = dict.fromkeys(sync.call for sync in syncs)
+    waiting = [each for each in _recorded(side) if each.call in calls and each.drained]
+    return Finding(
+        code="synchronising_calls",
+        severity="warning",
+        facts={
+            "side": side.label,
+            "times": sum(sync.drained for sync in syncs) / side.steps,
+            "calls": list(calls),
+            **idle,
+            "made_by": _lines(comparison.a.provenance, dict.fromkeys(each.where for each in waiting if each.where)),
+        },
+        saving_us=idle["idle_us"],
+        action=Action("read_after_the_call"),
+        places=gaps_behind(side, set(calls)),
+    )
+
+
+def find_pageable_copies(comparison: Comparison) -> Finding | None:
+    """Found when idle time behind copies that held the host is over 2 % of B's call, and pageable memory was copied.
+    The saving is that idle time: a copy from pinned memory lets the host go on. Where all of them are read back to the
+    host, pinning does not help, and other advice is given."""
+    side = comparison.b
+    every = side.analysis.copies.by_name if side.analysis.copies else ()
+    copies = [each for each in every if "pageable" in each.name.lower()]
+    syncs = [sync for sync in exposing(side) if _is_copy(sync)]
+    if not copies or (idle := _idle(side, syncs)) is None:
+        return None
+    read_back = all("dtoh" in copy.name.lower() for copy in copies)
+    copying = [each for each in _recorded(side) if _is_copy(each) and each.drained]
+    return Finding(
+        code="pageable_copies",
+        severity="warning",
+        facts={
+            "side": side.label,
+            "copies": sum(copy.count for copy in copies) / side.steps,
+            "copy_us": math.fsum(copy.total_us for copy in copies) / side.steps,
+            **idle,
+            "made_by": list(dict.fromkeys(each.where for each in copying if each.where)),
+        },
+        saving_us=idle["idle_us"],
+        action=Action("keep_on_gpu" if read_back else "pin_memory"),
+        places=gaps_behind(side, {sync.call for sync in syncs}),
+    )
+
+
+def _is_copy(sync: SyncTime) -> bool:
+    return "memcpy" in sync.call.lower()
+
+
+def _idle(side: Side, syncs: list[SyncTime]) -> dict[str, float] | None:
+    """How much of a call the GPU is idle behind these; None where that is not worth a line."""
+    idle_us = idle_saving(side, math.fsum(sync.idle_after_us for sync in syncs) / side.steps)
+    call_us = side.wall_us or side.span_us
+    return {"idle_us": idle_us, "call_us": call_us} if call_us and idle_us >= WORTH_SAYING * call_us else None
+
+
+def _recorded(side: Side) -> tuple[SyncTime, ...]:
+    """As the recording tells them that knows most of the host."""
+    return side.host.idle.syncs if side.host.idle else ()
+
+
+def _lines(eager: object, places: dict[str, None]) -> list[str]:
+    """The operators that waited, with the lines that call them. Copies are left out: only some of them wait, and the
+    operator does not say which."""
+    lines: dict[str, None] = {}
+    # Where it is known what operators launched, their lines are told already.
+    if isinstance(eager, EagerOps) and not eager.activities:
+        # A place begins with its operator.
+        operators = [place.partition(" in ")[0].partition(",")[0] for place in places]
+        wanted = {plain_name(each): each for each in operators if plain_name(each) != "copy"}
+        for op in eager.ops:
+            if op.line and not op.backward and (operator := wanted.get(plain_name(op.name))):
+                lines[f"{operator} at {op.line}"] = None
+    return list(lines or places)[:MOST_LINES]

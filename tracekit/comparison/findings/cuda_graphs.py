@@ -1,0 +1,86 @@
+"""Does the GPU wait for the host to launch work, and did CUDA graphs take over the launching?"""
+
+from __future__ import annotations
+
+from tracekit.comparison.commands import profile_command
+from tracekit.comparison.waiting import gaps_of_cause
+from tracekit.model.action import Action
+from tracekit.model.comparison import Comparison, Finding
+
+#: An idle share above this is launch-bound, if the host's own work is the leading cause.
+IDLE_SHARE = 0.4
+HOST_CAUSES = ("op_dispatch", "launch_call", "guards", "python")
+GRAPHS = {"mode": "reduce-overhead"}
+#: The modes that ask for CUDA graphs, and what compiles alike without.
+WITHOUT = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
+#: Graphs that start at least this share of the kernels did what was asked.
+ENOUGH = 0.5
+
+
+def find_launch_bound(comparison: Comparison) -> Finding | None:
+    """Found when B, compiled without CUDA graphs, leaves the GPU idle over 40 % of the call, mostly for the host.
+
+    The saving is all idle time of the unprofiled call that the host's work explains: what CUDA graphs can save at most.
+    """
+    side = comparison.b
+    wall, idle, launches = side.wall_us, side.unprofiled_idle_us, side.analysis.launches
+    if wall is None or idle is None or idle <= IDLE_SHARE * wall or (launches and launches.graph_launches):
+        return None
+    causes = side.calibrated_idle_by_cause() or {}
+    host, known = sum(causes.get(cause, 0.0) for cause in HOST_CAUSES), sum(causes.values())
+    if side.form is None or side.form.name != "compiled" or host <= known / 2:
+        return None
+    return Finding(
+        code="launch_bound",
+        severity="warning",
+        facts={"wall_us": wall, "idle_us": idle, "host_share": host / known},
+        saving_us=host,
+        action=Action("run_again", profile_command(side.settings, GRAPHS)) if side.settings else None,
+        changes=GRAPHS if side.settings else {},
+        places=gaps_of_cause(side, HOST_CAUSES),
+    )
+
+
+def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
+    """Found when B's mode asks for CUDA graphs on a GPU, and torch skipped some or few kernels are in any."""
+    side, settings = comparison.b, comparison.b.settings
+    if settings is None or settings.device == "cpu" or settings.mode not in WITHOUT:
+        return None
+    skips = side.diagnostics.cuda_graph_skips if side.diagnostics else ()
+    share = side.graphed_share
+    if not skips and (share is None or share >= ENOUGH):
+        return None
+    # Sizes that are any hinder graphs; else the same mode without them has no cost of trying.
+    of_size = any("dynamic" in reason or "symbolic" in reason for skip in skips if (reason := skip.reason))
+    changes = {"dynamic": "False"} if of_size else {"mode": WITHOUT[settings.mode]}
+    return Finding(
+        code="skipped_cuda_graphs",
+        severity="warning",
+        facts={
+            "graphed_share": share,
+            "skips": [{"reason": skip.reason, "times": skip.count} for skip in skips],
+        },
+        saving_us=None,
+        action=Action("run_again", profile_command(settings, changes)),
+    )
+
+
+def find_graphed_launches(comparison: Comparison) -> Finding | None:
+    """Found when B launches kernels by graphs and A does not; says what became of idle time meanwhile."""
+    a, b = comparison.a, comparison.b
+    if not (a.analysis.launches and b.analysis.launches):
+        return None
+    if a.analysis.launches.graph_launches or not b.analysis.launches.graph_launches:
+        return None
+    return Finding(
+        code="graphed_launches",
+        severity="info",
+        facts={
+            "side": b.label,
+            "graphed_share": b.graphed_share,
+            "a_launches": a.launches_per_step,
+            "b_launches": b.launches_per_step,
+            "idle_change_us": comparison.deltas.idle_us,
+        },
+        saving_us=None,
+    )

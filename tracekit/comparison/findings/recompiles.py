@@ -1,0 +1,93 @@
+"""Was code compiled more than once: before the form was quiet, or inside the timed calls?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracekit.comparison.commands import profile_command
+from tracekit.comparison.judging.timed import CompilingCost, compilations_while_timed, find_compiling_costs
+from tracekit.model.action import Action
+from tracekit.model.comparison import Comparison, Finding, Side
+
+#: So many are worth an action: torch gives up at eight of one function.
+MANY = 4
+ANY_SIZES = {"dynamic": "True"}
+#: So many calls are told one by one.
+NAMED = 3
+
+
+def find_compiled_again(comparison: Comparison) -> Finding | None:
+    """Found when B was compiled again while it was warmed up with the sizes that were timed, with the check that cost
+    most. Any size is advised where sizes were what failed."""
+    side = comparison.b
+    again = [each for each in side.diagnostics.recompiles if each.phase == "warm-up"] if side.diagnostics else []
+    if not again or (side.diagnostics and side.diagnostics.warmed_up_at):
+        return None
+    dearest = max(again, key=lambda each: each.seconds or 0.0)
+    of_size = any(each.because[0].is_of_size for each in again)
+    settings = side.settings if of_size and side.settings and not side.settings.dynamic else None
+    return Finding(
+        code="compiled_again",
+        severity="warning" if len(again) >= MANY else "info",
+        facts={
+            "side": side.label,
+            "times": len(again),
+            "function": dearest.function,
+            "where": dearest.where,
+            "failed_check": dearest.because[0].facts,
+            "dearest_s": dearest.seconds,
+            "whole_s": sum(each.seconds or 0.0 for each in again),
+        },
+        saving_us=None,
+        action=Action("run_again", profile_command(settings, ANY_SIZES)) if settings else None,
+        changes=ANY_SIZES if settings else {},
+    )
+
+
+def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
+    """Found when a side's timed calls hold compilation, so that its times are not of compiled code alone. Says which
+    calls, which checks failed where torch told, and what it cost in all."""
+    side = next((each for each in (comparison.a, comparison.b) if compilations_while_timed(each)), None)
+    if side is None:
+        return None
+    costs = find_compiling_costs(side)
+    extra = [cost.extra_us for cost in costs if cost.extra_us is not None]
+    checks = (check for cost in costs for frame in cost.frames for check in frame.because)
+    any_size = side.settings is not None and side.settings.dynamic is True
+    return Finding(
+        code="recompiled_during_timing",
+        severity="warning",
+        facts={
+            "side": side.label,
+            "compilations": compilations_while_timed(side),
+            "calls": len(costs),
+            "first": list(map(_call, costs[:NAMED])),
+            "cost_us": sum(extra) if extra else None,
+            "warmed_up_at": dict((side.diagnostics.warmed_up_at if side.diagnostics else None) or {}),
+            "any_size": any_size,
+            "failed_for_one": any(check.is_of_one for check in checks),
+        },
+        saving_us=None,
+        action=_time_without_compiling(side, known=bool(costs), any_size=any_size),
+    )
+
+
+def _call(cost: CompilingCost) -> dict[str, Any]:
+    checks = [check.facts for frame in cost.frames for check in frame.because[:1]]
+    return {
+        "call": cost.call.call,
+        "wall_us": cost.call.wall_us,
+        "failed_checks": [check for at, check in enumerate(checks) if check not in checks[:at]],
+        "cuda_graphs": cost.call.cuda_graphs,
+    }
+
+
+def _time_without_compiling(side: Side, *, known: bool, any_size: bool) -> Action | None:
+    if side.settings is None:
+        return None
+    command = profile_command(side.settings)
+    if known and side.diagnostics and side.diagnostics.warmed_up_at:
+        return Action("run_again", command)
+    if not known or any_size:
+        return Action("run_again", f"TORCH_LOGS=recompiles {command}")
+    return Action("run_again", profile_command(side.settings, ANY_SIZES))

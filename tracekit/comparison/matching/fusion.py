@@ -1,0 +1,278 @@
+"""Which fused kernel does the work of each operator between the library calls?
+
+A kernel's name lists operators, and its inputs have sizes. Operators that follow one another tend to be fused into one
+kernel, and kernels stand in the order of what they do: the assignment that fits names, sizes and order best as a whole
+is found as the best path (Viterbi's) through the kernels.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+from tracekit.comparison.matching.units import Signature, Unit
+
+#: Names of operators that say nothing, when others stand beside them.
+GENERIC = frozenset(("copy", "to", "contiguous", "reshape"))
+#: Words for work that one kernel cannot finish where a row is long: it may be spread over several.
+SPREAD = re.compile(r"norm|softmax|mean|sum|var|amax|amin|argmax|logsumexp|cumsum|topk|sort")
+#: A tensor and a part of it, or several of them one behind the other, differ by a factor up to this.
+LARGEST_FACTOR = 8
+#: Tensors with fewer elements than this (a scalar, a mean of each row) are in many kernels and tell none.
+TELLING = 256
+#: Two lists of operators are alike from this share of common ones.
+ALIKE = 0.5
+#: What a name is worth, and what sizes add to it.
+NAMED, SIZED, PARTLY_SIZED, OTHER_SIZES = 1.0, 1.0, 0.8, 0.5
+
+#: How many segments away the kernel may stand: three library calls further.
+REACH = 6
+#: At most this many kernels are considered for an operator.
+MOST = 48
+#: What it costs to go on to another kernel: later in order, earlier, and right behind a library call.
+FORWARD, BACKWARD, NEW_STRETCH = 0.6, 1.2, 0.1
+#: What it costs to leave an operator out.
+LEFT_OUT = -0.2
+#: What it costs for each library call that the kernel stands too early or too late, and what at most. The next call
+#: needs the operator's result more often than the operator that of the last call.
+TOO_EARLY, TOO_LATE, OUT_OF_ORDER = -0.1, -0.25, -0.8
+#: What a kernel that names the operator is worth at least.
+LEAST = 0.05
+#: At most this many operators that a kernel does not name are in it for standing between two that it does.
+MOST_BETWEEN = 3
+
+
+def likeness(plain: Unit, fused: Unit) -> float:
+    """0 if the fused kernel's name does not list the operator; else 0.5 to 2.5, more the better the sizes agree. Of two
+    fused kernels by the share of operators that both list."""
+    if plain.fused is not None:
+        share = _common_share(plain.fused, fused.fused or "")
+        return share * _by_sizes(plain.sizes, fused.sizes) if share >= ALIKE else 0.0
+    return _by_sizes(plain.sizes, fused.sizes) if named_by(plain.words, fused.fused or "") else 0.0
+
+
+@cache
+def named_by(words: frozenset[str], fused: str) -> bool:
+    """Whether a fused kernel's list has one of the operators that say something."""
+    telling = words - GENERIC or words
+    return any(f"_{word}_" in fused for word in telling)
+
+
+@cache
+def spread_words(fused: str) -> frozenset[str]:
+    """What of its operators one kernel may do in part only."""
+    return frozenset(word for word in fused.split("_") if SPREAD.fullmatch(word))
+
+
+@cache
+def _common_share(one: str, other: str) -> float:
+    left, right = set(one.strip("_").split("_")), set(other.strip("_").split("_"))
+    return len(left & right) / max(len(left | right), 1)
+
+
+@cache
+def _by_sizes(plain: frozenset[int], fused: frozenset[int]) -> float:
+    if not plain or not fused or max(plain) < TELLING:
+        return NAMED
+    exact = len(plain & fused) / len(plain)
+    agreement = _agreement(max(plain), fused)
+    return NAMED + agreement + SIZED / 2 * exact if agreement else OTHER_SIZES + SIZED / 4 * exact
+
+
+def _agreement(size: int, others: frozenset[int]) -> float:
+    """Whether one of the others is as large, a part of it, or several times it."""
+    if size in others:
+        return SIZED
+    pairs = [(min(size, other), max(size, other)) for other in others]
+    factors = [whole // part for part, whole in pairs if part > 1 and whole % part == 0]
+    return PARTLY_SIZED / math.sqrt(min(factors)) if factors and min(factors) <= LARGEST_FACTOR else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The units of one side, their segments, and which of them are still to be assigned."""
+
+    units: Sequence[Unit]
+    segments: Sequence[int]
+    free: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Fused kernels of one segment that are all the same: positions among the units of their side."""
+
+    segment: int
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many library calls stand before the place of an operator on the other side, and before its end."""
+
+    after: int
+    before: int
+
+
+def list_kernels(side: Side) -> list[Kernels]:
+    """In order of segments, and within a segment of the first of them."""
+    found: dict[tuple[int, Signature], list[int]] = defaultdict(list)
+    for at in side.free:
+        if side.units[at].fused is not None:
+            found[side.segments[at], side.units[at].signature].append(at)
+    kernels = (Kernels(segment, tuple(members)) for (segment, _), members in found.items())
+    return sorted(kernels, key=lambda each: (each.segment, each.members))
+
+
+def assign(
+    plain: Side, fused: Side, kernels: Sequence[Kernels], bounds: Sequence[Bounds], calls: Sequence[int]
+) -> dict[int, int]:
+    """For operators that a kernel's name lists: the number of that kernel in `kernels`.
+
+    `bounds[i]` is where the i-th free unit of the plain side would stand if the library calls around it were all that
+    counted, and `calls` are the library calls among the fused side's units.
+    """
+    if not kernels:
+        return {}
+    numbers = [each.segment for each in kernels]
+    ranks = [[bisect_left(calls, member) for member in each.members] for each in kernels]
+    found: dict[int, int] = {}
+    path = _Path()
+    for place, at in enumerate(plain.free):
+        near = _near(numbers, plain.segments[at], place / len(plain.free))
+        if not near:
+            found |= path.best()
+            path = _Path()
+            continue
+        fits: list[float] = []
+        for k in near:
+            score = likeness(plain.units[at], fused.units[kernels[k].members[0]])
+            fits.append(max(score + _out_of_order(ranks[k], bounds[place]), LEAST) if score else 0.0)
+        new_stretch = place > 0 and plain.free[place - 1] != at - 1
+        path.extend(at, near, fits, new_stretch=new_stretch)
+    found |= path.best()
+    return _with_those_between(plain, _with_known_size(plain, fused, kernels, found))
+
+
+def _near(segments: list[int], segment: int, progress: float) -> range:
+    """The kernels within reach, as numbers; of too many those at the same progress."""
+    low, high = bisect_left(segments, segment - REACH), bisect_right(segments, segment + REACH)
+    if high - low > MOST:
+        middle = low + round(progress * (high - low)) if high - low == len(segments) else bisect_left(segments, segment)
+        low = min(max(middle - MOST // 2, low), high - MOST)
+        high = low + MOST
+    return range(low, high)
+
+
+def _out_of_order(ranks: Sequence[int], bounds: Bounds) -> float:
+    """What it costs that library calls stand between the kernel and the operator's place; that of the nearest one of
+    equal kernels."""
+    costs = (TOO_EARLY * max(bounds.after - rank, 0) + TOO_LATE * max(rank - bounds.before, 0) for rank in ranks)
+    return max(*costs, OUT_OF_ORDER)
+
+
+class _Path:
+    """The best way to every kernel that the last operator could be in, and how it went."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[int, range, list[bool], list[int]]] = []
+        self._near = range(0)
+        self._scores: list[float] = []
+
+    def extend(self, operator: int, near: range, fits: list[float], *, new_stretch: bool) -> None:
+        """By an operator, how well it fits the kernels near it, and whether a library call stands before it."""
+        came_from, scores = self._reach(near, new_stretch=new_stretch)
+        self._steps.append((operator, near, [fit > 0 for fit in fits], came_from))
+        self._near = near
+        self._scores = [score + (fit or LEFT_OUT) for score, fit in zip(scores, fits, strict=True)]
+
+    def _reach(self, near: range, *, new_stretch: bool) -> tuple[list[int], list[float]]:
+        """For each kernel the kernel before it on the best way there, and what that way is worth."""
+        if not self._scores:
+            return [-1] * len(near), [0.0] * len(near)
+        forward, backward = (NEW_STRETCH, NEW_STRETCH) if new_stretch else (FORWARD, BACKWARD)
+        before, behind = _running_best(self._scores), _running_best(self._scores[::-1])
+        last = len(self._scores) - 1
+        came_from: list[int] = []
+        scores: list[float] = []
+        for k in near:
+            at = k - self._near.start
+            ways = []
+            if 0 <= at <= last:
+                ways.append((self._scores[at], at))
+            if at > 0:
+                best = before[min(at - 1, last)]
+                ways.append((self._scores[best] - forward, best))
+            if at < last:
+                best = last - behind[last - max(at + 1, 0)]
+                ways.append((self._scores[best] - backward, best))
+            score, way = max(ways)
+            came_from.append(way + self._near.start)
+            scores.append(score)
+        return came_from, scores
+
+    def best(self) -> dict[int, int]:
+        """For each operator that fits it the kernel."""
+        found: dict[int, int] = {}
+        k = self._near.start + max(range(len(self._scores)), key=self._scores.__getitem__, default=0)
+        for operator, near, fits, came_from in reversed(self._steps):
+            if fits[k - near.start]:
+                found[operator] = k
+            k = came_from[k - near.start]
+        return found
+
+
+def _running_best(scores: list[float]) -> list[int]:
+    """Where the best of the first 1, 2, 3 ... stands."""
+    found: list[int] = []
+    best = 0
+    for at, score in enumerate(scores):
+        if score > scores[best]:
+            best = at
+        found.append(best)
+    return found
+
+
+def _with_known_size(plain: Side, fused: Side, kernels: Sequence[Kernels], found: dict[int, int]) -> dict[int, int]:
+    """Without stretches of operators whose largest tensors are none of the kernel's, nor parts of one: the name alone
+    is too little. Sizes that are not known agree with any."""
+    kept: dict[int, int] = {}
+    for stretch in _stretches(plain.free):
+        by_kernel: dict[int, list[int]] = defaultdict(list)
+        for at in stretch:
+            if at in found:
+                by_kernel[found[at]].append(at)
+        for k, some in by_kernel.items():
+            others = fused.units[kernels[k].members[0]].sizes
+            own = [plain.units[at].sizes for at in some]
+            if any(not sizes or not others or _agreement(max(sizes), others) > 0 for sizes in own):
+                kept |= dict.fromkeys(some, k)
+    return kept
+
+
+def _with_those_between(plain: Side, found: dict[int, int]) -> dict[int, int]:
+    """What stands in one stretch between two operators of the same kernel is in it too, though its name is not: a few
+    operators at most, and no copy, which no kernel does."""
+    for stretch in _stretches(plain.free):
+        known = [(at, found[at]) for at in stretch if at in found]
+        for (one, k), (other, same) in pairwise(known):
+            between = range(one + 1, other)
+            if k == same and len(between) <= MOST_BETWEEN and not any(plain.units[at].copies for at in between):
+                found |= dict.fromkeys(between, k)
+    return found
+
+
+def _stretches(free: Sequence[int]) -> list[list[int]]:
+    """Units that follow one another without a library call in between."""
+    found: list[list[int]] = []
+    for at in free:
+        if found and found[-1][-1] == at - 1:
+            found[-1].append(at)
+        else:
+            found.append([at])
+    return found

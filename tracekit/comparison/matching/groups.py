@@ -1,0 +1,213 @@
+"""Which kernels of A and of B do the same work, and what became of them?
+
+What happens again and again in the same way is one group, with its number of repeats. The groups are a partition:
+every GPU activity of both sides is in exactly one of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from tracekit.comparison.cost.operator_calls import Call, find_calls, note_calls, traffic_of
+from tracekit.comparison.cost.roofline import peak_of_side, rates_of
+from tracekit.comparison.matching.cells import find_cells, with_as_many_steps
+from tracekit.comparison.matching.groups_by_name import group_by_names, largest_first, time_of
+from tracekit.comparison.matching.kinds import find_evidence, kind_of
+from tracekit.comparison.matching.labels import label_of, sizes_of
+from tracekit.comparison.matching.operators import without_number
+from tracekit.comparison.matching.pairing import Cell, check_partition
+from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side, comparable
+from tracekit.model.labels import label_order
+from tracekit.model.picture import MatchedWork, Matching
+from tracekit.model.rates import Peak, Rates, Traffic
+from tracekit.model.sequence import Activity, Sequence
+
+#: Of the devices that A and B ran on.
+Peaks = tuple[Peak | None, Peak | None]
+
+#: Work of more different shapes than this is a loop whose lengths grow: it is one group.
+MOST_SHAPES = 4
+#: The number of a block in a module's path; a line is `file.py:12`.
+NUMBER = re.compile(r"\.\d+(?=\.|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a cell holds: the activities of either side, in order, and the operator calls whose main activities they
+    are. What else a call launched may stand in other cells."""
+
+    cell: Cell
+    a: tuple[Activity, ...]
+    b: tuple[Activity, ...]
+    a_calls: tuple[Call, ...] = ()
+    b_calls: tuple[Call, ...] = ()
+
+    @property
+    def kind(self) -> GroupKind:
+        return "unmatched" if self.cell.how == "unmatched" else kind_of(self.a, self.b)
+
+    @property
+    def work(self) -> Hashable:
+        """What became of it, the kernels of both sides and the operators of A: the numbers in names of Triton kernels
+        say nothing."""
+        a = tuple((without_number(each.name), each.operator and without_number(each.operator.name)) for each in self.a)
+        b = tuple(without_number(each.name) for each in self.b)
+        return self.cell.how, self.cell.exact, self.kind, _places((self,)), a, b
+
+    @property
+    def shapes(self) -> Hashable:
+        return tuple(
+            tuple((each.operator.dims, each.operator.dtypes) if each.operator else None for each in side)
+            for side in (self.a, self.b)
+        )
+
+
+def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tuple[KernelGroup, ...]:
+    """Every kernel and copy of both sides in exactly one group, per step, largest change of GPU time first.
+
+    `cells` say what belongs together; without them kernels are told by their names. Empty when a side has no GPU
+    figures. Raises AssertionError if an activity is in no group or in two: the figures would not add up.
+    """
+    if not (a.analysis.kernels and b.analysis.kernels):
+        return ()
+    if a.sequence is None or b.sequence is None or cells is None:
+        groups = group_by_names(a, b)
+    else:
+        groups = group_by_cells(a.sequence, b.sequence, cells, (peak_of_side(a), peak_of_side(b)))
+    for side, members in ((a, [m for g in groups for m in g.a]), (b, [m for g in groups for m in g.b])):
+        kernels, copies = side.analysis.kernels, side.analysis.copies
+        whole = ((kernels.total_us if kernels else 0.0) + (copies.total_us if copies else 0.0)) / side.steps
+        if not math.isclose(time_of(members), whole, rel_tol=1e-6, abs_tol=1e-3):
+            raise AssertionError(f"kernel groups of {side.label} add up to {time_of(members)} us, not to {whole} us")
+    return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), label_order(group.label))))
+
+
+def match_work(a: Side, b: Side) -> Matching | None:
+    """The pieces behind the groups of a comparison, in the order of A and, where A has nothing, of B.
+
+    None where kernels can only be told by their names: a side has no activities in order, or the two windows are not
+    of one kind.
+    """
+    if not comparable(a, b):
+        return None
+    a, b = with_as_many_steps(note_calls(a), note_calls(b))
+    cells, _ = find_cells(a, b)
+    if a.sequence is None or b.sequence is None or cells is None:
+        return None
+    gathered = gather_cells(a.sequence, b.sequence, cells, (peak_of_side(a), peak_of_side(b)))
+    work = [MatchedWork(group, cell.a, cell.b, cell.where) for group, some in gathered for cell in some]
+    return Matching(a.sequence, b.sequence, tuple(sorted(work, key=lambda each: (not each.a, each.a or each.b))))
+
+
+def group_by_cells(
+    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peaks: Peaks = (None, None)
+) -> tuple[KernelGroup, ...]:
+    """Cells with the same kernels, operators and shapes together, per step. The cells are a partition of both sides,
+    however they were found. `peaks` are those of the two devices, for shares of them."""
+    return tuple(group for group, _ in gather_cells(a, b, cells, peaks))
+
+
+def gather_cells(
+    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peaks: Peaks = (None, None)
+) -> tuple[tuple[KernelGroup, tuple[Cell, ...]], ...]:
+    """Each group with its cells."""
+    check_partition(cells, len(a.activities), len(b.activities))
+    a_calls, b_calls = find_calls(a.activities), find_calls(b.activities)
+    # Pieces of the same work, divided by shape as long as there are few.
+    by_work: dict[Hashable, dict[Hashable, list[Piece]]] = defaultdict(lambda: defaultdict(list))
+    for cell in cells:
+        piece = Piece(
+            cell,
+            tuple(a.activities[at] for at in cell.a),
+            tuple(b.activities[at] for at in cell.b),
+            tuple(a_calls[at] for at in cell.a if at in a_calls),
+            tuple(b_calls[at] for at in cell.b if at in b_calls),
+        )
+        by_work[piece.work][piece.shapes].append(piece)
+    found: list[list[Piece]] = []
+    for by_shape in by_work.values():
+        some = list(by_shape.values())
+        found += some if len(some) <= MOST_SHAPES else [[piece for pieces in some for piece in pieces]]
+    return tuple(
+        (_group(pieces, a.per_step, b.per_step, peaks), tuple(piece.cell for piece in pieces)) for pieces in found
+    )
+
+
+def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
+    """Modules and lines, equal blocks of a model as one: `blocks.*.norm` for `blocks.0.norm`."""
+    return tuple(dict.fromkeys(NUMBER.sub(".*", place) for piece in pieces for place in piece.cell.where))
+
+
+def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Peaks) -> KernelGroup:
+    first, kind = pieces[0], pieces[0].kind
+    a = _members((each for piece in pieces for each in piece.a), a_per_step)
+    b = _members((each for piece in pieces for each in piece.b), b_per_step)
+    repeats = len(pieces) * (a_per_step if first.a else b_per_step)
+    a_typical, b_typical = _mean_times([piece.a for piece in pieces]), _mean_times([piece.b for piece in pieces])
+    return KernelGroup(
+        kind=kind,
+        label=label_of(kind, first.a, first.b, repeats),
+        how="unmatched" if kind == "unmatched" else first.cell.how,
+        a=a,
+        b=b,
+        delta_count=sum(member.count for member in b) - sum(member.count for member in a),
+        delta_us=sum(member.total_us for member in b) - sum(member.total_us for member in a),
+        where=first.cell.where if len(pieces) == 1 else _places(pieces),
+        repeats=repeats,
+        exact=first.cell.exact,
+        evidence=find_evidence(kind, a_typical, b_typical),
+        traffic=_traffic(pieces, a_per_step, b_per_step),
+        rates=_rates(pieces, peaks),
+        sizes=sizes_of(first.a or first.b) if len({piece.shapes for piece in pieces}) == 1 else "",
+        a_at=tuple(at for piece in pieces for at in piece.cell.a),
+        b_at=tuple(at for piece in pieces for at in piece.cell.b),
+    )
+
+
+def _members(activities: Iterable[Activity], per_step: float) -> tuple[GroupMember, ...]:
+    counts: Counter[str] = Counter()
+    times: dict[str, float] = defaultdict(float)
+    for each in activities:
+        counts[each.name] += 1
+        times[each.name] += each.duration_us
+    return largest_first(GroupMember(name, count * per_step, times[name] * per_step) for name, count in counts.items())
+
+
+def _mean_times(pieces: list[tuple[Activity, ...]]) -> tuple[Activity, ...]:
+    """The activities of the first piece, with the mean times of all."""
+    return tuple(
+        replace(some[0], duration_us=fmean(each.duration_us for each in some)) for some in zip(*pieces, strict=True)
+    )
+
+
+def _traffic(pieces: list[Piece], a_per_step: float, b_per_step: float) -> Traffic | None:
+    """Of all pieces together, each with its own sizes; None where those of no call are known."""
+    of_one = traffic_of(
+        (call for piece in pieces for call in piece.a_calls), (call for piece in pieces for call in piece.b_calls)
+    )
+    eager, compiled = of_one.eager_bytes, of_one.compiled_bytes
+    if not (eager or compiled) and (of_one.eager_missing or of_one.compiled_missing):
+        return None
+    return Traffic(
+        None if eager is None else eager * a_per_step,
+        None if compiled is None else compiled * b_per_step,
+        of_one.eager_missing * a_per_step,
+        of_one.compiled_missing * b_per_step,
+    )
+
+
+def _rates(pieces: list[Piece], peaks: Peaks) -> Rates | None:
+    """Those of the call that takes longest, over all pieces, if anything is known of it: one of B's, of A's where B has
+    none."""
+    on_b = bool(pieces[0].b)
+    calls = [piece.b_calls if on_b else piece.a_calls for piece in pieces]
+    if not calls[0] or len({len(some) for some in calls}) > 1:
+        return None
+    longest = max(zip(*calls, strict=True), key=lambda some: math.fsum(call.duration_us for call in some))
+    found = rates_of(longest, peaks[on_b])
+    return None if found.bytes is None and found.flops is None else found

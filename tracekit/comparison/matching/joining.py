@@ -1,0 +1,264 @@
+"""Which units do the same work? One kind of evidence after the other, the surest first, joins what is left."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+
+from tracekit.comparison.matching.common_subsequence import common_subsequence
+from tracekit.comparison.matching.fusion import (
+    MOST,
+    REACH,
+    Bounds,
+    Kernels,
+    Side,
+    assign,
+    likeness,
+    list_kernels,
+    named_by,
+    spread_words,
+)
+from tracekit.comparison.matching.pairing import Pairing
+from tracekit.comparison.matching.units import Unit
+
+#: How many kernels further one may take an operator from.
+NEIGHBOURS = 8
+#: What is left of both sides in one place is one cell up to so many units; more of them is no place.
+FEW = 40
+
+
+def join_same(pairing: Pairing) -> None:
+    """Units of one segment that are the same on both sides: by kernel and operator, then by operator alone, with its
+    inputs' shapes."""
+    for by_operator in (False, True):
+        left = _by_segment(pairing.plain_left(), pairing.plain, pairing.plain_segments)
+        right = _by_segment(pairing.fused_left(), pairing.fused, pairing.fused_segments)
+        for segment in left.keys() & right.keys():
+            keys, others = (
+                [_key(units[at], by_operator=by_operator, by_names=pairing.by_names) for at in some]
+                for units, some in ((pairing.plain, left[segment]), (pairing.fused, right[segment]))
+            )
+            for i, j in common_subsequence(keys, others):
+                if keys[i] is not None:
+                    pairing.join([left[segment][i]], [right[segment][j]])
+
+
+def _by_segment(left: Iterable[int], units: Sequence[Unit], segments: Sequence[int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for at in left:
+        if units[at].kind is None:
+            found[segments[at]].append(at)
+    return found
+
+
+def _key(unit: Unit, *, by_operator: bool, by_names: bool) -> object:
+    """None where nothing is known."""
+    if by_operator:
+        return None if unit.fused or not unit.signature.operators else unit.signature.operators
+    return unit.signature.names if by_names else unit.signature
+
+
+def join_fused(pairing: Pairing) -> None:
+    """Operators with the kernels whose names list them, as sizes and order have it."""
+    free = [i for i in pairing.plain_left() if pairing.plain[i].kind is None]
+    # A product from a template of Inductor's is tied, and may do more than the product.
+    candidates = [
+        j
+        for j, unit in enumerate(pairing.fused)
+        if unit.fused and (j not in pairing.fused_done or unit.kind is not None)
+    ]
+    plain = Side(pairing.plain, pairing.plain_segments, free)
+    fused = Side(pairing.fused, pairing.fused_segments, candidates)
+    kernels = list_kernels(fused)
+    found = assign(plain, fused, kernels, _bounds(pairing, free), sorted(pairing.fused_tied))
+    assigned: dict[int, list[int]] = defaultdict(list)
+    for i, k in sorted(found.items()):
+        assigned[k].append(i)
+    _share_out(pairing, kernels, assigned)
+    for k, some in assigned.items():
+        for operators, members in _dealt(pairing, some, kernels[k].members):
+            pairing.join(operators, members)
+
+
+def _bounds(pairing: Pairing, free: Sequence[int]) -> list[Bounds]:
+    """Where on the fused side each free unit would stand if the library calls around it were all that counted:
+    behind the call before it, and before the next one that stands behind that."""
+    partner = {i: tie.b for tie in pairing.ties for i in tie.a}
+    tied = sorted(partner)
+    ranks = sorted(pairing.fused_tied)
+    found = []
+    for i in free:
+        at = bisect_left(tied, i)
+        before = max(partner[tied[at - 1]]) if at else -1
+        behind = (min(partner[each]) for each in tied[at : at + MOST])
+        after = next((each for each in behind if each > before), len(pairing.fused))
+        found.append(Bounds(bisect_left(ranks, before + 1), bisect_left(ranks, after)))
+    return found
+
+
+def _share_out(pairing: Pairing, kernels: Sequence[Kernels], assigned: dict[int, list[int]]) -> None:
+    """A kernel that got nothing takes one operator for each time it ran from a kernel nearby, if it is named and
+    sized as well by it: the last ones of a kernel before it, the first ones of a kernel behind it."""
+    for k, each in enumerate(kernels):
+        if assigned.get(k):
+            continue
+        kernel = pairing.fused[each.members[0]]
+        near = range(max(k - NEIGHBOURS, 0), min(k + NEIGHBOURS + 1, len(kernels)))
+        spare = {n: some for n in near if (some := _spare(pairing, assigned.get(n, []), kernels[n], each))}
+        if spare:
+            best = max(spare, key=lambda n: (max(likeness(pairing.plain[i], kernel) for i in spare[n]), -abs(n - k)))
+            assigned[k] = spare[best]
+            assigned[best] = [i for i in assigned[best] if i not in spare[best]]
+
+
+def _spare(pairing: Pairing, some: list[int], owner: Kernels, other: Kernels) -> list[int]:
+    """What `other` could do as well, and `owner` has one too many of to do the same each time it runs."""
+    if abs(owner.segment - other.segment) > REACH:
+        return []
+    one, another = pairing.fused[owner.members[0]], pairing.fused[other.members[0]]
+    by_signature: dict[object, list[int]] = defaultdict(list)
+    for i in some:
+        unit = pairing.plain[i]
+        if (
+            _may_share_size(unit, another)
+            and likeness(unit, another)
+            and not spread_words(one.fused or "") & unit.words
+        ):
+            by_signature[unit.signature].append(i)
+    wanted = len(other.members)
+    for same in by_signature.values():
+        over = len(same) % len(owner.members) if len(owner.members) > 1 else len(same) - 1
+        if over >= wanted:
+            return same[-wanted:] if other.members > owner.members else same[:wanted]
+    return []
+
+
+def _may_share_size(one: Unit, other: Unit) -> bool:
+    return not one.sizes or not other.sizes or not one.sizes.isdisjoint(other.sizes)
+
+
+def _dealt(pairing: Pairing, some: list[int], members: tuple[int, ...]) -> Iterator[tuple[list[int], list[int]]]:
+    """The operators dealt to equal kernels, in order, where there are as many of each for every one of them."""
+    by_signature: dict[object, list[int]] = defaultdict(list)
+    for i in some:
+        by_signature[pairing.plain[i].signature].append(i)
+    count = len(members)
+    if count > 1 and all(len(same) % count == 0 for same in by_signature.values()):
+        for at, member in enumerate(members):
+            parts = ((same, len(same) // count) for same in by_signature.values())
+            yield sorted(i for same, size in parts for i in same[at * size : (at + 1) * size]), [member]
+    elif some:
+        yield some, list(members)
+
+
+def join_helpers(pairing: Pairing) -> None:
+    """Kernels that got no operator but belong to one that did: part of a norm, of attention, of a product."""
+    left = [j for j in pairing.fused_left() if pairing.fused[j].fused]
+    while left:
+        found = {j: other for j in left if (other := _helped_by(pairing, j)) is not None}
+        for j, other in found.items():
+            pairing.join([], [j, other])
+        # Of several that do a row together the next stands beside one that is placed now.
+        left = [j for j in left if j not in found] if found else []
+
+
+def _helped_by(pairing: Pairing, j: int) -> int | None:
+    """The unit whose work kernel j has a part in, of those within reach, those behind it first; None where nothing
+    says so."""
+    unit, segments, listed = pairing.fused[j], pairing.fused_segments, pairing.fused[j].fused or ""
+    around = [
+        other
+        for way in (range(j + 1, len(pairing.fused))[:MOST], range(j - 1, -1, -1)[:MOST])
+        for other in takewhile(lambda each: abs(segments[each] - segments[j]) <= REACH, way)
+        if other in pairing.fused_done and _may_share_size(unit, pairing.fused[other])
+    ]
+    # The kernel that does the rest of what this one does of a row, and reads what it wrote or wrote what it reads: in
+    # the same place, else within reach.
+    words = spread_words(listed)
+    for other in sorted(around, key=lambda each: segments[each] != segments[j]):
+        if words & spread_words(pairing.fused[other].fused or ""):
+            return other
+    # A product of attention that was decomposed, which this kernel prepares or finishes.
+    decomposed = {each for tie in pairing.ties if len(tie.b) > 1 for each in tie.b}
+    if (part := next((other for other in around if other in decomposed), None)) is not None:
+        return part
+    # The library call whose operator the kernel's name lists: it lays out inputs, or adds what the call no longer does.
+    tied = (other for other in around if other in pairing.fused_tied)
+    return next((other for other in tied if named_by(pairing.fused[other].words, listed)), None)
+
+
+def join_own_work(pairing: Pairing) -> None:
+    """Element-wise work of a library call that nobody else does stays with the call."""
+    for i in pairing.plain_left():
+        if (call := _call_beside(pairing.plain, i)) is not None:
+            pairing.join([i, call], [])
+    for j in pairing.fused_left():
+        if (call := _call_beside(pairing.fused, j)) is not None:
+            pairing.join([], [j, call])
+
+
+def _call_beside(units: Sequence[Unit], at: int) -> int | None:
+    """The unit of the library call that this one is part of; None where it is not."""
+    if not units[at].own:
+        return None
+    beside = (each for each in (at - 1, at + 1) if 0 <= each < len(units))
+    return next((each for each in beside if units[each].call == units[at].call), None)
+
+
+def join_taken_over(pairing: Pairing) -> None:
+    """What stands right behind a library call and has no partner, where the call's partner does that work and the call
+    does not: `mm` and `add` that became one `addmm`. Each kind of work once; exact where it has the size of the product
+    and nothing else could be meant."""
+    if pairing.by_names:
+        return
+    plain_left, fused_left = set(pairing.plain_left()), set(pairing.fused_left())
+    for tie in pairing.ties:
+        if len(tie.a) == len(tie.b) == 1:
+            one, other = pairing.plain[tie.a[0]].epilogue, pairing.fused[tie.b[0]].epilogue
+            for at, exact in _taken_over(pairing.plain, tie.a[0], plain_left, other - one):
+                pairing.join([at, *tie.a], tie.b, exact=exact)
+            for at, exact in _taken_over(pairing.fused, tie.b[0], fused_left, one - other):
+                pairing.join(tie.a, [at, *tie.b], exact=exact)
+
+
+def _taken_over(units: Sequence[Unit], at: int, left: set[int], words: frozenset[str]) -> Iterator[tuple[int, bool]]:
+    """Of what is left behind the call the first unit for each of the words, and whether that is sure."""
+    stretch = list(takewhile(left.__contains__, range(at + 1, len(units)))) if words else []
+    call = units[at]
+    # How many elements the product has.
+    size = math.prod(call.size[:3]) if call.kind == "product" and call.size else None
+    for word in sorted(words):
+        fitting = [
+            each
+            for each in stretch
+            if _does_only(units[each], word) and (size is None or not units[each].sizes or size in units[each].sizes)
+        ]
+        if fitting:
+            yield fitting[0], len(fitting) == 1 and size in units[fitting[0]].sizes
+
+
+def _does_only(unit: Unit, word: str) -> bool:
+    """Whether the unit is that operator, or a Triton kernel that does nothing but that."""
+    if unit.kind is not None or unit.copies:
+        return False
+    return word in unit.words if unit.fused is None else unit.fused.strip("_") == word
+
+
+def join_places(pairing: Pairing) -> None:
+    """What is left of both sides between two library calls that are the same ones on both: told by elimination. Without
+    library calls of its own, nor copies, which no kernel does instead."""
+    if not pairing.ties:
+        return
+    places: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for i in pairing.plain_left():
+        places[pairing.plain_segments[i]][0].append(i)
+    for j in pairing.fused_left():
+        places[pairing.fused_segments[j]][1].append(j)
+    for plain, fused in places.values():
+        units = [*(pairing.plain[i] for i in plain), *(pairing.fused[j] for j in fused)]
+        few = plain and fused and max(len(plain), len(fused)) <= FEW
+        if few and not any(unit.kind or unit.copies for unit in units):
+            pairing.join(plain, fused, exact=False)

@@ -1,0 +1,208 @@
+"""What became of kernels that belong together, and what shows that a library kernel was exchanged, and at what price?
+
+docs/kinds.md has the rules in words.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tracekit.comparison.cost.convolutions import moved_last
+from tracekit.comparison.matching.inputs import Dims, masking_of, same_inputs, same_kernel
+from tracekit.comparison.matching.operators import (
+    KIND_OF_FAMILY,
+    epilogues_differ,
+    is_helper,
+    is_library,
+    kernel_epilogue,
+    library_family,
+    without_number,
+)
+from tracekit.model.comparison import GroupKind
+from tracekit.model.evidence import Evidence
+from tracekit.model.sequence import Activity, Operator
+
+LOW_PRECISION = ("c10::BFloat16", "c10::Half")
+#: How names of products in single precision read, where operators do not tell.
+SINGLE_PRECISION = ("f32f32_f32f32", "sgemm", "tf32")
+#: A kernel that takes so many times as long does not do the same.
+CLEARLY = 1.25
+
+Activities = Sequence[Activity]
+
+
+def kind_of(a: Activities, b: Activities) -> GroupKind:
+    """Of kernels that belong together: what A's have become in B."""
+    if not b:
+        return "eliminated"
+    if not a:
+        return "added"
+    a_left, b_left = without_same(a, b)
+    # Library calls, as many on both sides, that add or apply an activation on one side alone.
+    one, other = _library(a), _library(b)
+    changed = len(one) == len(other) and any(map(epilogues_differ, one, other))
+    if not a_left and not b_left:
+        return "substituted" if changed else "unchanged"
+    by_number = _by_number(len(a_left), len(b_left))
+    a_library, b_library = len(_library(a_left)), len(_library(b_left))
+    if a_library and b_library:
+        return _by_number(a_library, b_library) or (by_number if changed else None) or "substituted"
+    # Whether Inductor wrote one of them; its templates of library kernels do not count.
+    generated = any(each.family == "triton" and not is_library(each) for each in b_left)
+    return by_number or ("fused" if generated else "substituted")
+
+
+def without_same(a: Activities, b: Activities) -> tuple[list[Activity], list[Activity]]:
+    """What is left of both sides once the kernels that are the same on both are taken away, one for one."""
+    free: dict[str, list[int]] = defaultdict(list)
+    for j, each in enumerate(b):
+        free[without_number(each.name)].append(j)
+    left: list[Activity] = []
+    for each in a:
+        candidates = free[without_number(each.name)]
+        same = next((j for j in candidates if same_kernel(each, b[j])), None)
+        if same is None:
+            left.append(each)
+        else:
+            candidates.remove(same)
+    return left, [b[j] for j in sorted(j for some in free.values() for j in some)]
+
+
+def _library(activities: Activities) -> list[Activity]:
+    return [each for each in activities if is_library(each)]
+
+
+def _by_number(before: int, after: int) -> GroupKind | None:
+    return "fused" if after < before else "defused" if after > before else None
+
+
+def find_evidence(kind: GroupKind, a: Activities, b: Activities) -> tuple[Evidence, ...]:
+    """For groups with a library kernel that did not stay as it was; none for others."""
+    if kind in ("unmatched", "eliminated", "added") or not any(map(is_library, (*a, *b))):
+        return ()
+    found: list[Evidence] = []
+    if kind != "unchanged":
+        found += (*_lost_attention(a, b), *_single_precision(a, b), *_lost_epilogue(a, b), *_other_call(a, b))
+        if moved_last(a, b):
+            found.append(Evidence("channels_moved_last"))
+    return (*found, *_other_attention(a, b), *_other_time(a, b))
+
+
+def _lost_attention(a: Activities, b: Activities) -> Iterator[Evidence]:
+    lost = next((each for each in a if each.family == "attention"), None)
+    families = [library_family(each) for each in b]
+    products = families.count("gemm")
+    if lost and products and "attention" not in families:
+        facts = {"kernel": lost.name, "products": products, "other_kernels": len(b) - products}
+        yield Evidence("attention_lost", facts)
+
+
+def _single_precision(a: Activities, b: Activities) -> Iterator[Evidence]:
+    before = {dtype for each in _library(a) for dtype in _tensor_types(each)}
+    low = [dtype for dtype in LOW_PRECISION if dtype in before]
+    after = [each for each in b if library_family(each) == "gemm" and _is_single(each)]
+    if after and (low or not before) and not any(map(_is_single, _library(a))):
+        dtype = low[0].removeprefix("c10::").lower() if low else None
+        yield Evidence("single_precision", {"products": len(after), "before": dtype})
+
+
+def _tensor_types(activity: Activity) -> set[str]:
+    operator = activity.operator
+    return {dtype for dims, dtype in zip(operator.dims, operator.dtypes, strict=False) if dims} if operator else set()
+
+
+def _is_single(activity: Activity) -> bool:
+    types = _tensor_types(activity)
+    return types == {"float"} if types else any(part in activity.name for part in SINGLE_PRECISION)
+
+
+def _lost_epilogue(a: Activities, b: Activities) -> Iterator[Evidence]:
+    """Unless the same kernel adds the bias, or does not, as it did."""
+    before, after = _library(a), _library(b)
+    if {each.name for each in before} & {each.name for each in after}:
+        return
+    if _has_epilogue(a) and not _has_epilogue(b) and any(each.family == "gemm" for each in after):
+        beside = [each for each in b if not is_library(each) and each.family in ("pointwise", "copy", "triton")]
+        yield Evidence("epilogue_lost", {"kernels_beside": len(beside)})
+
+
+def _has_epilogue(activities: Activities) -> bool:
+    """By the kernel's name; or where nothing but the product could have added the bias."""
+    library = _library(activities)
+    if any(each.family == "gemm" and kernel_epilogue(each.name) for each in library):
+        return True
+    return any(
+        product.operator is not None
+        and product.operator.name == "aten::addmm"
+        and all(each is product or each.family in ("memset", "gemm") for each in activities)
+        for product in library
+    )
+
+
+def _other_call(a: Activities, b: Activities) -> Iterator[Evidence]:
+    """Another operator, that does more or less beside the work; kernels that prepare attention; another kernel."""
+    one, other = _library(a), _library(b)
+    before, after = (one[0], other[0]) if len(one) == len(other) == 1 else (None, None)
+    if before and after and epilogues_differ(before, after) and before.operator and after.operator:
+        work = KIND_OF_FAMILY[library_family(before) or before.family]
+        names = {"before": before.operator.name, "after": after.operator.name}
+        yield Evidence("other_operator", {"work": work, **names})
+    if any(each.family == "attention" for each in b):
+        # A Triton kernel may as well stand for whatever else A did here.
+        own = sum(not is_library(each) and not is_helper(each.name) for each in a)
+        if (more := sum(each.family in ("copy", "triton") for each in b) - own) > 0:
+            yield Evidence("inputs_prepared", {"kernels": more})
+    was_split, is_split = (any("splitk" in each.name.lower().replace("_", "") for each in side) for side in (a, b))
+    if was_split != is_split:
+        yield Evidence("split_along_k", {"is_split": is_split})
+    if before and after and before.name != after.name:
+        yield Evidence("other_kernel", {"before": before.name, "after": after.name})
+
+
+def _other_attention(a: Activities, b: Activities) -> Iterator[Evidence]:
+    """One attention kernel on either side, which was asked for something else: operator, causal flag, mask, and sizes
+    of query, key and value."""
+    one, other = ([each.operator for each in side if library_family(each) == "attention"] for side in (a, b))
+    if len(one) != 1 or len(other) != 1 or one[0] is None or other[0] is None:
+        return
+    before, after = one[0], other[0]
+    found: dict[str, Any] = {}
+    if before.name != after.name:
+        found["operator"] = {"before": before.name, "after": after.name}
+    was, now = masking_of(before), masking_of(after)
+    if was and now:
+        if None not in (was.causal, now.causal) and was.causal != now.causal:
+            found["is_causal"] = {"before": was.causal, "after": now.causal}
+        if _listed(was.mask) != _listed(now.mask):
+            found["mask"] = {"before": _listed(was.mask), "after": _listed(now.mask)}
+        if before.name == after.name:
+            for name, dims, others in zip(("query", "key", "value"), before.dims, after.dims, strict=False):
+                if dims != others:
+                    found[name] = {"before": list(dims), "after": list(others)}
+    if found:
+        yield Evidence("attention_asked_otherwise", found)
+
+
+def _listed(dims: Dims | None) -> list[int] | None:
+    """A mask's sizes; None where there is none."""
+    return list(dims) if dims else None
+
+
+def _other_time(a: Activities, b: Activities) -> Iterator[Evidence]:
+    """The same library kernel takes clearly longer or shorter, in this place."""
+    before, after = (max(_library(side), key=lambda each: each.duration_us, default=None) for side in (a, b))
+    if before is None or after is None or before.name != after.name or not before.duration_us:
+        return
+    if 1 / CLEARLY < after.duration_us / before.duration_us < CLEARLY:
+        return
+    one, other = before.operator, after.operator
+    facts: dict[str, Any] = {"before_us": before.duration_us, "after_us": after.duration_us}
+    if one and other and before.family != "attention" and not same_inputs(one, other):
+        facts["inputs"] = {"before": _sizes(one), "after": _sizes(other)}
+    yield Evidence("same_kernel_other_time", facts)
+
+
+def _sizes(operator: Operator) -> list[list[int]]:
+    return [list(dims) for dims in operator.dims if dims]

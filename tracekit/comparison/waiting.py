@@ -1,0 +1,99 @@
+"""Idle time that waiting for the GPU exposes: which lines of the program wait, where in a recording, and what it is
+worth.
+
+A recording of a GPU tells the call and at most the operator around it; the pass that tags eager operators knows the
+line of each, and what it launched. Copies to or from the host wait: on an H200 one step of Qwen2.5-VL had 139 calls of
+`cudaStreamSynchronize`, and the operators of 139 such copies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from tracekit.model.analysis import Analysis, IdleGap, SyncTime
+from tracekit.model.comparison import Side, TracePlace
+from tracekit.model.provenance import EagerOps
+from tracekit.numbers import counted
+
+#: The ends of a copy for which the host waits; of pinned memory it waits in a call of its own.
+TO_HOST, PAGEABLE = "Memcpy DtoH", "Pageable"
+#: Calls that wait for a copy.
+COPYING, WAITING = "memcpy", "streamsynchronize"
+#: So many lines are named, and so many gaps.
+NAMED = 3
+
+
+def with_waiting_lines(a: Side, b: Side) -> tuple[Side, Side]:
+    """Both sides with the lines in `SyncTime.where`, where one of them is an eager form whose operators were tagged."""
+    eager = next((side.provenance for side in (a, b) if isinstance(side.provenance, EagerOps)), None)
+    return (a, b) if eager is None else (_with_lines(a, eager), _with_lines(b, eager))
+
+
+def _with_lines(side: Side, eager: EagerOps) -> Side:
+    if side.form is None:
+        return side
+    recordings = []
+    for analysis in (side.analysis, side.rich):
+        if analysis is not None and analysis.idle is not None:
+            syncs = tuple(_with_line(sync, eager, side.form.name) for sync in analysis.idle.syncs)
+            analysis = replace(analysis, idle=replace(analysis.idle, syncs=syncs))
+        recordings.append(analysis)
+    return replace(side, analysis=recordings[0] or side.analysis, rich=recordings[1])
+
+
+def _with_line(sync: SyncTime, eager: EagerOps, form: str) -> SyncTime:
+    copies = COPYING in sync.call.lower()
+    lines = waiting_lines(eager, pageable=copies) if copies or WAITING in sync.call.lower() else None
+    if not lines:
+        return sync
+    named = [f"{line} ({number})" if number > 1 else line for line, number in lines.most_common(NAMED)]
+    more = f" and {counted(len(lines) - NAMED, 'line')} more" if len(lines) > NAMED else ""
+    where = f"{'' if form == 'eager' else 'in eager code '}at {', '.join(named)}{more}"
+    return replace(sync, where=f"{sync.where}, {where}" if sync.where else where)
+
+
+def waiting_lines(eager: EagerOps, *, pageable: bool) -> Counter[str]:
+    """How often each line of one eager call waits for a copy; `pageable`: from or to pageable memory alone."""
+    found: Counter[str] = Counter()
+    for each in eager.activities:
+        waits = "Memcpy" in each.name and (PAGEABLE in each.name or (not pageable and each.name.startswith(TO_HOST)))
+        if waits and each.op is not None and (line := eager.ops[each.op].line):
+            found[line] += 1
+    return found
+
+
+def idle_saving(side: Side, recorded_us: float) -> float:
+    """What doing without so much recorded idle time (per step, microseconds, all GPUs) saves of a call at most.
+
+    Recording lengthens idle time: where the unprofiled call has less of it in all, the part shrinks with the whole.
+    Idle time of several GPUs is taken for that of one on average. It is never more than the call.
+    """
+    saving = recorded_us / max(len(side.analysis.devices), 1)
+    true_us, whole_us = side.unprofiled_idle_us, side.recorded_idle_us
+    if true_us is not None and whole_us:
+        saving = min(saving * min(true_us / whole_us, 1.0), true_us)
+    call_us = side.wall_us or side.span_us
+    return saving if call_us is None else min(saving, call_us)
+
+
+def exposing(side: Side) -> list[SyncTime]:
+    """The synchronising calls of the light recording behind which the GPU ran dry."""
+    idle = side.analysis.idle
+    return [sync for sync in idle.syncs if sync.drained and sync.idle_after_us > 0] if idle else []
+
+
+def gaps_behind(side: Side, calls: set[str]) -> tuple[TracePlace, ...]:
+    """The longest gaps that these synchronising calls exposed, in the recording that distorts least."""
+    return _gaps(side.analysis, lambda gap: gap.sync in calls)
+
+
+def gaps_of_cause(side: Side, causes: tuple[str, ...]) -> tuple[TracePlace, ...]:
+    """The longest gaps that have these causes for most of their time, in the recording that tells causes apart."""
+    return _gaps(side.host, lambda gap: sum(gap.causes.get(cause, 0.0) for cause in causes) > gap.duration_us / 2)
+
+
+def _gaps(analysis: Analysis, fits: Callable[[IdleGap], bool]) -> tuple[TracePlace, ...]:
+    some = [gap for gap in analysis.idle.largest if fits(gap)] if analysis.idle else []
+    return tuple(TracePlace(analysis.trace.path, gap.start_us, gap.duration_us) for gap in some[:NAMED])
