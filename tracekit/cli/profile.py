@@ -116,7 +116,7 @@ def profile(
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
     from tracekit.walks.plan import Plan, parse_warmup, plan_timing
-    from tracekit.workloads.own_options import parse_options
+    from tracekit.workloads.own_function import parse_options
 
     typed = [name for name in COMPILE_OPTIONS if context.get_parameter_source(name) is COMMANDLINE]
     if typed and not compiled:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.errors import TracekitError
-from tracekit.model.suite import Suite
-from tracekit.model.sweep import Cell
+from tracekit.model.sweep import Cell, Suite
 from tracekit.walks.plan import folder_name, plan_timing
 from tracekit.walks.sweep_cells import expand
 from tracekit.walks.sweep_folder import ASKED, SweepFolder
 from tracekit.walks.sweeping import SweepPlan
-from tracekit.workloads.own_options import parse_options
+from tracekit.workloads.own_function import parse_options
 from tracekit.workloads.suites import find_suite
 
 #: Where sweeps lie when nobody says.

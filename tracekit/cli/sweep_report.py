@@ -94,7 +94,7 @@ def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]
 def _figures(
     folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], calls: int, suite: str | None
 ) -> Sweep:
-    from tracekit.report.sweep.spread import spread_notes
+    from tracekit.report.sweep.words import spread_notes
 
     name = (asked.suite if asked else None) or suite
     found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)

@@ -22,8 +22,7 @@ from tracekit.model.timeline import Bars, StepTimeline
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
 from tracekit.report.document import Timelines
-from tracekit.report.places import distinct_places
-from tracekit.report.sections.groups import group_label
+from tracekit.report.sections.groups import distinct_places, group_label
 from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.thinning import thinned
 from tracekit.report.words.common import cause_words

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from tracekit.errors import DoesNotFitError
 from tracekit.model.workload import THEIR_SIZE, Request, WorkloadInfo
-from tracekit.workloads.hub_info import weights_of
-from tracekit.workloads.saved_weights import count_saved
 from tracekit.workloads.sizes import choose_size, weights_fit
+from tracekit.workloads.unlisted import weights_of
 
 
 def quiet_libraries() -> None:
@@ -29,28 +29,22 @@ def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_
     Raises DoesNotFitError where that needs more memory than there is.
     """
 
-    def choose(size: str) -> tuple[str, str]:
-        def growth(size: str) -> float | None:
-            from tracekit.workloads.growth import growth_gib
-
-            return growth_gib(info, request, size)
-
-        return choose_size(info, size, device, free_bytes, request.dtype, growth)
-
     weights = weights_of(request)
     if not weights:
-        return choose(request.size)
+        return choose_size(info, request, device, free_bytes)
     if "download" in info.takes:
         # What the configuration says; the weights may be another's.
         size: str | None = next(iter(info.sizes))
     else:
         size = next((each for each, known in info.checkpoints.items() if known == weights), None)
     if size is None:
+        from tracekit.workloads.hub_files import count_saved
+
         return THEIR_SIZE, weights_fit(weights, count_saved(weights), device, free_bytes, request.dtype)
     # What a folder holds is for its owner to know.
     if not Path(weights).is_dir():
         try:
-            choose(size)
+            choose_size(info, replace(request, size=size), device, free_bytes)
         except DoesNotFitError as error:
             raise DoesNotFitError(f"{error}; or leave --pretrained out") from None
     return size, f"the weights of {weights}"

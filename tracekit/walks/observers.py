@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.compilation import CallPhase
-from tracekit.model.gpu_state import GpuState
-from tracekit.model.memory import FormMemory
-from tracekit.model.noted import Facts, Noted
+from tracekit.model.gpu import FormMemory, GpuState
+from tracekit.model.note import Facts, Noted
 from tracekit.model.numerics import FormNumerics, OutputDifference
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps

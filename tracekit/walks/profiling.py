@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import __version__, store
 from tracekit.errors import CompileError
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
@@ -29,7 +29,7 @@ from tracekit.walks.plan import (
 )
 from tracekit.walks.reports import refuse_report_there
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
-from tracekit.workloads.sizes import SIZES_OF_A_CALL, check_request, way_to_need_less
+from tracekit.workloads.sizes import check_request, way_to_need_less
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing
@@ -145,7 +145,7 @@ def _build(
     if compiled:
         check_compilers(device)
     progress.phase(f"building {info.name} ({size})")
-    with checked_meanwhile(device), failures.out_of_memory_explained(size, way_to_need_less(info.takes)):
+    with checked_meanwhile(device), failures.out_of_memory_explained(size, way_to_need_less(info, size)):
         workload = build_scoped(builder, info, request, size, device, progress)
         if workload.trial:
             progress.detail(ONE_CALL)
@@ -192,9 +192,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, settings)
     provenance = ProvenanceObserver(workload, plan.provenance)
     observer = FormObserver(workload, plan.numerics)
-    # What a user can set of this workload that decides how much memory a call needs.
-    taken = tuple(name for name in SIZES_OF_A_CALL if getattr(settings, name) is not None)
-    mend = way_to_need_less(("options",) if settings.own else taken)
+    mend = way_to_need_less(workload.info, settings.size, settings)
     with their_calls(settings, failures.is_out_of_memory), failures.out_of_memory_explained(settings.size, mend):
         try:
             for form in made:

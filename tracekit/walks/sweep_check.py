@@ -21,8 +21,7 @@ from tracekit.model.workload import Request
 from tracekit.report.words.running import CHECKING_A_SWEEP, unchecked_sweep
 from tracekit.walks.building import quiet_libraries
 from tracekit.walks.processes import WORD, Start, caches_in, run_module
-from tracekit.workloads.checking import check_buildable
-from tracekit.workloads.registry import all_workloads, check_scope, find
+from tracekit.workloads.registry import all_workloads, check_buildable, check_scope, find
 
 MODULE = "tracekit.walks.sweep_check"
 

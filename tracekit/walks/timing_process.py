@@ -16,7 +16,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Progress, Silent
 from tracekit.model.run import FormName, FormResult, Run
-from tracekit.model.startup import StartKind, Startup
+from tracekit.model.timing import StartKind, Startup
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.printing import echo_lines
 from tracekit.report.words.running import STARTING, exit_words, timing_process
@@ -118,7 +118,7 @@ def work(job: ChildJob) -> ChildResult:
     from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 
-    with failures.out_of_memory_explained(job.size, way_to_need_less(info.takes)):
+    with failures.out_of_memory_explained(job.size, way_to_need_less(info, job.size)):
         workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
         load_seconds = time.monotonic() - began
         with their_calls(workload.settings, failures.is_out_of_memory):
