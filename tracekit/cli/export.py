@@ -111,8 +111,7 @@ def _export_sides(
     import polars as pl
 
     from tracekit.comparison import compare
-    from tracekit.report.benchmark import benchmark_json
-    from tracekit.report.tables import GROUP_COLUMNS, group_rows
+    from tracekit.report.exports import GROUP_COLUMNS, benchmark_json, group_rows
     from tracekit.walks.sides import raise_if_damaged
 
     sides, order = _load(a, b, replace(reading, shapes=True), both=groups is not None)

@@ -8,7 +8,7 @@ import pytest
 
 from tracekit.model.comparison import Side
 from tracekit.model.run import Generation, UserModel
-from tracekit.report.benchmark import benchmark_json
+from tracekit.report.exports import benchmark_json
 
 from ..sides import make_environment, make_form, make_settings, make_side
 
