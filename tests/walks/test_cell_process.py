@@ -14,8 +14,8 @@ from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, Trace
 from tracekit.model.run import FormName
 from tracekit.model.sweep import CellAnswer, CellJob, CellRun
 from tracekit.model.workload import Request
-from tracekit.walks import cell_child
-from tracekit.walks.cell_child import Words, attempt, describe_failure
+from tracekit.walks import cell_process
+from tracekit.walks.cell_process import ProgressFile, attempt, describe_failure
 from tracekit.walks.processes import PART, WORD
 
 OWN = """
@@ -48,8 +48,8 @@ def make_job(request: Request | None = None, *forms: FormName) -> CellJob:
 
 
 @pytest.fixture
-def words(tmp_path: Path) -> Words:
-    return Words(tmp_path / WORD)
+def words(tmp_path: Path) -> ProgressFile:
+    return ProgressFile(tmp_path / WORD)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_the_answer_is_written_and_the_same_is_left_as_it_grows(tmp_path: Path) 
     pytest.importorskip("torch")
     job = tmp_path / "job.json"
     job.write_bytes(msgspec.json.encode(make_job()))
-    cell_child.main(job, tmp_path / "answer.json")
+    cell_process.main(job, tmp_path / "answer.json")
     answer = msgspec.json.decode((tmp_path / "answer.json").read_bytes(), type=CellAnswer)
     assert answer.failure is None and answer.run is not None
     (form,) = answer.run.forms
@@ -83,13 +83,15 @@ def test_loading_counts_what_was_imported_before_the_process_was_forked(
     job = tmp_path / "job.json"
     job.write_bytes(msgspec.json.encode(make_job()))
     monkeypatch.setattr("sys.argv", ["cell_child", str(job), str(tmp_path / "answer.json"), "1000.0"])
-    runpy.run_path(cell_child.__file__, run_name="__main__")
+    runpy.run_path(cell_process.__file__, run_name="__main__")
     answer = msgspec.json.decode((tmp_path / "answer.json").read_bytes(), type=CellAnswer)
     assert answer.run is not None
     assert 1000.0 < answer.run.load_seconds < 1100.0
 
 
-def test_what_was_found_out_before_a_failure_is_kept_each_time(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_found_out_before_a_failure_is_kept_each_time(
+    words: ProgressFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("torch")
     from tracekit.capture import timing
 
@@ -117,7 +119,7 @@ def test_what_was_found_out_before_a_failure_is_kept_each_time(words: Words, mon
     ids=lambda each: each.workload if isinstance(each, Request) else "",
 )
 def test_whoever_runs_out_of_memory_is_told_what_helps(
-    own: Path, words: Words, monkeypatch: pytest.MonkeyPatch, asked: Request, mend: str
+    own: Path, words: ProgressFile, monkeypatch: pytest.MonkeyPatch, asked: Request, mend: str
 ) -> None:
     torch = pytest.importorskip("torch")
     from tracekit.capture import timing
@@ -132,35 +134,35 @@ def test_whoever_runs_out_of_memory_is_told_what_helps(
     assert mend in failure.message
 
 
-def test_every_form_is_settled_before_any_is_timed(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_form_is_settled_before_any_is_timed(words: ProgressFile, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     from tracekit.capture import timing
-    from tracekit.walks.surroundings import Surroundings
+    from tracekit.walks.observers import FormObserver
 
     happened: list[Any] = []
     real = timing.time_forms
 
-    def settled(_: Surroundings, forms: Any) -> None:
+    def settled(_: FormObserver, forms: Any) -> None:
         happened.append([form.name for form in forms])
 
     def timed(*arguments: Any) -> None:
         happened.append("timed")
         real(*arguments)
 
-    monkeypatch.setattr(Surroundings, "settle", settled)
+    monkeypatch.setattr(FormObserver, "settle", settled)
     monkeypatch.setattr(timing, "time_forms", timed)
     assert attempt(make_job(), words).failure is None
     assert happened == [["eager"], "timed"]
 
 
-def test_an_own_model_says_what_it_was_made_of(own: Path, words: Words) -> None:
+def test_an_own_model_says_what_it_was_made_of(own: Path, words: ProgressFile) -> None:
     pytest.importorskip("torch")
     answer = attempt(make_job(Request("my_model.py:build", iterations=3)), words)
     assert answer.run is not None and answer.run.sources is not None
     assert [each.name for each in answer.run.sources] == ["my_model.py", "neighbour.py"]
 
 
-def test_what_an_own_model_raises_comes_with_its_traceback(own: Path, words: Words) -> None:
+def test_what_an_own_model_raises_comes_with_its_traceback(own: Path, words: ProgressFile) -> None:
     pytest.importorskip("torch")
     answer = attempt(make_job(Request("my_model.py:build", options=("fail=true",))), words)
     assert answer.run is None and answer.failure is not None
@@ -169,7 +171,7 @@ def test_what_an_own_model_raises_comes_with_its_traceback(own: Path, words: Wor
     assert '    raise ValueError("told to fail")' in answer.failure.last_lines
 
 
-def test_what_an_own_model_raises_in_a_later_call_is_its_own_too(own: Path, words: Words) -> None:
+def test_what_an_own_model_raises_in_a_later_call_is_its_own_too(own: Path, words: ProgressFile) -> None:
     pytest.importorskip("torch")
     (own / "later.py").write_text(LATER)
     answer = attempt(make_job(Request("later.py:build", iterations=3)), words)
@@ -206,7 +208,7 @@ def test_a_failure_is_one_line_and_what_else_it_says(
     assert (found.kind, found.message, found.last_lines, found.during) == (kind, message, lines, "building")
 
 
-def test_words_are_the_phase_and_its_detail(words: Words) -> None:
+def test_words_are_the_phase_and_its_detail(words: ProgressFile) -> None:
     words.phase("compiling")
     words.detail("graph 3")
     assert words.path.read_text() == "compiling, graph 3"

@@ -14,15 +14,15 @@ from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.advice import Action
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
-from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.comparison import Finding
 from tracekit.model.note import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts, Run
 from tracekit.model.timing import ProcessTimes
 from tracekit.model.workload import Request
-from tracekit.walks import verifying
-from tracekit.walks.timing_plan import TimingPlan
-from tracekit.walks.verifying import verify_advice
+from tracekit.walks import advice
+from tracekit.walks.advice import verify_advice
+from tracekit.walks.plan import TimingPlan
 
 TRY = Action("run_again", "try")
 GRAPHS = Finding("launch_bound", "warning", {}, 100.0, TRY, changes={"mode": "reduce-overhead"})
@@ -50,14 +50,12 @@ class Child:
 @pytest.fixture
 def child(monkeypatch: pytest.MonkeyPatch) -> Child:
     fake = Child()
-    monkeypatch.setattr(verifying, "run_child", fake)
+    monkeypatch.setattr(advice, "run_child", fake)
     return fake
 
 
 def verified(folder: Path, monkeypatch: pytest.MonkeyPatch, finding: Finding | None) -> Run:
-    compared: Comparison = verifying._compared(folder, store.load(folder))
-    told = replace(compared, findings=(finding,) if finding else ())
-    monkeypatch.setattr(verifying, "_compared", lambda _draft, _run: told)
+    monkeypatch.setattr(advice, "top_advice", lambda _comparison: finding)
     return verify_advice(TimingPlan(), Request("flux", iterations=10), store.load(folder), folder, Silent())
 
 
@@ -114,7 +112,7 @@ def test_advice_that_cannot_be_followed_is_noted_and_costs_the_run_nothing(
     def failing(*_arguments: object) -> ChildResult:
         raise TracekitError("following the advice: mode reduce-overhead failed (exit code 1): no GPU memory")
 
-    monkeypatch.setattr(verifying, "run_child", failing)
+    monkeypatch.setattr(advice, "run_child", failing)
     folder = make_run_folder(tmp_path)
     run = verified(folder, monkeypatch, GRAPHS)
     assert run.verified is None
@@ -129,7 +127,7 @@ def test_what_was_compiled_while_the_advice_was_timed_is_kept(tmp_path: Path, mo
         forms = tuple(replace(form, times=replace(form.times, during_timing=2)) for form in found.forms if form.times)
         return replace(found, forms=forms)
 
-    monkeypatch.setattr(verifying, "run_child", compiling)
+    monkeypatch.setattr(advice, "run_child", compiling)
     run = verified(make_run_folder(tmp_path), monkeypatch, GRAPHS)
     assert run.verified is not None
     assert run.verified.during_timing == 4

@@ -13,7 +13,7 @@ import msgspec
 from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
 from tracekit.model.sweep import Cell
-from tracekit.model.workload import Request, WorkloadInfo
+from tracekit.model.workload import Request
 from tracekit.workloads.registry import check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
 
@@ -55,59 +55,38 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
             check_request(info, request)
             whose = Request(workload, size=request.size, pretrained=request.pretrained, scope=scope)
             if whose not in checked:
-                _check_parts(info, whose)
+                if scope not in info.scopes:
+                    # Its packages may be missing, which it says itself.
+                    load_builder(info)
+                    from tracekit.workloads.scopes import check_parts
+
+                    check_parts(info, whose)
                 checked.add(whose)
             cell = make_cell(form, replace(request, scope=scope) if form == "compiled" else request)
             cells.setdefault(cell.key, cell)
     return tuple(cells.values())
 
 
-def _check_parts(info: WorkloadInfo, request: Request) -> None:
-    """Raises TracekitError for a scope that the workload has not; only names that are not on its list need torch."""
-    if request.scope in info.scopes:
-        return
-    # Its packages may be missing, which it says itself.
-    load_builder(info)
-    from tracekit.workloads.scopes import check_parts
-
-    check_parts(info, request)
-
-
 def make_cell(form: FormName, request: Request) -> Cell:
     """The cell with its key: words to read, and a digest of every setting that is not the default."""
-    work = "-".join((*_words(request), _digest("eager", request)))
+    words = [request.workload, f"b{request.batch_size}"]
+    words += [f"{request.height}x{request.width}"] if request.height else []
+    words += [request.dtype] if request.dtype else []
+    work = "-".join((*words, _digest("eager", request)))
     compiling = [request.scope or "", request.mode] if form == "compiled" else [EAGER]
-    key = "-".join((*_words(request), *filter(None, compiling), _digest(form, request)))
-    return Cell(_file_name(key), work, form, request)
-
-
-def _words(request: Request) -> list[str]:
-    size = [f"{request.height}x{request.width}"] if request.height else []
-    return [request.workload, f"b{request.batch_size}", *size, *([request.dtype] if request.dtype else [])]
+    key = "-".join((*words, *filter(None, compiling), _digest(form, request)))
+    name = "".join(each if each.isalnum() or each in "-_." else "-" for each in key)
+    return Cell(name.lstrip("-.")[-LONGEST:].lstrip("-."), work, form, request)
 
 
 def _digest(form: FormName, request: Request) -> str:
-    settings = [form, request.workload, _settings(form, request)]
-    return hashlib.sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()[:DIGEST]
-
-
-def _settings(form: FormName, request: Request) -> dict[str, Any]:
-    """Defaults are left out, so that a setting that a later version adds changes no key."""
+    """Of all settings but the defaults, so that a setting that a later version adds changes no key."""
     left_out = {*NOT_SETTINGS, *(COMPILING if form == "eager" else ())}
     default = Request(request.workload)
-    return {
+    settings = {
         field.name: value
         for field in fields(request)
         if field.name not in left_out and (value := getattr(request, field.name)) != getattr(default, field.name)
     }
-
-
-def _file_name(text: str) -> str:
-    return (
-        "".join(each if each.isalnum() or each in "-_." else "-" for each in text).lstrip("-.")[-LONGEST:].lstrip("-.")
-    )
-
-
-def with_seed(cell: Cell, seed: int, iterations: int | None) -> Cell:
-    """The cell as this call asks for it: its key stays."""
-    return replace(cell, request=replace(cell.request, seed=seed, iterations=iterations))
+    content = msgspec.json.encode([form, request.workload, settings], order="sorted")
+    return hashlib.sha256(content).hexdigest()[:DIGEST]

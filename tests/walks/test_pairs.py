@@ -6,7 +6,7 @@ import pytest
 from tests.sides import make_environment, make_form, make_settings, make_side
 
 from tracekit.errors import TracekitError
-from tracekit.walks.same_work import refuse_side_by_side, refuse_to_gate
+from tracekit.walks.pairs import refuse_side_by_side, refuse_to_gate, short_names
 
 PATHS = ("one", "other")
 ONE = make_side("eager", form=make_form())
@@ -32,3 +32,9 @@ def test_another_gpu_is_refused_and_other_software_is_not() -> None:
     newer = replace(ONE, environment=make_environment(packages={"torch": "2.14.0", "triton": "3.7.0"}))
     refuse_side_by_side([ONE, newer], PATHS)
     refuse_to_gate(ONE, newer)
+
+
+def test_folders_of_one_name_are_told_apart_by_those_they_lie_in() -> None:
+    assert short_names(["/x/vit", "/x/flux"]) == ("vit", "flux")
+    assert short_names(["/x/vit", "/y/vit"]) == ("x/vit", "y/vit")
+    assert short_names(["/x/a/vit", "/y/a/vit", "/y/bert"]) == ("x/a/vit", "y/a/vit", "/y/bert")

@@ -10,11 +10,10 @@ from typing import Any
 
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Cell, Suite
-from tracekit.walks.folder_names import folder_name
-from tracekit.walks.matrix import expand
+from tracekit.walks.plan import folder_name, plan_timing
+from tracekit.walks.sweep_cells import expand
 from tracekit.walks.sweep_folder import ASKED, SweepFolder
 from tracekit.walks.sweeping import SweepPlan
-from tracekit.walks.timing_plan import plan_timing
 from tracekit.workloads.own_function import parse_options
 from tracekit.workloads.suites import find_suite
 

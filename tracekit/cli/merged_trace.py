@@ -54,7 +54,14 @@ def merge(
     progress.phase("reading the recordings")
     one, other, run = load_sides(a, b, forms, reading)
     picture = slimmed(_picture(one, other, recording, reading, progress))
-    path = out or _place(a, one, other, recording, of_one_run=run is not None)
+    if out is None:
+        # In the run's folder, else beside A, which may be a file; what came from elsewhere is kept in `traces`.
+        name = "perfetto-rich.json.gz" if recording == "rich" else "perfetto.json.gz"
+        both = re.sub(r"[^\w.-]+", "-", f"{one.label}-vs-{other.label}")
+        beside = Path(a).parent if Path(a).exists() else Path("traces")
+        path = Path(a) / name if run is not None else beside / f"{both}.{name}"
+    else:
+        path = out
     progress.phase("writing the merged trace")
     return Merged(path, write_picture(picture, path, is_named=out is not None), picture.notes, (one, other))
 
@@ -77,31 +84,17 @@ def _picture(a: Side, b: Side, recording: RecordingKind | None, reading: Reading
 def _panel(
     side: Side, which: Literal["a", "b"], matching: Matching | None, recording: RecordingKind | None, reading: Reading
 ) -> Panel:
+    from tracekit import store
     from tracekit.analysis import holds_window
     from tracekit.analysis.drawing import draw_panel, known_of
     from tracekit.report.words.groups import label_words
 
-    trace = reading.read(_shown_path(side, recording))
+    shown = side.path
+    if side.form is not None and recording is not None:
+        shown = str(store.recording_path(Path(side.path).parent, side.form, recording))
+    trace = reading.read(shown)
     if trace.path != side.path and (reading.steps or not holds_window(trace, reading.window)):
         # The other recording of a form has other steps, each like those that were asked for.
         reading = replace(reading, steps=None, window="auto")
     known = known_of(matching, which, label_words)
     return draw_panel(trace, side.label, window=reading.window, steps=reading.steps, known=known, wall_us=side.wall_us)
-
-
-def _shown_path(side: Side, recording: RecordingKind | None) -> str:
-    from tracekit import store
-
-    if side.form is None or recording is None:
-        return side.path
-    return str(store.recording_path(Path(side.path).parent, side.form, recording))
-
-
-def _place(a: str, one: Side, other: Side, recording: RecordingKind | None, *, of_one_run: bool) -> Path:
-    """In the run's folder, else beside A, which may be a file; what came from elsewhere is kept in `traces`."""
-    name = "perfetto-rich.json.gz" if recording == "rich" else "perfetto.json.gz"
-    if of_one_run:
-        return Path(a) / name
-    both = re.sub(r"[^\w.-]+", "-", f"{one.label}-vs-{other.label}")
-    folder = Path(a).parent if Path(a).exists() else Path("traces")
-    return folder / f"{both}.{name}"

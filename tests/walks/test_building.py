@@ -14,7 +14,7 @@ from tracekit.errors import DoesNotFitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import THEIR_SIZE, Request
 from tracekit.numbers import parameter_count
-from tracekit.walks.size_choice import choose_request_size
+from tracekit.walks.building import choose_request_size
 from tracekit.workloads import registry
 from tracekit.workloads.scopes import build_scoped
 

@@ -13,15 +13,19 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.capture.conftest import Block, make_settings  # noqa: E402
+from tests.cli.runs import make_run_folder  # noqa: E402
 
 from tracekit import store  # noqa: E402
 from tracekit.capture import output_check  # noqa: E402
-from tracekit.cli.profiling import profile_workload  # noqa: E402
+from tracekit.cli.profile import profile_workload  # noqa: E402
 from tracekit.comparison import compare  # noqa: E402
 from tracekit.model.note import Noted  # noqa: E402
+from tracekit.model.numerics import FormNumerics, OutputDifference, TensorDifference  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
+from tracekit.report.words.noted import noted_sentence  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
-from tracekit.walks.profiling import Plan  # noqa: E402
+from tracekit.walks.observers import FormObserver, numerics_in_words, with_notes  # noqa: E402
+from tracekit.walks.plan import Plan  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
 from tracekit.workloads.listed import FLUX  # noqa: E402
@@ -172,7 +176,6 @@ def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.Monk
 def test_every_form_has_its_memory_at_hand_when_timing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     from tracekit.capture import gpu_state
     from tracekit.capture.forms import Form
-    from tracekit.walks.surroundings import Surroundings
 
     events: list[str] = []
     monkeypatch.setattr(gpu_state, "measure_steady", lambda form, _kept: events.append(f"measure {form.name}"))
@@ -180,6 +183,33 @@ def test_every_form_has_its_memory_at_hand_when_timing_begins(monkeypatch: pytes
     workload = replace(workload, settings=make_settings(device="cuda"))
     eager = Form("eager", "cuda", lambda: events.append("call eager"))
     compiled = Form("compiled", "cuda", lambda: events.append("call compiled"))
-    Surroundings(workload, numerics=False).settle((eager, compiled))
+    FormObserver(workload, numerics=False).settle((eager, compiled))
     # The cache is emptied before each is measured, so the first one's is filled once more.
     assert events == ["measure eager", "measure compiled", "call eager"]
+
+
+NOTED = Noted("never_called", {"parts": ("model.spare",), "more": 0})
+
+
+def test_a_run_keeps_a_note_as_facts_and_in_words(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    run = replace(store.load(folder), notes=("of the workload",))
+    store.save(with_notes(run, NOTED, Noted("no_advice")), folder)
+    found = store.load(folder)
+    assert found.noted == (NOTED, Noted("no_advice"))
+    assert found.notes == ("of the workload", noted_sentence(NOTED), noted_sentence(Noted("no_advice")))
+
+
+def test_what_could_not_be_compared_is_kept_as_facts_and_in_words() -> None:
+    missing, mismatch = Noted("modules_not_named"), Noted("in_one_output_only")
+    tensors = (
+        TensorDifference("[0]", "float32", (2,), 2, mismatch=mismatch),
+        TensorDifference("[1]", "float32", (), 1),
+    )
+    told = FormNumerics(
+        "float32", None, OutputDifference("eager", tensors), None, None, None, reference_missing=missing
+    )
+    found = numerics_in_words(told)
+    assert (found.no_reference, found.reference_missing) == (noted_sentence(missing), missing)
+    assert found.against_eager is not None
+    assert [each.problem for each in found.against_eager.tensors] == [noted_sentence(mismatch), None]

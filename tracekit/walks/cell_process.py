@@ -1,5 +1,5 @@
-"""A cell's process: `python -m tracekit.walks.cell_child JOB ANSWER [SECONDS]`, started by `walks/sweeping.py` alone.
-SECONDS is how long importing took where that was done before, for this process and others (`walks/zygote.py`).
+"""A cell's process: `python -m tracekit.walks.cell_process JOB ANSWER [SECONDS]`, started by `walks/sweeping.py` alone.
+SECONDS is how long importing took where that was done before, for this process and others (`walks/fork_server.py`).
 
 Whatever happens in it is an answer, for a cell that fails is a result too.
 """
@@ -22,25 +22,23 @@ from tracekit.files import write_replaced
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
-from tracekit.walks.hushing import hush_libraries
+from tracekit.report.words.running import LOADING
+from tracekit.walks.building import choose_request_size, quiet_libraries
+from tracekit.walks.plan import TimingPlan, stopping_rule
 from tracekit.walks.processes import PART, WORD
-from tracekit.walks.size_choice import choose_request_size
-from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import way_to_need_less
 from tracekit.workloads.sources import read_sources
 
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
-    from tracekit.capture.timing import Timings
-    from tracekit.walks.surroundings import Surroundings
 
 #: Of a traceback so many lines are kept.
 LAST_LINES = 30
 
 
 @dataclass
-class Words:
+class ProgressFile:
     """Progress that another process shows: what is going on, in a file."""
 
     path: Path
@@ -65,15 +63,17 @@ class Attempt:
     """One cell, step by step. `run` grows, and `keep` is told each time: what was found out before a failure, or before
     the process was killed, is not lost."""
 
-    def __init__(self, job: CellJob, words: Words, keep: Callable[[CellRun], None], imported_seconds: float) -> None:
-        self._job, self._words, self._keep, self._imported_seconds = job, words, keep, imported_seconds
+    def __init__(
+        self, job: CellJob, progress: ProgressFile, keep: Callable[[CellRun], None], imported_seconds: float
+    ) -> None:
+        self._job, self._progress, self._keep, self._imported_seconds = job, progress, keep, imported_seconds
         self.run: CellRun | None = None
 
     def make(self) -> None:
         """Builds, warms up with memory watched, and times."""
         began = time.monotonic()
-        hush_libraries()
-        self._words.phase("loading torch and the model's libraries")
+        quiet_libraries()
+        self._progress.phase(LOADING)
         info = find(self._job.request.workload)
         builder, scope = load_builder(info), check_scope(info, self._job.request.scope)
         from tracekit.capture import device as devices
@@ -87,9 +87,9 @@ class Attempt:
         request = replace(self._job.request, scope=scope)
         info = look_into(info, request)
         size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
-        self._words.phase(f"building {info.name} ({size})")
+        self._progress.phase(f"building {info.name} ({size})")
         with failures.out_of_memory_explained(size, way_to_need_less(info, size)):
-            workload = build_scoped(builder, info, request, size, device, self._words)
+            workload = build_scoped(builder, info, request, size, device, self._progress)
             plan = TimingPlan(self._job.target_percent, self._job.budget_seconds)
             rule = stopping_rule(plan, request, workload.settings)
             loaded = self._imported_seconds + time.monotonic() - began
@@ -100,49 +100,52 @@ class Attempt:
 
     def _measure(self, workload: BuiltWorkload) -> None:
         from tracekit.capture import forms, timing, warmup
-        from tracekit.walks.surroundings import Surroundings
+        from tracekit.walks.observers import FormObserver
 
         assert self.run is not None
         makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
-        around = Surroundings(workload, numerics=False)
+        observer = FormObserver(workload, numerics=False)
         made: list[Form] = []
         for name in self._job.forms:
             form = makers[name](workload)
-            with around.warming(name):
-                warm = warmup.warm_up(form, self._words)
+            with observer.warming(name):
+                warm = warmup.warm_up(form, self._progress)
             made.append(form)
-            self._add(ChildForm(name, warm.wall_us, warm.compilation, None, around.memory_of(name)))
-        self._words.phase("measuring memory")
-        around.settle(tuple(made))
+            found = ChildForm(name, warm.wall_us, warm.compilation, None, observer.memory_of(name))
+            self._grow(replace(self.run, forms=(*self.run.forms, found)))
+        self._progress.phase("measuring memory")
+        observer.settle(tuple(made))
         timings = timing.Timings()
-        with around.timing(tuple(made)) as timed:
-            timing.time_forms(timed, self.run.rule, self._job.order_seed, timings, self._words)
-        told = tuple(_timed(form, around, timings) for form in self.run.forms)
-        self._grow(replace(self.run, forms=told))
-
-    def _add(self, form: ChildForm) -> None:
-        assert self.run is not None
-        self._grow(replace(self.run, forms=(*self.run.forms, form)))
+        with observer.timing(tuple(made)) as timed:
+            timing.time_forms(timed, self.run.rule, self._job.order_seed, timings, self._progress)
+        timed_forms = tuple(
+            replace(
+                form,
+                times=timings.process(form.name),
+                memory=observer.memory_of(form.name),
+                gpu_state=observer.state_of(form.name),
+            )
+            for form in self.run.forms
+        )
+        self._grow(replace(self.run, forms=timed_forms))
 
     def _grow(self, run: CellRun) -> None:
         self.run = run
         self._keep(run)
 
 
-def _timed(form: ChildForm, around: Surroundings, timings: Timings) -> ChildForm:
-    times, state = timings.process(form.name), around.state_of(form.name)
-    return replace(form, times=times, memory=around.memory_of(form.name), gpu_state=state)
-
-
 def attempt(
-    job: CellJob, words: Words, keep: Callable[[CellRun], None] = lambda _: None, imported_seconds: float = 0.0
+    job: CellJob,
+    progress: ProgressFile,
+    keep: Callable[[CellRun], None] = lambda _: None,
+    imported_seconds: float = 0.0,
 ) -> CellAnswer:
     """What came of the cell. Only an interrupt is no answer."""
-    cell = Attempt(job, words, keep, imported_seconds)
+    cell = Attempt(job, progress, keep, imported_seconds)
     try:
         cell.make()
     except Exception as error:  # noqa: BLE001 - whatever a model or a compiler raises is what came of the cell.
-        return CellAnswer(cell.run, describe_failure(error, words.now))
+        return CellAnswer(cell.run, describe_failure(error, progress.now))
     return CellAnswer(cell.run, None)
 
 
@@ -150,19 +153,16 @@ def describe_failure(error: Exception, during: str) -> CellFailure:
     """The error in one line, and what else it says: for an error written for users its lines below and what torch said,
     or the user's own traceback; else its traceback's end."""
     kind: CellOutcome = "out_of_memory" if _is_out_of_memory(error) else "failed"
-    if isinstance(error, TracekitError):
-        return CellFailure(kind, " ".join(str(error).split()), during, _more_lines(error))
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    message = f"{type(error).__name__}: {first}" if first else type(error).__name__
-    return CellFailure(kind, message, during, _traceback_lines(error))
-
-
-def _more_lines(error: TracekitError) -> tuple[str, ...]:
+    if not isinstance(error, TracekitError):
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        message = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        return CellFailure(kind, message, during, _traceback_lines(error))
     if isinstance(error, TheirCodeError):
-        return (*error.below, *error.traceback.splitlines()[-LAST_LINES:])
-    # What an error of the compiler stands for is nowhere else: there is no log of a cell.
-    cause = error.__cause__ if isinstance(error, CompileError) else None
-    return (*error.below, *(_traceback_lines(cause) if cause else ()))
+        more = tuple(error.traceback.splitlines()[-LAST_LINES:])
+    else:
+        # What an error of the compiler stands for is nowhere else: there is no log of a cell.
+        more = _traceback_lines(error.__cause__) if isinstance(error, CompileError) and error.__cause__ else ()
+    return CellFailure(kind, " ".join(str(error).split()), during, (*error.below, *more))
 
 
 def _traceback_lines(error: BaseException) -> tuple[str, ...]:
@@ -172,10 +172,8 @@ def _traceback_lines(error: BaseException) -> tuple[str, ...]:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, DoesNotFitError):
-        return True
-    if "torch" not in sys.modules:
-        return isinstance(error, MemoryError)
+    if isinstance(error, DoesNotFitError) or "torch" not in sys.modules:
+        return isinstance(error, DoesNotFitError | MemoryError)
     from tracekit.capture.failures import is_out_of_memory
 
     return is_out_of_memory(error)
@@ -189,7 +187,7 @@ def main(job_path: Path, answer_path: Path, imported_seconds: float = 0.0) -> No
     def keep(run: CellRun) -> None:
         write_replaced(part, msgspec.json.encode(run))
 
-    answer = attempt(job, Words(job_path.with_name(WORD)), keep, imported_seconds)
+    answer = attempt(job, ProgressFile(job_path.with_name(WORD)), keep, imported_seconds)
     answer_path.write_bytes(msgspec.json.encode(answer))
 
 

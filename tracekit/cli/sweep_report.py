@@ -13,12 +13,9 @@ from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.shell import retyped, split_variables, with_variables
-from tracekit.walks.identity import identity_of_sweep
 from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import Destination, place_of_report, write_pages
-from tracekit.walks.sweep_doubts import find_doubts
-from tracekit.walks.sweep_folder import SweepFolder, is_sweep
-from tracekit.walks.sweeping import is_due
+from tracekit.walks.reports import Destination, identity_of_sweep, place_of_report, write_pages
+from tracekit.walks.sweep_folder import SweepFolder, find_doubts, is_due, is_sweep
 from tracekit.workloads.suites import find_suite
 
 
@@ -87,7 +84,10 @@ def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]
     results, asked = folder.load_all(), folder.asked()
     if not results:
         what = "cells that can be read" if folder.unreadable else "cells yet"
-        raise TracekitError(f"{path} holds no {what}: {_how_to_go_on(asked, folder)}")
+        how = f"{resume_command(folder)} runs them"
+        if asked is None:
+            how = "copy some from where they were measured, or run the sweep's command"
+        raise TracekitError(f"{path} holds no {what}: {how}")
     return folder, asked, results
 
 
@@ -100,12 +100,6 @@ def _figures(
     found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)
     doubts = find_doubts(folder, asked, results)
     return replace(found, notes=(*doubts, *spread_notes(found), *found.notes))
-
-
-def _how_to_go_on(asked: Asked | None, folder: SweepFolder) -> str:
-    if asked is None:
-        return "copy some from where they were measured, or run the sweep's command"
-    return f"{resume_command(folder)} runs them"
 
 
 def resume_command(folder: SweepFolder, *more: str) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Cell
 from tracekit.model.workload import Request
-from tracekit.walks.matrix import expand, make_cell, with_seed
+from tracekit.walks.sweep_cells import expand, make_cell
 
 SWEEPS = Path(__file__).parents[2] / "sweeps"
 
@@ -92,9 +93,8 @@ def test_a_key_is_of_the_settings_alone_and_good_for_a_file() -> None:
     cell = make_cell("compiled", Request("./models/my net.py:build", scope="a/b", mode="default", batch_size=4))
     assert "/" not in cell.key
     assert not cell.key.startswith(".")
-    again = with_seed(cell, 7, 300)
-    assert again.key == cell.key == make_cell("compiled", again.request).key
-    assert again.request.seed == 7
+    again = replace(cell.request, seed=7, iterations=300)
+    assert make_cell("compiled", again).key == cell.key
     others = {
         make_cell("compiled", Request("vit", mode=mode, scope=scope, batch_size=batch, dtype=dtype)).key
         for mode in ("default", "reduce-overhead")

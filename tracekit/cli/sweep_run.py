@@ -8,22 +8,22 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracekit.cli.output import measuring_command_line, say
-from tracekit.cli.sweep_asking import Planned
-from tracekit.cli.sweep_showing import destination, resume_command, show_command, show_sweep
+from tracekit.cli.sweep_plan import Planned
+from tracekit.cli.sweep_report import destination, resume_command, show_command, show_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
 from tracekit.numbers import counted
 from tracekit.report.words.notes import note_sentences
+from tracekit.report.words.running import cell_words
 from tracekit.shell import steering_variables, variable_words
-from tracekit.walks.forked import Zygote, forking, shared_modules
-from tracekit.walks.identity import identity_of_sweep
+from tracekit.walks.fork_server import ForkServer, forking, shared_modules
+from tracekit.walks.plan import stopping_rule
 from tracekit.walks.progress import console_of_its_own, shown
+from tracekit.walks.reports import identity_of_sweep
 from tracekit.walks.sweep_check import check_first
-from tracekit.walks.sweep_doubts import of_other_versions, unreadable
-from tracekit.walks.sweep_folder import SweepFolder
-from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
-from tracekit.walks.timing_plan import stopping_rule
+from tracekit.walks.sweep_folder import SweepFolder, cells_of_other_versions, unreadable_cells
+from tracekit.walks.sweeping import SweepPlan, ToDo, find_left, run_cells, seconds_left
 from tracekit.workloads.registry import find
 
 if TYPE_CHECKING:
@@ -41,16 +41,16 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None, *, force
     destination(folder, identity_of_sweep(asked, ()) if asked else None, None, json_path, force=force)
     console = console_of_its_own()
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
-    with forking(shared_modules(find(cell.request.workload) for cell in wanted)) as zygote:
+    with forking(shared_modules(find(cell.request.workload) for cell in wanted)) as server:
         with shown(console) as progress:
-            if doubt := check_first(wanted, progress, zygote.start, folder.load_all()):
+            if doubt := check_first(wanted, progress, server.start, folder.load_all()):
                 say(console, doubt)
-        _run_and_say(planned, console, zygote)
+        _run_and_say(planned, console, server)
     show_sweep(folder.path, calls, json_path, force=force)
     _tell_failures(planned, console)
 
 
-def _run_and_say(planned: Planned, console: Console, zygote: Zygote) -> None:
+def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None:
     folder, plan = planned.folder, planned.plan
     folder.check()
     folder.ask(planned.suite, planned.every, _call(plan), {cell.key for cell in plan.cells} if plan.again else ())
@@ -60,12 +60,12 @@ def _run_and_say(planned: Planned, console: Console, zygote: Zygote) -> None:
     for line in _announced(planned, left):
         say(console, line)
     try:
-        elsewhere = _run(plan, left, folder, console, zygote)
+        taken = _run(plan, left, folder, console, server)
     except KeyboardInterrupt:
         say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
         raise
-    if elsewhere:
-        say(console, f"{counted(elsewhere, 'cell')} are another process's; to see all: {show_command(folder.path)}")
+    if taken:
+        say(console, f"{counted(taken, 'cell')} are another process's; to see all: {show_command(folder.path)}")
 
 
 def _tell_failures(planned: Planned, console: Console) -> None:
@@ -82,14 +82,14 @@ def _tell_failures(planned: Planned, console: Console) -> None:
     say(console, f"{counted(len(failed), 'cell')} without times; to try again: {again}")
 
 
-def _run(plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, console: Console, zygote: Zygote) -> int:
+def _run(plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, console: Console, server: ForkServer) -> int:
     """Runs the cells; returns how many another process took."""
-    elsewhere = 0
-    for each, result in run_cells(plan, left, folder, lambda: shown(console), zygote):
-        elsewhere += result is None
+    taken = 0
+    for each, result in run_cells(plan, left, folder, lambda: shown(console), server):
+        taken += result is None
         if result is not None:
-            say(console, f"  {each.number}/{len(left)} {describe_cell(each.cell)}: {outcome_line(result)}")
-    return elsewhere
+            say(console, f"  {each.number}/{len(left)} {cell_words(each.cell)}: {outcome_line(result)}")
+    return taken
 
 
 def _call(plan: SweepPlan) -> AskedCall:
@@ -113,7 +113,7 @@ def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
         f" eager beside it; {len(left)} to run"
     )
     there = folder.load_all()
-    yield from note_sentences(unreadable(folder))
+    yield from note_sentences(unreadable_cells(folder))
     yield from _reasons(left, there)
     yield from _otherwise(planned, left, there)
     if left:
@@ -129,7 +129,9 @@ def _reasons(left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]
         yield f"{counted(len(anew), 'cell')} of these anew, as --again asked; what it has measured anew already is kept"
     if failed := keys.get("failed"):
         yield f"{counted(len(failed), 'cell')} of these failed before"
-    yield from note_sentences(of_other_versions([each for each in there if each.cell.key in keys.get("changed", ())]))
+    yield from note_sentences(
+        cells_of_other_versions([each for each in there if each.cell.key in keys.get("changed", ())])
+    )
 
 
 def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:

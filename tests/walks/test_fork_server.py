@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from tracekit.walks import forked
-from tracekit.walks.forked import Zygote, forking, shared_modules
+from tracekit.walks import fork_server
+from tracekit.walks.fork_server import ForkServer, forking, shared_modules
 from tracekit.walks.processes import Ended, Start, run_module, start_fresh
 from tracekit.workloads.registry import all_workloads, find
 
@@ -53,8 +54,8 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def start(notes: Path) -> Iterator[Start]:
-    with forking(["heavy"]) as zygote:
-        yield zygote.start
+    with forking(["heavy"]) as server:
+        yield server.start
 
 
 def run(start: Start, notes: Path, code: str, environment: dict[str, str] | None = None, **more: float) -> Ended:
@@ -83,8 +84,8 @@ def test_what_was_imported_once_is_there_in_every_process(
 def test_what_is_imported_is_kept_quiet_and_asks_nvml_about_gpus(notes: Path) -> None:
     (notes / "saw.py").write_text("import os\nenvironment = dict(os.environ)")
     code = "import json, saw; answer.write_text(json.dumps([saw.environment, dict(os.environ)]))"
-    with forking(["saw"]) as zygote:
-        told = run(zygote.start, notes, code).answer
+    with forking(["saw"]) as server:
+        told = run(server.start, notes, code).answer
     assert told is not None
     importing, own = json.loads(told)
     assert (importing["TRANSFORMERS_VERBOSITY"], importing["PYTORCH_NVML_BASED_CUDA_CHECK"]) == ("error", "1")
@@ -93,8 +94,8 @@ def test_what_is_imported_is_kept_quiet_and_asks_nvml_about_gpus(notes: Path) ->
 
 def test_it_hears_how_long_importing_took(notes: Path) -> None:
     (notes / "slow.py").write_text("import time; time.sleep(0.3)")
-    with forking(["slow"]) as zygote:
-        seconds = run(zygote.start, notes, "answer.write_text(sys.argv[3])").answer
+    with forking(["slow"]) as server:
+        seconds = run(server.start, notes, "answer.write_text(sys.argv[3])").answer
     assert seconds is not None
     assert 0.3 <= float(seconds) < 10
 
@@ -127,8 +128,8 @@ def test_how_it_leaves_its_output_changes_no_answer(start: Start, notes: Path) -
 
 def test_the_environment_may_hold_what_is_no_text(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ODD", os.fsdecode(b"\xff\n"))
-    with forking(["heavy"]) as zygote:
-        told = run(zygote.start, notes, "answer.write_text(repr(os.environb[b'ODD']))")
+    with forking(["heavy"]) as server:
+        told = run(server.start, notes, "answer.write_text(repr(os.environb[b'ODD']))")
     assert told.answer == b"b'\\xff\\n'"
     assert len(imported(notes)) == 1
 
@@ -151,50 +152,51 @@ def test_nobody_hears_of_a_process_before_it_leads_a_group_that_can_be_ended(not
     (notes / "slow.py").write_text("import os, time\nreal = os.setsid\nos.setsid = lambda: (time.sleep(0.5), real())")
     job = notes / "job.json"
     job.write_text(json.dumps("import time; time.sleep(60)"))
-    with forking(["slow"]) as zygote:
-        with zygote.start("work", (str(job), "none"), {}, notes / "printed") as process:
+    with forking(["slow"]) as server:
+        with server.start("work", (str(job), "none"), {}, notes / "printed") as process:
             assert os.getpgid(process.pid) == process.pid
         assert gone(process.pid)
 
 
 def test_importing_is_not_on_the_time_of_the_first(notes: Path) -> None:
     (notes / "slow.py").write_text("import time; time.sleep(1.5)")
-    with forking(["slow"]) as zygote:
-        ended = run(zygote.start, notes, "answer.write_text('in time')", limit_seconds=1.0)
+    with forking(["slow"]) as server:
+        ended = run(server.start, notes, "answer.write_text('in time')", limit_seconds=1.0)
     assert (ended.late, ended.answer) == (False, b"in time")
 
 
 def test_nothing_is_imported_before_something_is_started_and_nobody_lives_on(notes: Path) -> None:
-    with forking(["heavy"]) as zygote:
+    with forking(["heavy"]) as server:
         time.sleep(0.3)
         assert imported(notes) == []
-        run(zygote.start, notes, "pass")
-        (zygote,) = imported(notes)
-    assert gone(zygote)
+        run(server.start, notes, "pass")
+        (server,) = imported(notes)
+    assert gone(server)
 
 
 def test_one_that_still_imports_is_not_waited_for(notes: Path) -> None:
     (notes / "slow.py").write_text("import heavy, time; time.sleep(60)")
-    with forking(["slow"]) as zygote:
-        process = zygote._process = zygote._begin()
+    with forking(["slow"]) as server, ThreadPoolExecutor(1) as threads:
+        threads.submit(server.start, "work", (), {}, notes / "printed")
         for _ in range(500):
             if imported(notes):
                 break
             time.sleep(0.02)
-    assert process.returncode == -signal.SIGTERM
+        server.close()
+    assert server._process is not None and server._process.returncode == -signal.SIGTERM
 
 
 def test_with_nothing_to_import_before_processes_are_fresh(notes: Path) -> None:
-    with forking([]) as zygote:
-        told = run(zygote.start, notes, "answer.write_text(str(os.getppid()))").answer
+    with forking([]) as server:
+        told = run(server.start, notes, "answer.write_text(str(os.getppid()))").answer
     assert told == str(os.getpid()).encode()
 
 
 def test_where_importing_fails_a_fresh_process_says_why(notes: Path) -> None:
     (notes / "broken.py").write_text("raise RuntimeError('no such library')")
-    with forking(["heavy", "broken"]) as zygote:
+    with forking(["heavy", "broken"]) as server:
         told = [
-            run(zygote.start, notes, "import heavy; answer.write_text(str(len(sys.argv)))").answer for _ in range(2)
+            run(server.start, notes, "import heavy; answer.write_text(str(len(sys.argv)))").answer for _ in range(2)
         ]
     # Three words, for nothing was imported before.
     assert told == [b"3", b"3"]
@@ -205,19 +207,22 @@ def test_a_process_that_has_a_gpu_open_forks_none(notes: Path, tmp_path: Path) -
     device = tmp_path / "nvidia-uvm"
     device.touch()
     (notes / "spoiling.py").write_text(
-        f"from tracekit.walks import zygote\nzygote.CUDA_DEVICES = ({str(device)!r},)\nopened = open({str(device)!r})"
+        "from tracekit.walks import fork_server\n"
+        f"fork_server.CUDA_DEVICES = ({str(device)!r},)\nopened = open({str(device)!r})"
     )
-    (notes / "entry.py").write_text("import sys\nfrom tracekit.walks import zygote\nzygote.main(sys.argv[1:])")
-    zygote = Zygote(["spoiling"])
+    (notes / "entry.py").write_text(
+        "import sys\nfrom tracekit.walks import fork_server\nfork_server.main(sys.argv[1:])"
+    )
+    server = ForkServer(["spoiling"])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(forked, "ZYGOTE", "entry")
-        with zygote.start("work", ("none",), {}, tmp_path / "printed") as process:
+        patched.setattr(fork_server, "MODULE", "entry")
+        with server.start("work", ("none",), {}, tmp_path / "printed") as process:
             process.wait(20)
-    assert zygote._process is not None
-    assert zygote._process.wait(20) == 4
+    assert server._process is not None
+    assert server._process.wait(20) == 4
 
 
-def test_a_zygote_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh_one(start: Start, notes: Path) -> None:
+def test_a_server_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh_one(start: Start, notes: Path) -> None:
     began = time.monotonic()
     # What it has forked itself lives until its group is ended, and is not waited for.
     killed = run(start, notes, "import time; os.fork() and os.kill(os.getppid(), 9); time.sleep(20)")
@@ -238,9 +243,9 @@ def test_of_several_workloads_only_such_share_what_import_a_library_of_models() 
 
 def test_what_imported_another_module_builds_no_workload() -> None:
     vit, sdxl = map(find, ("vit", "sdxl"))
-    zygote = Zygote([vit.module])
-    assert zygote.start_of(vit) == zygote.start
-    assert zygote.start_of(sdxl) is start_fresh
+    server = ForkServer([vit.module])
+    assert server.start_of(vit) == server.start
+    assert server.start_of(sdxl) is start_fresh
 
 
 def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:
@@ -252,13 +257,13 @@ def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:
     assert told.stdout == "set()\n"
 
 
-#: Starts a process by a zygote and waits.
+#: Starts a process by a server and waits.
 OWNER = """
 import pathlib, sys, time
-from tracekit.walks.forked import forking
+from tracekit.walks.fork_server import forking
 place = pathlib.Path(sys.argv[1])
-with forking(["heavy"]) as zygote:
-    with zygote.start("work", (str(place / "job.json"), str(place / "pids")), {}, place / "printed"):
+with forking(["heavy"]) as server:
+    with server.start("work", (str(place / "job.json"), str(place / "pids")), {}, place / "printed"):
         time.sleep(60)
 """
 
