@@ -131,7 +131,7 @@ def test_a_sync_is_charged_only_with_the_gap_that_began_under_it(tmp_path: Path)
     )
     syncs = {sync.call: sync for sync in idle_of(tmp_path, events).syncs}
     drained = syncs["cudaStreamSynchronize"]
-    assert (drained.count, drained.idle_after_us, drained.where) == (1, 90, "aten::item")
+    assert (drained.count, drained.idle_after_us, drained.place) == (1, 90, Place("aten::item", None, None))
     assert syncs["cudaDeviceSynchronize"].idle_after_us == 0
 
 
