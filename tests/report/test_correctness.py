@@ -15,9 +15,8 @@ from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
 from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
-from tracekit.report.sections.gpu_state import gpu_state_table
-from tracekit.report.sections.memory import memory_table
-from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
+from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
+from tracekit.report.sections.setting import gpu_state_table
 from tracekit.report.sides import both_sides
 
 from ..browser import open_page

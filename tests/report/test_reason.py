@@ -6,7 +6,7 @@ import pytest
 
 from tracekit.model.comparison import Reason, ReasonShare, WaterfallPart
 from tracekit.model.groups import GroupLabel, KernelCounts, WorkKind
-from tracekit.report.sections.reason import reason_sentence
+from tracekit.report.sections.headline import reason_sentence
 
 from .conftest import timed_comparison
 

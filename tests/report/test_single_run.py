@@ -26,8 +26,8 @@ from tests.sides import make_run
 from tracekit.comparison.comparing import look_at
 from tracekit.model.single_run import SingleRun
 from tracekit.report.markdown import LONGEST
-from tracekit.report.sections import every_kernel as section
-from tracekit.report.sections.every_kernel import every_kernel
+from tracekit.report.sections import kernels as section
+from tracekit.report.sections.kernels import every_kernel
 from tracekit.report.sections.single_run import headline
 from tracekit.report.sides import with_letters
 from tracekit.report.timelines import timelines_by_name
