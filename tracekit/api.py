@@ -15,15 +15,14 @@ from tracekit import __version__, store
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_CALLS
-from tracekit.model.own import Workload
 from tracekit.model.run import FormName, Run
-from tracekit.model.workload import Request
+from tracekit.model.workload import Request, Workload
 from tracekit.report.words.noted import noted_sentence
 
 if TYPE_CHECKING:
     from tracekit.capture.recording import Recorder
     from tracekit.model.comparison import Comparison
-    from tracekit.model.noted import Noted
+    from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
     from tracekit.walks.profiling import Plan
 
@@ -250,7 +249,7 @@ def _make_place(folder: Path, trace: Path, *, force: bool) -> None:
 
 def _check_torch() -> None:
     """Raises TracekitError with what to install where torch is missing."""
-    from tracekit.workloads.own_info import described
     from tracekit.workloads.registry import load_builder
+    from tracekit.workloads.unlisted import own_info
 
-    load_builder(described("tracekit in a program", ""))
+    load_builder(own_info("tracekit in a program", ""))

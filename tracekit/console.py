@@ -19,10 +19,6 @@ class PrintableConsole(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         # Colours are still styles here, and become escape sequences later.
-        return map(_printable, super().render(renderable, options))
-
-
-def _printable(segment: Segment) -> Segment:
-    if segment.control or segment.text.isprintable():
-        return segment
-    return segment._replace(text=printable_lines(segment.text))
+        for segment in super().render(renderable, options):
+            is_harmless = segment.control or segment.text.isprintable()
+            yield segment if is_harmless else segment._replace(text=printable_lines(segment.text))

@@ -6,6 +6,7 @@ first seen to be a regular file of a size that can be held, and whatever is writ
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import stat
@@ -63,12 +64,16 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     Two processes never write one draft. The mode is that of the regular file that is replaced, else what the umask
     leaves. Raises OSError where nothing can be written.
     """
-    draft, handle = _draft(path)
+    # A name has at most 255 bytes, and that of the file may have all of them. Not by tempfile, whose files are private
+    # for good: the umask cannot be asked for without setting it.
+    draft = path.with_name(f".{os.fsdecode(os.fsencode(path.name)[:200])}.{secrets.token_hex(8)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
-            mode = _mode_of_regular(path)
-            if mode is not None:
-                os.fchmod(handle, mode)
+            with contextlib.suppress(FileNotFoundError):
+                mode = path.lstat().st_mode
+                if stat.S_ISREG(mode):
+                    os.fchmod(handle, stat.S_IMODE(mode))
             yield file
         os.replace(draft, path)
     except BaseException:
@@ -104,19 +109,3 @@ def write_named(path: Path, content: bytes) -> None:
             file.write(content)
     except OSError as error:
         raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
-
-
-def _draft(path: Path) -> tuple[Path, int]:
-    """A new file in the folder of `path`, open for writing. Not by tempfile, whose files are private for good: the
-    umask cannot be asked for without setting it."""
-    # A name has at most 255 bytes, and that of the file may have all of them.
-    draft = path.with_name(f".{os.fsdecode(os.fsencode(path.name)[:200])}.{secrets.token_hex(8)}")
-    return draft, os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-
-
-def _mode_of_regular(path: Path) -> int | None:
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return None
-    return stat.S_IMODE(found.st_mode) if stat.S_ISREG(found.st_mode) else None

@@ -52,13 +52,9 @@ def short_kernel_name(name: str, limit: int = 64) -> str:
     if "::" not in base and not (bracket and name.startswith("void ")):
         return clipped(name, limit)
     base = base.partition("(")[0].rpartition("::")[2] or base
-    return clipped(f"{base}<{_telling_argument(arguments)}>" if bracket else base, limit)
-
-
-def _telling_argument(arguments: str) -> str:
-    """The operation if a template argument names one, else the first argument if it is a type."""
-    operation = next((word for word in OPERATION.findall(arguments) if word not in WRAPPERS), None)
-    first = FIRST_TYPE.match(arguments)
-    if operation or first is None or first.group(1).startswith("gpu_kernel_impl"):
-        return operation or "…"
-    return first.group(1)
+    # The operation if a template argument names one, else the first argument if it is a type.
+    shown = next((word for word in OPERATION.findall(arguments) if word not in WRAPPERS), None)
+    if shown is None:
+        first = FIRST_TYPE.match(arguments)
+        shown = "…" if first is None or first[1].startswith("gpu_kernel_impl") else first[1]
+    return clipped(f"{base}<{shown}>" if bracket else base, limit)

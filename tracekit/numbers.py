@@ -17,8 +17,8 @@ def duration(us: float | None) -> str:
         return MISSING
     if us == 0:
         return "0"
-    value, unit = _scaled(us)
-    return f"{_figures(value)} {unit}".replace("-", MINUS)
+    scale, unit = (1, "µs") if abs(us) < 1e3 else (1e3, "ms") if abs(us) < 1e6 else (1e6, "s")
+    return f"{_figures(us / scale)} {unit}".replace("-", MINUS)
 
 
 def duration_change(us: float | None) -> str:
@@ -109,12 +109,6 @@ def size_change(bytes_: float | None) -> str:
     if bytes_ is None:
         return MISSING
     return "0" if bytes_ == 0 else _signed(bytes_, size(bytes_))
-
-
-def _scaled(us: float) -> tuple[float, str]:
-    if abs(us) < 1e3:
-        return us, "µs"
-    return (us / 1e3, "ms") if abs(us) < 1e6 else (us / 1e6, "s")
 
 
 def _figures(value: float) -> str:

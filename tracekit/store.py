@@ -24,7 +24,7 @@ from tracekit.files import read_bounded, unpack_gzip, write_replaced
 
 # Whoever reads a trace imports this file too, to see that it is no run.
 if TYPE_CHECKING:
-    from tracekit.model.numerics import Picture, PictureFile
+    from tracekit.model.numerics import Picture
     from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.run import FormName, FormResult, RecordingKind, Run
 
@@ -87,7 +87,9 @@ def begun(folder: Path, *, force: bool, ways: Ways = ON_THE_COMMAND_LINE) -> Ite
         try:
             yield draft
         finally:
-            _tidy(draft)
+            # What was measured stays; a folder of nothing goes.
+            if draft.is_dir() and not any(draft.iterdir()):
+                draft.rmdir()
 
 
 @contextmanager
@@ -157,12 +159,6 @@ def clear(draft: Path, *, but_log: bool = False) -> None:
             path.unlink()
 
 
-def _tidy(draft: Path) -> None:
-    """What was measured stays; a folder of nothing goes."""
-    if draft.is_dir() and not any(draft.iterdir()):
-        draft.rmdir()
-
-
 def save(run: Run, draft: Path) -> None:
     """Writes the manifest as far as it is known."""
     write_replaced(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
@@ -204,9 +200,11 @@ def load(folder: Path) -> Run:
     if was_interrupted(folder):
         raise TracekitError(f"{folder} was never finished: what was measured of it is in {folder}{INCOMPLETE}")
     if not path.is_file():
+        # A user may have meant one of those in it.
+        runs = sorted(each for each in folder.iterdir() if is_run(each)) if folder.is_dir() else []
         raise TracekitError(
             f"{folder} is no run folder, it has no {MANIFEST}: name one that `tracekit profile` wrote, or a trace file"
-            f"{_runs_inside(folder)}"
+            + (f"; in it are {', '.join(map(str, runs[:5]))}" if runs else "")
         )
     content = read_bounded(inside(folder, MANIFEST), MOST_MANIFEST_BYTES)
     try:
@@ -234,12 +232,6 @@ def inside(folder: Path, name: str) -> Path:
     if not resolved.is_file():
         raise TracekitError(f"{path} is no regular file; record the run again")
     return path
-
-
-def _runs_inside(folder: Path) -> str:
-    """Names what a user may have meant."""
-    inside = sorted(path for path in folder.iterdir() if is_run(path)) if folder.is_dir() else []
-    return f"; in it are {', '.join(str(path) for path in inside[:5])}" if inside else ""
 
 
 def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:
@@ -271,21 +263,15 @@ def load_pictures(folder: Path, form: FormResult) -> tuple[Picture, ...]:
     """The pictures of what a form made, with the words under them; none where the run has none."""
     from tracekit.model.numerics import Picture
 
-    files = form.numerics.pictures if form.numerics else ()
-    return tuple(Picture(_caption(form.name, each), _read_png(inside(folder, each.path))) for each in files)
-
-
-def _read_png(path: Path) -> bytes:
-    content = read_bounded(path, MOST_PICTURE_BYTES)
-    if not content.startswith(PNG_MAGIC):
-        raise TracekitError(f"{path} is no PNG picture; record the run again")
-    return content
-
-
-def _caption(form: FormName, file: PictureFile) -> str:
-    if file.kind == "output":
-        return form
-    return f"{form} less eager, times {file.scale:,.0f}" if file.scale > 1 else f"{form} less eager"
+    found: list[Picture] = []
+    for file in form.numerics.pictures if form.numerics else ():
+        path = inside(folder, file.path)
+        content = read_bounded(path, MOST_PICTURE_BYTES)
+        if not content.startswith(PNG_MAGIC):
+            raise TracekitError(f"{path} is no PNG picture; record the run again")
+        scale = f", times {file.scale:,.0f}" if file.scale > 1 else ""
+        found.append(Picture(form.name if file.kind == "output" else f"{form.name} less eager{scale}", content))
+    return tuple(found)
 
 
 def load_eager_ops(folder: Path, run: Run) -> EagerOps | None:

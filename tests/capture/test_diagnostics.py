@@ -16,7 +16,7 @@ from tracekit.capture import diagnostics
 from tracekit.capture.diagnostics import DiagnosticLog, watched
 from tracekit.capture.forms import Form, compiled_form
 from tracekit.model.compilation import Diagnostics
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.workload import BuiltWorkload, CompileTarget
 
 

@@ -18,8 +18,8 @@ from tracekit.capture.compilation import compile_errors
 from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained
 from tracekit.capture.inductor import check_cache
 from tracekit.errors import CompileError, TracekitError
-from tracekit.model.own import Own
 from tracekit.model.progress import Silent
+from tracekit.model.run import UserModel
 from tracekit.model.workload import CompileTarget
 
 
@@ -93,7 +93,7 @@ def test_code_that_asks_a_tensor_for_a_number_is_told_as_the_break_it_is(
 
 def test_in_a_program_the_way_out_is_said_as_a_program_says_it() -> None:
     with pytest.raises(CompileError, match=r'pass compile={"fullgraph": False}, which lets'):
-        compiled(Branching().eval(), own=Own(in_program=True))
+        compiled(Branching().eval(), own=UserModel(in_program=True))
 
 
 def test_the_same_break_without_fullgraph_is_none() -> None:

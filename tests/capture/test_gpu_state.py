@@ -14,8 +14,7 @@ from tracekit.capture import gpu_state
 from tracekit.capture.forms import Form
 from tracekit.capture.gpu_state import GpuWatch, graph_pool_bytes, measure_steady, warm_up_watched
 from tracekit.capture.timing import Timings, time_forms
-from tracekit.model.gpu_state import GpuSample, Moment
-from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.gpu import FormMemory, GpuSample, MemoryUse, Moment
 from tracekit.model.progress import Silent
 from tracekit.model.timing import StoppingRule
 

@@ -22,8 +22,8 @@ from tracekit.capture.output_check import (
     with_files,
 )
 from tracekit.capture.outputs import keep_output
-from tracekit.model.own import Own
 from tracekit.model.progress import Silent
+from tracekit.model.run import UserModel
 from tracekit.model.workload import BuiltWorkload, CompileTarget
 
 
@@ -191,7 +191,7 @@ def training(*, own: bool = True) -> tuple[BuiltWorkload, Any]:
         optimizer.zero_grad()
         return loss.detach()
 
-    built = make_workload(step, (CompileTarget("net", net),), own=Own() if own else None)
+    built = make_workload(step, (CompileTarget("net", net),), own=UserModel() if own else None)
     return replace(built, modules=(("net", net),)), net
 
 

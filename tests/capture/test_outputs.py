@@ -15,7 +15,7 @@ from tracekit.capture.outputs import (
     compare_outputs,
     keep_output,
 )
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.numerics import TensorDifference
 
 

@@ -19,7 +19,7 @@ from tracekit.capture.process import output_kept, warnings_collected
 from tracekit.capture.recording import Recorder, record
 from tracekit.capture.warmup import warm_up
 from tracekit.errors import TracekitError
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
 

@@ -10,7 +10,7 @@ from tests.capture.conftest import make_settings
 from tracekit.capture import reference as reference_file
 from tracekit.capture.outputs import Output
 from tracekit.capture.reference import call_reference, reference_dtype
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.workload import BuiltWorkload
 from tracekit.workloads.listed import FLUX
 

@@ -18,17 +18,16 @@ PAGE = DOCS / "contributing.md"
 #: A file that a paragraph names, and the code below it.
 EXAMPLE = re.compile(r"([^\n]+(?:\n[^\n]+)*)\n\n```python\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`((?:tracekit|tests)/\w+(?:/\w+)*\.py)`")
-#: The row of a workload.
+#: The row of a finding's words, and that of a workload.
+WORDS_ROW = re.compile(r'^```python\n(    "short_kernels": \(\n.*?^    \),)\n```$', flags=re.DOTALL | re.MULTILINE)
 ROW = re.compile(r"^```python\n(OneForward\(\n.*?^\))\n```$", flags=re.DOTALL | re.MULTILINE)
 
 #: What the numbered lines of the page name, and where: a module of tracekit, and what is imported from it.
 IMPORTS = {
     "model/analysis.py": ("model.short_kernels", "ShortKernels"),
     "analysis/analyzing.py": ("analysis.short_kernels", "measure_short_kernels"),
-    "report/beside.py": ("report.sections.short_kernels", "short_kernel_table"),
-    "report/markdown.py": ("report.sections.short_kernels", "short_kernel_table"),
+    "report/composition/shared.py": ("report.sections.short_kernels", "short_kernel_table"),
     "comparison/findings/__init__.py": ("comparison.findings.short_kernels", "find_short_kernels"),
-    "report/words/findings/__init__.py": ("report.words.findings", "short_kernels"),
 }
 #: A file, a line that is there, and what is put in front of it.
 LINES = (
@@ -37,15 +36,8 @@ LINES = (
         "        queue=queue.measure_queues",
         "        short_kernels=measure_short_kernels(scope),",
     ),
-    ("report/beside.py", '        "families": family_table', '        "short_kernels": short_kernel_table(sides),'),
-    ("report/markdown.py", "    yield family_table", "    yield short_kernel_table(sides)"),
-    (
-        "report/templates/layout.html.j2",
-        "{{ show(tables.families) }}",
-        "{% if tables.short_kernels %}{{ show(tables.short_kernels) }}{% endif %}",
-    ),
+    ("report/composition/shared.py", "        both(family_table", "        both(short_kernel_table(sides)),"),
     ("comparison/findings/__init__.py", "    find_fewer_kernels,", "    find_short_kernels,"),
-    ("report/words/findings/__init__.py", '    "single_precision"', '    "short_kernels": short_kernels,'),
 )
 FUTURE = "from __future__ import annotations\n"
 #: The last field of the last class of its file.
@@ -71,13 +63,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         put_before(folder / "tracekit" / name, line, new)
     analysis = folder / "tracekit" / "model" / "analysis.py"
     analysis.write_text(analysis.read_text(encoding="utf-8").rstrip("\n") + f"\n{FIELD}\n", encoding="utf-8")
-    row = ROW.search(PAGE.read_text(encoding="utf-8"))
-    assert row is not None
+    row, words = (each.search(PAGE.read_text(encoding="utf-8")) for each in (ROW, WORDS_ROW))
+    assert row is not None and words is not None
+    put_before(folder / "tracekit/report/words/findings/running.py", '    "single_precision"', words[1])
     table = folder / "tracekit/workloads/one_forward_table.py"
     put_before(table, '    OneForward(\n        name="mlp"', indent(f"{row[1]},", "    "))
-    parameters = re.search(r"parameters=([\d_]+)", row[1])
-    assert parameters is not None
-    put_before(folder / "tests/workloads/test_one_forward.py", '    "bert":', f'    "distilbert": {parameters[1]},')
     return folder
 
 
@@ -103,8 +93,8 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_the_page_prints_seven_files() -> None:
-    assert len(examples()) == 7
+def test_the_page_prints_six_files() -> None:
+    assert len(examples()) == 6
 
 
 def test_each_line_that_is_added_is_on_the_page() -> None:
@@ -117,7 +107,7 @@ def test_each_line_that_is_added_is_on_the_page() -> None:
 def test_the_workload_is_listed_and_keeps_the_promises_of_all_workloads(copy: Path) -> None:
     pytest.importorskip("transformers")
     assert "distilbert" in run(copy, "tracekit", "workloads")
-    files = ("tests/workloads/test_one_forward.py", "tests/workloads/test_facts.py")
+    files = ("tests/workloads/test_one_forward.py", "tests/workloads/test_listed.py")
     assert " passed" in run(copy, "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "distilbert")
 
 

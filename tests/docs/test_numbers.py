@@ -8,7 +8,7 @@ from typing import get_args
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import BoundKind, MatchedBy
 from tracekit.model.timing import StopReason
-from tracekit.report.sections.overview import COUNTS
+from tracekit.report.sections.figures import COUNTS
 
 from .texts import DOCS, ROOT
 

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from tracekit.model.comparison import Side
-from tracekit.model.generation import Generation
-from tracekit.model.own import Own
+from tracekit.model.run import Generation, UserModel
 from tracekit.report.benchmark import benchmark_json
 
 from ..sides import make_environment, make_form, make_settings, make_side
 
 ASKED = Generation("generate", 16, "dynamic", fast_processor=True)
-OWN = Own(options=("depth=1",), takes=("batch_size",))
+OWN = UserModel(options=("depth=1",), takes=("batch_size",))
 
 
 def side(**settings: Any) -> Side:

@@ -9,17 +9,20 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.sides import make_side
 
-from tracekit.comparison.judging.several import MOST_RUNS
+from tracekit.comparison.judging.alternatives import MOST_RUNS
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
-from tracekit.report.charts import HUES, side_charts
-from tracekit.report.lettered import lettered
-from tracekit.report.templating import asset
+from tracekit.report import charts
+from tracekit.report.charts import HUES, family_charts
+from tracekit.report.sides import with_letters
 from tracekit.report.timelines import texture
+
+STYLE = (Path(charts.__file__).parent / "templates/page.css").read_text(encoding="utf-8")
 
 SIGHT = {
     "full": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
@@ -47,7 +50,7 @@ Colour = tuple[float, float, float]
 
 def scheme(dark: bool) -> dict[str, str]:
     """The custom properties that hold in the light or the dark scheme."""
-    blocks = re.findall(r"(@media screen[^{]*\{\s*)?:root \{(.*?)\}", asset("page.css"), re.DOTALL)
+    blocks = re.findall(r"(@media screen[^{]*\{\s*)?:root \{(.*?)\}", STYLE, re.DOTALL)
     found: dict[str, str] = {}
     for media, body in blocks:
         if not media or dark:
@@ -134,6 +137,6 @@ def test_bars_of_the_sides_are_seen_on_their_paper(dark: bool):
 
 def test_as_many_sides_as_may_stand_beside_each_other_have_looks_of_their_own():
     told = scheme(False)
-    for chart in side_charts(lettered(*(make_side(f"side {at}") for at in range(2 * MOST_RUNS)))).values():
+    for chart in family_charts(with_letters(*(make_side(f"side {at}") for at in range(2 * MOST_RUNS)))):
         looks = [(told[bar["marker"]["color"]], str(bar["marker"].get("pattern"))) for bar in chart.data]
         assert len(looks) == len(set(looks)) == 2 * MOST_RUNS

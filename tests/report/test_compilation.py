@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.report.showing import comparison_markdown, comparison_page
+
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.compilation import (
     CacheUse,
+    CompiledRegions,
     CompilingCall,
     CudaGraphSkip,
     Diagnostics,
@@ -14,12 +17,10 @@ from tracekit.model.compilation import (
     FrameCompilation,
     GraphBreak,
     PhaseTime,
+    RegionTime,
 )
-from tracekit.model.regions import CompiledRegions, RegionTime
-from tracekit.report.charts import comparison_charts
-from tracekit.report.lettered import both
-from tracekit.report.markdown import comparison_markdown
-from tracekit.report.page import comparison_page
+from tracekit.report.charts import phase_chart
+from tracekit.report.document import Table
 from tracekit.report.sections.compilation import (
     break_table,
     compilation_sentences,
@@ -27,7 +28,7 @@ from tracekit.report.sections.compilation import (
     compilation_tables,
     recompile_table,
 )
-from tracekit.report.table import Table
+from tracekit.report.sides import both_sides, with_letters
 
 from ..sides import COMPILED, STEADY, make_analysis, make_form, make_side
 from .conftest import HOSTILE_NAMES
@@ -120,20 +121,19 @@ def test_all_of_it_is_on_the_page_and_in_markdown():
     comparison = told_comparison()
     page, markdown = comparison_page(comparison), comparison_markdown(comparison)
     assert 'id="compilation"' in page
-    for table in compilation_tables(both(comparison)):
+    for table in compilation_tables(both_sides(comparison)):
         assert table.caption in page
         assert table.caption in markdown
-    assert len(compilation_tables(both(comparison))) == 5
+    assert len(compilation_tables(both_sides(comparison))) == 5
 
 
 def test_phases_are_drawn_in_seconds_on_the_side_that_was_compiled():
-    chart = comparison_charts(told_comparison())["compile-phases"]
+    chart = phase_chart(both_sides(told_comparison()))
+    assert chart is not None
     a, b = chart.data
     assert a["x"] == [0.0, 0.0]
     assert sorted(b["x"]) == [1.0, 3.0]
-    assert "compile-phases" not in comparison_charts(
-        compare(make_side("eager", form=make_form("eager")), told_side(None), ("eager", "compiled") * 10)
-    )
+    assert phase_chart(with_letters(make_side("eager", form=make_form("eager")), told_side(None))) is None
 
 
 def test_the_terminal_has_one_sentence():

@@ -6,26 +6,22 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.report.showing import comparison_markdown, comparison_page, printed
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
-from tracekit.model.gpu_state import GpuSample, GpuState
-from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
+from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
-from tracekit.report.lettered import both
-from tracekit.report.markdown import comparison_markdown
-from tracekit.report.page import comparison_page
-from tracekit.report.sections.gpu_state import gpu_state_table
-from tracekit.report.sections.memory import memory_table
-from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
-from tracekit.report.terminal import comparison_summary
+from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
+from tracekit.report.sections.setting import gpu_state_table
+from tracekit.report.sides import both_sides
 
 from ..browser import open_page
 from ..sides import make_pair, make_run, scaled
 from .conftest import timed_comparison
-from .test_terminal import rendered
 
 GIB = 2**30
 #: One black pixel.
@@ -99,7 +95,7 @@ def test_the_answer_stands_in_every_report():
     page = comparison_page(comparison, make_run())
     assert page.count(sentence.replace("'", "&#39;")) == 2
 
-    assert sentence in " ".join(rendered(comparison_summary(comparison, ())).split())
+    assert sentence in " ".join(printed(comparison_summary(comparison, ())).split())
 
 
 def test_outputs_that_differ_are_a_finding_of_the_page():
@@ -109,7 +105,7 @@ def test_outputs_that_differ_are_a_finding_of_the_page():
 
 
 def test_memory_that_was_not_measured_is_a_dash():
-    table = memory_table(both(checked_comparison()))
+    table = memory_table(both_sides(checked_comparison()))
     assert table is not None
     rows = {row[0]: row[1:] for row in table.rows}
     assert not any("weights and inputs" in label for label in rows) and "workspaces of libraries" in table.note
@@ -119,7 +115,7 @@ def test_memory_that_was_not_measured_is_a_dash():
 
 
 def test_the_gpu_is_told_before_between_and_after():
-    table = gpu_state_table(both(checked_comparison()))
+    table = gpu_state_table(both_sides(checked_comparison()))
     assert table is not None
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["Clock of the processors"] == ("345 → 1,965 to 1,980 → 1,900 MHz", "345 → 1,980 → 1,900 MHz")
@@ -137,7 +133,7 @@ def test_a_limit_counted_for_two_runs_is_each_run_s_own():
         for each, us in ((a, 2000.0), (b, 5.0))
         if each.form
     ]
-    table = gpu_state_table(both(compare(replace(a, form=forms[0]), replace(b, form=forms[1]))))
+    table = gpu_state_table(both_sides(compare(replace(a, form=forms[0]), replace(b, form=forms[1]))))
     assert table is not None
     held = {row[0]: row[1:] for row in table.rows}["Held back while its run was timed, all forms together"]
     assert held == ("power limit for 2.00 ms of 500.0 ms", "power limit for 5.00 µs of 500.0 ms")
@@ -149,7 +145,7 @@ def test_reasons_to_slow_down_are_those_of_each_form_s_own_samples():
     told = GpuState("nvml", (state().samples[0], hot, state(1980).samples[1], state().samples[-1]), None)
     assert a.form and b.form
     pair = replace(a, form=replace(a.form, gpu_state=state(1980))), replace(b, form=replace(b.form, gpu_state=told))
-    table = gpu_state_table(both(compare(*pair)))
+    table = gpu_state_table(both_sides(compare(*pair)))
     assert table is not None
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["Limits in force between its calls"] == ("none", "power limit (software) (1 of 2 samples)")
@@ -160,7 +156,7 @@ def test_what_makes_the_verdict_mislead_stands_before_every_figure():
     grave, other = Note("throttled", facts=facts, grave=True), Note("cache_not_empty")
     told = "eager and compiled: the GPU was held back while it was timed: by its power limit for 97 % of the time."
     comparison = replace(checked_comparison(), notes=(other, grave))
-    text = " ".join(rendered(comparison_summary(comparison, ())).split())
+    text = " ".join(printed(comparison_summary(comparison, ())).split())
     assert text.count(told) == 1 and text.index(told) < text.index("Figures, per step")
     assert "note: Inductor's cache was not empty" in text
     page, markdown = comparison_page(comparison, make_run()), comparison_markdown(comparison)
@@ -170,7 +166,11 @@ def test_what_makes_the_verdict_mislead_stands_before_every_figure():
 
 def test_what_nobody_looked_at_makes_no_table():
     bare = timed_comparison()
-    assert (numerics_table(bare), memory_table(both(bare)), gpu_state_table(both(bare))) == (None, None, None)
+    assert (numerics_table(bare), memory_table(both_sides(bare)), gpu_state_table(both_sides(bare))) == (
+        None,
+        None,
+        None,
+    )
     assert (accuracy_sentence(bare), picture_sources(bare)) == (None, ())
     assert 'id="outputs"' not in comparison_page(bare, make_run())
 

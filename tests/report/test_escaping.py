@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
+from tests.report.showing import comparison_markdown
 
 from tracekit.comparison import compare
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.note import Note
-from tracekit.report.escaping import escaped, unlinked
-from tracekit.report.markdown import comparison_markdown
+from tracekit.report.markdown import escaped, unlinked
 
 from ..sides import make_analysis, make_run, make_side
 

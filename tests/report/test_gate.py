@@ -1,22 +1,20 @@
 from __future__ import annotations
 
-import io
 import json
 import re
 from dataclasses import replace
 from html import escape
 
-from rich.console import Console
+from tests.report.showing import comparison_markdown, comparison_page, printed
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Comparison
+from tracekit.model.estimate import Statement
 from tracekit.model.gate import Gate
+from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
-from tracekit.report.markdown import comparison_markdown
-from tracekit.report.page import comparison_page
-from tracekit.report.sections.gate import gate_outcome, gate_sentences
-from tracekit.report.terminal import comparison_summary
+from tracekit.report.sections.headline import gate_outcome, gate_sentences
 from tracekit.report.words.common import verdict_evidence, verdict_sentence
 
 from ..sides import BUSY, STEADY, make_analysis, make_form, make_side, scaled
@@ -54,7 +52,7 @@ def lost(low: float, high: float) -> str:
     comparison = gated("groups_lost<=+0")
     assert comparison.gate is not None
     (one,) = comparison.gate.checked
-    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, because="the figure is exact")
+    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Statement("exact"),))
     (sentence,) = gate_sentences(replace(comparison, gate=Gate((checked,))))
     return sentence
 
@@ -125,11 +123,9 @@ def test_the_json_holds_the_outcome_and_every_condition():
 
 
 def test_the_terminal_begins_and_ends_with_the_gate():
-    console = Console(width=100, file=io.StringIO())
-    console.print(comparison_summary(gated("wall<=+3%,kernels<=+0"), ("tracekit open a",)))
-    assert isinstance(console.file, io.StringIO)
-    begin = console.file.getvalue().partition("Timed in separate runs")[0]
+    text = printed(comparison_summary(gated("wall<=+3%,kernels<=+0"), ("tracekit open a",)), 100)
+    begin = text.partition("Timed in separate runs")[0]
     assert "Gate: failed\nwall<=+3%: failed. 1.00 ms to 1.08 ms" in begin and "kernels<=+0: passed." in begin
-    end = console.file.getvalue().rstrip().rpartition("tracekit open a")[2]
+    end = text.rstrip().rpartition("tracekit open a")[2]
     assert end.split("\n", 2)[2].startswith("Gate: failed")
     assert "kernels<=+0: passed." in end

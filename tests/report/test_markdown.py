@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
+from tests.report.showing import comparison_markdown
 
 from tracekit import store
 from tracekit.comparison import compare
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
-from tracekit.report.comment import LONGEST
-from tracekit.report.escaping import escaped
-from tracekit.report.markdown import comparison_markdown
+from tracekit.report.markdown import LONGEST, escaped
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side

@@ -3,13 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.report.showing import comparison_markdown, comparison_page, side_markdown, side_page
 
-from tracekit.report.alone.markdown import alone_markdown
-from tracekit.report.alone.page import alone_page
-from tracekit.report.comment import LONGEST, Detail, Part, bounded
-from tracekit.report.markdown import comparison_markdown
+from tracekit.report.markdown import LONGEST, Piece, _detail, bounded
 from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
-from tracekit.report.page import comparison_page
 
 from ..sides import make_analysis, make_side
 from .conftest import hostile_comparison, timed_comparison
@@ -23,7 +20,7 @@ def alone(render: Callable[..., str]) -> str:
     return render(look_at(make_side("a", make_analysis())))
 
 
-@pytest.mark.parametrize("page", [comparison_page(timed_comparison()), alone(alone_page)])
+@pytest.mark.parametrize("page", [comparison_page(timed_comparison()), alone(side_page)])
 def test_a_page_bears_its_mark_near_its_top(page: str) -> None:
     marked = marked_page(page, MARK).encode()
     assert find_mark(marked[:REACH], marked[-REACH:]) == MARK
@@ -31,7 +28,7 @@ def test_a_page_bears_its_mark_near_its_top(page: str) -> None:
     assert find_mark(page.encode()[:REACH], page.encode()[-REACH:]) is None
 
 
-@pytest.mark.parametrize("twin", [comparison_markdown(timed_comparison()), alone(alone_markdown)])
+@pytest.mark.parametrize("twin", [comparison_markdown(timed_comparison()), alone(side_markdown)])
 def test_a_twin_ends_with_its_mark(twin: str) -> None:
     marked = marked_twin(twin, MARK)
     assert marked.splitlines()[-1] == f"<!-- tracekit-report: {MARK} -->"
@@ -42,7 +39,7 @@ def test_a_twin_ends_with_its_mark(twin: str) -> None:
 def test_what_a_report_quotes_is_no_mark() -> None:
     comparison = hostile_comparison()
     quoted = f'<meta name="tracekit-report" content="{OTHER}">\n<!-- tracekit-report: {OTHER} -->\n'
-    page, twin = comparison_page(comparison, command=quoted), comparison_markdown(comparison, command=quoted)
+    page, twin = comparison_page(comparison, None, quoted), comparison_markdown(comparison, None, quoted)
     for text in (page.encode(), twin.encode()):
         assert find_mark(text[:REACH], text[-REACH:]) is None
     marked = marked_page(page, MARK).encode()
@@ -53,9 +50,9 @@ def test_a_marked_twin_still_fits_a_comment() -> None:
     title = "@a#1www." * 40
     for parts in (
         ["x" * LONGEST],
-        [Detail(f"{title}{n}", "y" * LONGEST) for n in range(50)],
-        [Part("p", "z" * 900, 1)] * 99,
+        [_detail(f"{title}{n}", "y" * LONGEST) for n in range(50)],
+        [Piece("p", "z" * 900, 1)] * 99,
     ):
         assert len(marked_twin(bounded(parts), MARK)) < LONGEST
-    filled = [Part("p", "z" * 100, 1)] * 1000 + [Detail(f"{title}{n}", "y" * LONGEST) for n in range(50)]
+    filled = [Piece("p", "z" * 100, 1)] * 1000 + [_detail(f"{title}{n}", "y" * LONGEST) for n in range(50)]
     assert LONGEST - 3000 < len(marked_twin(bounded(filled), MARK)) < LONGEST

@@ -7,8 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-
-from tracekit.report.page import comparison_page
+from tests.report.showing import comparison_page
 
 from ..browser import open_page
 from ..sides import make_run

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tracekit.report.page import comparison_page
+from tests.report.showing import comparison_page
 
 from ..browser import Opened, opened
 from ..sides import make_run

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.model.run import Component
-from tracekit.report.lettered import lettered
 from tracekit.report.sections.setting import component_table, settings_table
+from tracekit.report.sides import with_letters
 
 from ..sides import make_run, make_settings, make_side
 
@@ -36,7 +36,7 @@ def test_a_part_that_is_left_out_stays_eager():
 def test_variables_that_steered_torch_are_among_the_settings():
     plain = make_side()
     steered = replace(plain, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1", "TORCH_BLAS_X": "a b"}))
-    table = settings_table(lettered(replace(plain, settings=make_settings()), steered))
+    table = settings_table(with_letters(replace(plain, settings=make_settings()), steered))
     assert table is not None
     (row,) = (row for row in table.rows if row[0] == "variables")
     assert row[1:] == ("—", "CUDA_LAUNCH_BLOCKING=1 TORCH_BLAS_X='a b'")

@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-import io
 import shlex
 from dataclasses import replace
 
-from rich.console import Console, RenderableType
+from tests.report.showing import printed
 
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult
-from tracekit.model.startup import Startup
-from tracekit.model.timing import FormTiming, ProcessTimes
-from tracekit.report.terminal import analysis_summary, comparison_summary
+from tracekit.model.timing import FormTiming, ProcessTimes, Startup
+from tracekit.report.composition.summaries import analysis_summary, comparison_summary
 from tracekit.report.words.notes import note_sentence
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
@@ -24,51 +22,43 @@ from .conftest import (
 )
 
 
-def rendered(summary: RenderableType, *, colours: bool = False) -> str:
-    out = io.StringIO()
-    Console(file=out, width=80, force_terminal=colours, color_system="standard" if colours else None).print(summary)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
-
-
 def test_a_comparison_reads_well_at_80_columns(text_file):
     commands = ("tracekit open traces/flux-compiled", "tracekit analyze traces/flux-compiled --form compiled")
-    assert rendered(comparison_summary(timed_comparison(), commands)) == text_file
+    assert printed(comparison_summary(timed_comparison(), commands)) == text_file
 
 
 def test_a_note_that_fills_its_lines_is_told_whole():
     facts = {"wall_us": 1300.0, "recorded_us": 1000.0, "timed_calls": 10, "first_calls": False}
     note = Note("timed_slower_than_recorded", subject="compiled", facts=facts)
     for colours in (False, True):
-        text = rendered(comparison_summary(replace(timed_comparison(), notes=(note,)), ()), colours=colours)
+        text = printed(comparison_summary(replace(timed_comparison(), notes=(note,)), ()), colours=colours)
         assert note_sentence(note) in " ".join(text.split())
 
 
 def test_bare_traces_are_compared_without_a_verdict(text_file):
-    assert rendered(comparison_summary(bare_comparison(), ())) == text_file
+    assert printed(comparison_summary(bare_comparison(), ())) == text_file
 
 
 def test_groups_of_two_real_traces_come_with_repeats_and_evidence(text_file):
-    assert rendered(comparison_summary(matched_comparison(), ())) == text_file
+    assert printed(comparison_summary(matched_comparison(), ())) == text_file
 
 
 def test_a_cpu_comparison_says_what_it_cannot_show(text_file):
-    assert rendered(comparison_summary(cpu_comparison(), ())) == text_file
+    assert printed(comparison_summary(cpu_comparison(), ())) == text_file
 
 
 def test_an_analysis_reads_well_at_80_columns(text_file):
     note = HealthFinding("truncated", "warning", 1)
-    assert (
-        rendered(analysis_summary(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == text_file
-    )
+    assert printed(analysis_summary(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == text_file
 
 
 def test_a_cpu_analysis_shows_operators(text_file):
-    assert rendered(analysis_summary(make_side("trace.json.gz", make_cpu_analysis(fused=12)))) == text_file
+    assert printed(analysis_summary(make_side("trace.json.gz", make_cpu_analysis(fused=12)))) == text_file
 
 
 def test_hostile_names_neither_colour_nor_steer_the_terminal():
     for summary in (comparison_summary(hostile_comparison(), ()), analysis_summary(hostile_comparison().a)):
-        text = rendered(summary)
+        text = printed(summary)
         assert "\x1b" not in text
         assert "\r" not in text
         assert "\u202e" not in text
@@ -78,7 +68,7 @@ def test_hostile_names_neither_colour_nor_steer_the_terminal():
 
 def test_long_commands_can_be_copied():
     command = "tracekit profile flux " + " ".join(f"--option-{i} value" for i in range(12))
-    lines = rendered(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
+    lines = printed(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
     assert " ".join(lines.replace("\\\n", " ").split()) == command
 
 
@@ -86,13 +76,13 @@ def test_a_command_whose_words_hold_spaces_can_be_copied():
     command = shlex.join(
         ["tracekit", "profile", "vit", *(["--prompt", "a dog's house by the sea"] * 5), "--scope", "a b"]
     )
-    lines = rendered(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
+    lines = printed(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
     assert len(lines.splitlines()) > 2
     assert shlex.split(lines.replace("\\\n", " ")) == shlex.split(command)
 
 
 def alone(form: FormResult) -> str:
-    return rendered(analysis_summary(make_side("trace.json.gz", make_analysis(), form)))
+    return printed(analysis_summary(make_side("trace.json.gz", make_analysis(), form)))
 
 
 def test_other_processes_and_starts_of_one_form_are_shown():

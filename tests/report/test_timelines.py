@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.report.showing import comparison_page
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
@@ -16,7 +17,6 @@ from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name
 from tracekit.report import timelines as drawing
 from tracekit.report.contract import comparison_json
-from tracekit.report.page import comparison_page
 from tracekit.report.sections.idle import cause_table
 from tracekit.report.timelines import MEDIAN_STEP, NO_GROUP, timelines, timelines_by_name
 from tracekit.walks.reading import Reading

@@ -2,20 +2,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.report.showing import comparison_markdown, comparison_page
 from tests.sides import STEADY, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import FormName
-from tracekit.model.startup import BreakEven
-from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
-from tracekit.report.lettered import both
-from tracekit.report.markdown import comparison_markdown
+from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes
 from tracekit.report.method import how_measured
-from tracekit.report.page import comparison_page
-from tracekit.report.sections.alone import compiled_too_late
+from tracekit.report.sections.single_run import compiled_too_late
 from tracekit.report.sections.startup import break_even_sentence, pays_after, startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
+from tracekit.report.sides import both_sides
 from tracekit.report.words.common import verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
@@ -63,7 +61,7 @@ def cells(table) -> dict[str, tuple[str, ...]]:
 
 
 def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
-    told = cells(timing_table(both(timed())))
+    told = cells(timing_table(both_sides(timed())))
     assert told["Stopped because"] == ("the time was spent before the interval was narrow enough",) * 2
     assert told["Target"] == ("±1 % within 30 s",) * 2
     assert told["Control calls"] == ("1", "1")
@@ -72,7 +70,7 @@ def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
 
 def test_runs_of_older_versions_have_a_verdict_but_do_not_tell_how_they_were_timed():
     comparison = compare(*make_pair(STEADY, scaled(0.5)), ORDER)
-    assert timing_table(both(comparison)) is None
+    assert timing_table(both_sides(comparison)) is None
     assert cells(certainty_table(comparison))["Rounds"] == ("10",)
     assert "odd with even" in dict(how_measured(comparison, None))["Speed-up"]
     assert "two calls of one form in one round" in dict(how_measured(timed(), None))["Speed-up"]
@@ -101,7 +99,9 @@ def test_the_evidence_says_how_many_rounds_and_why_no_more():
 
 def test_bare_traces_have_neither_table():
     bare = compare(make_side("a"), make_side("b"))
-    assert (timing_table(both(bare)), certainty_table(bare), process_table(bare), startup_table(bare)) == (None,) * 4
+    assert (timing_table(both_sides(bare)), certainty_table(bare), process_table(bare), startup_table(bare)) == (
+        None,
+    ) * 4
 
 
 def test_an_estimate_from_the_warm_up_says_that_it_is_one():

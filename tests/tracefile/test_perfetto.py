@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracekit.errors import TracekitError
-from tracekit.model.picture import Picture
+from tracekit.model.timeline import Picture
 from tracekit.tracefile import read_trace
-from tracekit.tracefile.perfetto import write_picture
+from tracekit.tracefile.perfetto import nested, side_by_side, write_picture
 
 from ..pictures import make_picture, make_track
 
@@ -97,3 +101,43 @@ def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> N
     (tmp_path / "file").touch()
     with pytest.raises(TracekitError, match=r"cannot write .*--out"):
         write_picture(make_picture((make_track("a", (0, 1)),)), tmp_path / "file" / "perfetto.json.gz")
+
+
+Times = list[tuple[int, int]]
+TIMES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=40).map(
+    lambda some: sorted(((start, start + long) for start, long in some), key=lambda each: (each[0], -each[1]))
+)
+
+
+def by_lane(times: Times, lanes: list[int]) -> list[Times]:
+    found: dict[int, Times] = defaultdict(list)
+    for each, lane in zip(times, lanes, strict=True):
+        found[lane].append(each)
+    return list(found.values())
+
+
+@pytest.mark.parametrize(
+    ("times", "beside", "inside"),
+    [
+        pytest.param([(0, 10), (10, 20), (25, 30)], [0, 0, 0], [0, 0, 0], id="one after the other"),
+        pytest.param([(0, 10), (9, 20), (20, 30)], [0, 1, 0], [0, 1, 0], id="an overlap of a nanosecond"),
+        pytest.param([(0, 100), (10, 50), (20, 30), (60, 100)], [0, 1, 2, 1], [0, 0, 0, 0], id="one inside another"),
+    ],
+)
+def test_lanes(times: Times, beside: list[int], inside: list[int]) -> None:
+    assert side_by_side(times) == beside
+    assert nested(times) == inside
+
+
+@given(TIMES)
+def test_side_by_side_no_lane_is_used_twice_at_one_time(times: Times) -> None:
+    for lane in by_lane(times, side_by_side(times)):
+        assert all(end <= following for (_, end), (following, _) in pairwise(lane))
+
+
+@given(TIMES)
+def test_nested_any_two_of_a_lane_are_apart_or_one_is_inside_the_other(times: Times) -> None:
+    for lane in by_lane(times, nested(times)):
+        for at, (start, end) in enumerate(lane):
+            for begun, over in lane[at + 1 :]:
+                assert begun >= end or (start <= begun and over <= end)

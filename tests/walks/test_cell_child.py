@@ -111,7 +111,7 @@ def test_what_was_found_out_before_a_failure_is_kept_each_time(words: Words, mon
 @pytest.mark.parametrize(
     ("asked", "mend"),
     [
-        (Request("mlp", size="tiny", iterations=3), "pass a smaller --size or --batch-size, or close"),
+        (Request("mlp", size="tiny", iterations=3), "pass a smaller --batch-size, or close"),
         (Request("my_model.py:build", iterations=3), "make the model or what it is called with smaller, or close"),
     ],
     ids=lambda each: each.workload if isinstance(each, Request) else "",

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.cli.runs import make_run_folder
 
 from tracekit import store
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics, OutputDifference, TensorDifference
 from tracekit.report.words.noted import noted_sentence
 from tracekit.walks.noting import numerics_in_words, with_notes

@@ -17,7 +17,7 @@ from tracekit import store  # noqa: E402
 from tracekit.capture import provenance, recording, tagging, timing, visible_kernels  # noqa: E402
 from tracekit.cli.profiling import profile_workload  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.model.noted import Facts, Noted  # noqa: E402
+from tracekit.model.note import Facts, Noted  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.report.words.noted import noted_sentence  # noqa: E402

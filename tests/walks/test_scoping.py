@@ -18,7 +18,7 @@ from tracekit.capture import forms, warmup  # noqa: E402
 from tracekit.capture.compilation import compilations_wanted, room_for  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
-from tracekit.model.noted import Noted  # noqa: E402
+from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import FormResult, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402

@@ -18,7 +18,7 @@ from tracekit import store  # noqa: E402
 from tracekit.capture import output_check  # noqa: E402
 from tracekit.cli.profiling import profile_workload  # noqa: E402
 from tracekit.comparison import compare  # noqa: E402
-from tracekit.model.noted import Noted  # noqa: E402
+from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
 from tracekit.walks.profiling import Plan  # noqa: E402
@@ -151,8 +151,7 @@ def test_a_missing_picture_is_an_error_that_says_what_to_do(tmp_path: Path) -> N
 
 def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from tracekit.capture import gpu_state
-    from tracekit.model.gpu_state import GpuSample, GpuState
-    from tracekit.model.memory import FormMemory, MemoryUse
+    from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 
     found = FormMemory(1, MemoryUse(2, 3), None, 4, 0)
 

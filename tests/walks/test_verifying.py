@@ -12,10 +12,10 @@ from tests.sides import STEADY, scaled
 
 from tracekit import store
 from tracekit.errors import TracekitError
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts, Run
 from tracekit.model.timing import ProcessTimes

@@ -164,25 +164,33 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[_Asked | None]:
         rows = np.flatnonzero((threads == thread) & single)
         at = interval.containing(nesting.starts, nesting.ends, moments[rows])
         rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
-        askers = {row: _asker(own, nesting.parents, row, first) for row in np.unique(innermost).tolist()}
+        wanted = np.unique(innermost)
+        askers = {
+            row: _Asked(_operator(stated), tuple(own["name"][each] for each in chain), first + chain[0], first + row)
+            for row, stated in zip(wanted.tolist(), own[wanted].iter_rows(named=True), strict=True)
+            if (chain := _chain(row, nesting.parents))
+        }
         for row, operator in zip(rows.tolist(), innermost.tolist(), strict=True):
             found[row] = askers[operator]
         first += own.height
     return found
 
 
-def _asker(operators: pl.DataFrame, parents: Ints, row: int, first: int) -> _Asked:
-    """The operator of this row with those around it."""
+def _chain(row: int, parents: Ints) -> list[int]:
+    """The rows from the outermost event to this one."""
     chain = [row]
     while (above := int(parents[chain[-1]])) >= 0:
         chain.append(above)
-    found = operators.row(row, named=True)
-    dims, dtypes = _inputs(found["dims"], found["dtypes"]) if "dims" in found else _NOT_RECORDED
-    values = _values(found["values"]) if "values" in found else ()
-    strides = _sizes(found["strides"]) or () if "strides" in found else ()
-    operator = Operator(found["name"], dims, dtypes, values, strides if len(strides) == len(dims) else ())
-    within = tuple(operators["name"].gather(chain[::-1]).to_list())
-    return _Asked(operator, within, first + chain[-1], first + row)
+    return chain[::-1]
+
+
+def _operator(row: dict[str, Any]) -> Operator:
+    """A row of `Trace.host`, which has the inputs where it was read with shapes."""
+    if "dims" not in row:
+        return Operator(row["name"], *_NOT_RECORDED)
+    dims, dtypes = _inputs(row["dims"], row["dtypes"])
+    strides = _sizes(row["strides"]) or ()
+    return Operator(row["name"], dims, dtypes, _values(row["values"]), strides if len(strides) == len(dims) else ())
 
 
 @cache

@@ -61,8 +61,9 @@ def analyze(
     """
     from tracekit.cli.output import check_output_path, console_beside, say, write_json
     from tracekit.comparison.comparing import look_at
+    from tracekit.report.composition.summaries import analysis_summary, interrupted_summary
     from tracekit.report.contract import analysis_json
-    from tracekit.report.terminal import analysis_summary, interrupted_summary
+    from tracekit.report.terminal import shown
     from tracekit.walks.reading import Reading, parse_steps
     from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, raise_if_damaged
 
@@ -74,12 +75,12 @@ def analyze(
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
-        console.print(interrupted_summary(interrupted))
+        console.print(shown(interrupted_summary(interrupted)))
         if not any(each.recordings for each in interrupted.forms) and json_path is None:
             return
     there = _destination(trace, form, page, json_path, force=force) if html_path is not None else None
     side = load_side(trace, form=form, reading=reading)
-    console.print(analysis_summary(side, top=top or 10))
+    console.print(shown(analysis_summary(side, top=top or 10)))
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
     if there is not None:

@@ -147,7 +147,7 @@ def _compared(
     from dataclasses import replace
 
     from tracekit.comparison import compare as compare_sides
-    from tracekit.comparison.judging.advice import with_verified
+    from tracekit.comparison.judging.alternatives import with_verified
     from tracekit.comparison.judging.gate import check
     from tracekit.walks.pairs import load_pair, with_interrupts, with_operators_of
     from tracekit.walks.same_work import refuse_to_gate
@@ -181,12 +181,14 @@ def _show(
     as_is: bool,
 ) -> None:
     from tracekit.cli.output import console_beside, say
-    from tracekit.report.terminal import comparison_summary, interrupted_summary
+    from tracekit.report.composition.summaries import comparison_summary, interrupted_summary
+    from tracekit.report.terminal import shown
 
     console = console_beside(json_path)
     for each in _interrupted(*places):
-        console.print(interrupted_summary(each))
-    console.print(comparison_summary(comparison, _next_commands(*places, comparison.a, comparison.b, as_is=as_is)))
+        console.print(shown(interrupted_summary(each)))
+    commands = _next_commands(*places, comparison.a, comparison.b, as_is=as_is)
+    console.print(shown(comparison_summary(comparison, commands)))
     for path in written:
         say(console, f"written: {path}")
 

@@ -23,20 +23,23 @@ def compare_several(
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
     from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
+    from tracekit.report.composition.reports import comparisons_report
+    from tracekit.report.composition.summaries import comparisons_summary
     from tracekit.report.contract import comparisons_json
-    from tracekit.report.several.markdown import comparisons_markdown
-    from tracekit.report.several.page import comparisons_page
-    from tracekit.report.several.terminal import comparisons_summary
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
+    from tracekit.report.terminal import shown
     from tracekit.walks.reports import write_pages
     from tracekit.walks.sides import raise_if_damaged
 
     check_output_path("--json", json_path, *places)
     there = _destination(places, out, json_path, force=force)
     told = load_comparisons(places, reading)
-    command = command_line()
-    written = write_pages(comparisons_page(told, command), comparisons_markdown(told, command), there)
+    report = comparisons_report(told, command_line())
+    written = write_pages(page_of(report), markdown_of(report), there)
     console = console_beside(json_path)
-    console.print(comparisons_summary(told, [shlex.join(("tracekit", "compare", place)) for place in _best(told)]))
+    commands = [shlex.join(("tracekit", "compare", place)) for place in _best(told)]
+    console.print(shown(comparisons_summary(told, commands)))
     for path in written:
         say(console, f"written: {path}")
     write_json(comparisons_json(told), json_path)
@@ -65,8 +68,13 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     a run that is named twice, and for runs that are not of the same work."""
     from tracekit import store
     from tracekit.comparison import compare
-    from tracekit.comparison.judging.advice import with_verified
-    from tracekit.comparison.judging.several import find_differences, labelled, name_ways, set_beside
+    from tracekit.comparison.judging.alternatives import (
+        find_differences,
+        labelled,
+        name_ways,
+        set_beside,
+        with_verified,
+    )
     from tracekit.walks.folder_names import short_names
     from tracekit.walks.same_work import refuse_side_by_side
     from tracekit.walks.sides import load_side
@@ -87,7 +95,7 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
 
 def _refuse_what_is_no_pair(places: tuple[str, ...]) -> None:
     from tracekit import store
-    from tracekit.comparison.judging.several import MOST_RUNS
+    from tracekit.comparison.judging.alternatives import MOST_RUNS
     from tracekit.errors import TracekitError
     from tracekit.walks.sides import interrupted_run, is_run_folder
 

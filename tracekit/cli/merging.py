@@ -13,8 +13,8 @@ from tracekit.walks.reading import Reading
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Side
-    from tracekit.model.picture import Matching, Panel, Picture
     from tracekit.model.run import FormName, RecordingKind
+    from tracekit.model.timeline import Matching, Panel, Picture
 
 SILENT = Silent()
 NOT_MATCHED = "kernels could not be matched one by one, so there are no groups and no arrows"
@@ -62,7 +62,7 @@ def merge(
 def _picture(a: Side, b: Side, recording: RecordingKind | None, reading: Reading, progress: Progress) -> Picture:
     from tracekit.analysis.drawing import draw_arrows
     from tracekit.comparison.matching.groups import match_work
-    from tracekit.model.picture import Picture
+    from tracekit.model.timeline import Picture
 
     progress.phase("matching kernels")
     matching = match_work(a, b)

@@ -98,6 +98,6 @@ def commands_of_page(run: Run | None) -> str:
 
 def measuring_command_line() -> str:
     """The command as it can be typed again where what it measures depends on the environment too."""
-    from tracekit.variables import steering_variables
+    from tracekit.shell import steering_variables
 
     return with_variables(command_line(), steering_variables(os.environ))

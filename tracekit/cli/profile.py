@@ -124,7 +124,7 @@ def profile(
     from tracekit.walks.profiling import Plan
     from tracekit.walks.timing_plan import plan_timing
     from tracekit.walks.warming import parse_warmup
-    from tracekit.workloads.own_options import parse_options
+    from tracekit.workloads.own_function import parse_options
 
     idle_options = _options_given(context, COMPILE_OPTIONS) if not compiled else []
     if idle_options:

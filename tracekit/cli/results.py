@@ -41,8 +41,9 @@ def check_json_apart(folder: Path, json_path: str | None) -> None:
 
 def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool) -> str:
     from tracekit.comparison.commands import measuring_command
+    from tracekit.report.composition.summaries import comparison_summary
     from tracekit.report.contract import comparison_json
-    from tracekit.report.terminal import comparison_summary
+    from tracekit.report.terminal import shown
     from tracekit.report.words.noted import noted_sentence
     from tracekit.walks.identity import identity_of_report_on
     from tracekit.walks.sides import compare_forms, write_report
@@ -55,7 +56,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
         shlex.join(("tracekit", "open", str(folder))),
         shlex.join(("tracekit", "analyze", str(folder), "--form", "compiled")),
     )
-    console.print(comparison_summary(comparison, commands))
+    console.print(shown(comparison_summary(comparison, commands)))
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))
@@ -66,14 +67,15 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
 
 def _report_form(folder: Path, run: Run, console: Console) -> str:
     from tracekit.comparison.comparing import look_at
+    from tracekit.report.composition.summaries import analysis_summary
     from tracekit.report.contract import analysis_json
-    from tracekit.report.terminal import analysis_summary
+    from tracekit.report.terminal import shown
     from tracekit.walks.reading import Reading
     from tracekit.walks.sides import load_side
 
     form = run.forms[0]
     side = load_side(folder, form=form.name, reading=Reading(shapes=True))
-    console.print(analysis_summary(side))
+    console.print(shown(analysis_summary(side)))
     say(console, f"written: {folder}")
     say(console, f"next: {_next_command(folder, run)}")
     return analysis_json(look_at(side))

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.errors import TracekitError
-from tracekit.model.suite import Suite
-from tracekit.model.sweep import Cell
+from tracekit.model.sweep import Cell, Suite
 from tracekit.walks.folder_names import folder_name
 from tracekit.walks.matrix import expand
 from tracekit.walks.sweep_folder import ASKED, SweepFolder
 from tracekit.walks.sweeping import SweepPlan
 from tracekit.walks.timing_plan import plan_timing
-from tracekit.workloads.own_options import parse_options
+from tracekit.workloads.own_function import parse_options
 from tracekit.workloads.suites import find_suite
 
 #: Where sweeps lie when nobody says.

@@ -33,10 +33,12 @@ def show_sweep(
 ) -> None:
     """Shows and writes what the folder holds; `suite` is the one it is of where it does not say itself. Raises
     TracekitError for a folder that is no sweep's, or is empty, and for what `destination` refuses."""
+    from tracekit.report.composition.reports import sweep_report
+    from tracekit.report.composition.summaries import sweep_summary
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
     from tracekit.report.sweep.contract import sweep_json
-    from tracekit.report.sweep.markdown import sweep_markdown
-    from tracekit.report.sweep.page import sweep_page
-    from tracekit.report.sweep.terminal import sweep_summary
+    from tracekit.report.terminal import shown as drawn
 
     console = console_beside(json_path)
     folder, asked, results = _read(path)
@@ -46,8 +48,9 @@ def show_sweep(
         progress.phase(f"working out what the cells of {path} say")
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results))
-    written = write_pages(sweep_page(found, command), sweep_markdown(found, command), there)
-    console.print(sweep_summary(found))
+    report = sweep_report(found, command)
+    written = write_pages(page_of(report), markdown_of(report), there)
+    console.print(drawn(sweep_summary(found)))
     for page in written:
         say(console, f"written: {page}")
     write_json(sweep_json(found), json_path)
@@ -91,7 +94,7 @@ def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]
 def _figures(
     folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], calls: int, suite: str | None
 ) -> Sweep:
-    from tracekit.report.sweep.spread import spread_notes
+    from tracekit.report.sweep.words import spread_notes
 
     name = (asked.suite if asked else None) or suite
     found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)

@@ -15,8 +15,7 @@ from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
 from tracekit.numbers import counted
 from tracekit.report.words.notes import note_sentences
-from tracekit.shell import variable_words
-from tracekit.variables import steering_variables
+from tracekit.shell import steering_variables, variable_words
 from tracekit.walks.forked import Zygote, forking, shared_modules
 from tracekit.walks.identity import identity_of_sweep
 from tracekit.walks.progress import console_of_its_own, shown

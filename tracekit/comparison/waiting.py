@@ -21,7 +21,7 @@ from tracekit.numbers import counted
 TO_HOST, PAGEABLE = "Memcpy DtoH", "Pageable"
 #: Calls that wait for a copy.
 COPYING, WAITING = "memcpy", "streamsynchronize"
-#: So many lines are named.
+#: So many lines are named, and so many gaps.
 NAMED = 3
 
 
@@ -84,10 +84,6 @@ def exposing(side: Side) -> list[SyncTime]:
     return [sync for sync in idle.syncs if sync.drained and sync.idle_after_us > 0] if idle else []
 
 
-#: So many places are named.
-MOST = 3
-
-
 def gaps_behind(side: Side, calls: set[str]) -> tuple[TracePlace, ...]:
     """The longest gaps that these synchronising calls exposed, in the recording that distorts least."""
     return _gaps(side.analysis, lambda gap: gap.sync in calls)
@@ -100,4 +96,4 @@ def gaps_of_cause(side: Side, causes: tuple[str, ...]) -> tuple[TracePlace, ...]
 
 def _gaps(analysis: Analysis, fits: Callable[[IdleGap], bool]) -> tuple[TracePlace, ...]:
     some = [gap for gap in analysis.idle.largest if fits(gap)] if analysis.idle else []
-    return tuple(TracePlace(analysis.trace.path, gap.start_us, gap.duration_us) for gap in some[:MOST])
+    return tuple(TracePlace(analysis.trace.path, gap.start_us, gap.duration_us) for gap in some[:NAMED])

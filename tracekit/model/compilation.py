@@ -7,8 +7,50 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text, doc
-from tracekit.model.noted import Noted
-from tracekit.model.regions import CompiledRegions
+from tracekit.model.note import Noted
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTime:
+    """All runs of one compiled frame in the window."""
+
+    id: Annotated[str | None, doc("Its compilation's (`1/2`); None where the event names none.")]
+    count: int
+    host_us: Annotated[float, doc("From entry to return.")]
+    outside_us: Annotated[float, doc("Python and operators between its graphs and inner regions.")]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRegions:
+    """What ran in compiled code, in the window as recorded; times are sums over it."""
+
+    regions: tuple[RegionTime, ...]
+    graphs: Annotated[int, doc("Calls of compiled graphs.")]
+    lookups: Annotated[int, doc("Those in which guards were checked.")]
+    guards_us: Annotated[float, doc("Host time of finding the compiled code that fits (`TorchDynamo Cache Lookup`).")]
+    entry_us: Annotated[float, doc("Host time of the steps before its first operator.")]
+    gpu_us: Annotated[float | None, doc("GPU time launched from compiled graphs; None if unknown.")]
+    all_gpu_us: Annotated[float | None, doc("All GPU time, over all streams.")]
+    unlinked_us: Annotated[float | None, doc("GPU time, within `all_gpu_us`, whose launch was not recorded.")]
+    activities: Annotated[int | None, doc("How many `gpu_us` is of.")]
+    all_activities: Annotated[int | None, doc("How many `all_gpu_us` is of.")]
+
+    @property
+    def count(self) -> int:
+        """How often a region was entered."""
+        return sum(region.count for region in self.regions)
+
+    @property
+    def gpu_share(self) -> float | None:
+        """The share of GPU time that compiled code launched, 0 to 1."""
+        return self.gpu_us / self.all_gpu_us if self.gpu_us is not None and self.all_gpu_us else None
+
+    def outside_of(self, ids: tuple[str, ...]) -> float | None:
+        """Host time in the window that these compilations' regions spent outside of compiled code, in microseconds;
+        None where none of them ran."""
+        found = [region.outside_us for region in self.regions if region.id in ids]
+        return sum(found) if found else None
+
 
 #: When a call was made: to warm up, in timing, or later, for a recording.
 CallPhase = Literal["warm-up", "timed", "later"]
@@ -58,25 +100,6 @@ class FailedGuard:
         return _identity(check) or {"kind": "other", "check": check}
 
     @property
-    def words(self) -> str:
-        """`size 0 of x is 4, and was 1 when it was compiled`, for findings that do not carry `facts` yet."""
-        check = self.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
-        size, tensor, length = (each.match(check) for each in (SIZE_CHECK, TENSOR_CHECK, LENGTH_CHECK))
-        many = MANY_CHECK.match(check)
-        if many:
-            what = f"size {many['index']} of {many['name']} is 1 or 0, and was neither"
-        elif size:
-            what = f"size {size['index']} of {size['name']} is {size['now']}, and was {size['then']}"
-        elif tensor:
-            at = f" {tensor['index']}" if tensor["index"] else ""
-            what = f"the {tensor['what']}{at} of {tensor['name']} is {tensor['now']}, and was {tensor['then']}"
-        elif length:
-            what = f"the length of {length['name']} is no longer {length['then']}, as it was"
-        else:
-            return _identity_words(check) or f"the check {check} failed"
-        return f"{what} when it was compiled"
-
-    @property
     def is_of_one(self) -> bool:
         """Whether it is of a size that is or was 0 or 1, for which torch makes code of its own also where it compiles
         for any size."""
@@ -98,22 +121,6 @@ def _identity(check: str) -> dict[str, Any] | None:
     if found["of"] == "type":
         return {"kind": "type", "name": name, "then": kind["name"] if kind else None}
     return {"kind": "object", "name": name}
-
-
-def _identity_words(check: str) -> str | None:
-    """In words what a check of an object's or a type's address asks; None for other checks."""
-    found = IDENTITY_CHECK.match(check)
-    if found is None:
-        return None
-    name, code, kind = found["name"], CODE_OBJECT.match(found["then"] or ""), TYPE_NAME.match(found["then"] or "")
-    if code:
-        was = f"{code['function']} ({code['file']}:{code['line']})"
-        return f"{name.removesuffix('.__code__')} is another function than {was}, for which it was compiled"
-    if found["of"] == "type":
-        return f"{name} is of another type than {kind['name'] if kind else 'the one'}, for which it was compiled"
-    of_code = name.endswith(".__code__")
-    what = f"{name.removesuffix('.__code__')} is another function" if of_code else f"{name} is another object"
-    return f"{what} than the one for which it was compiled"
 
 
 @dataclass(frozen=True, slots=True)

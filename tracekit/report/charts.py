@@ -8,18 +8,18 @@ from __future__ import annotations
 import html
 import itertools
 import textwrap
-from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
 
 from tracekit.model.comparison import Comparison
 from tracekit.names import printable
 from tracekit.numbers import duration, duration_change
-from tracekit.report.lettered import Lettered, both, called
+from tracekit.report.document import Chart
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
 from tracekit.report.sections.waterfall import LETTERS, Names, part_label
+from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import cause_words, scope_of, shared_scope
 
 #: Width of the labels beside a chart, in characters, so that bars keep room on a phone.
@@ -33,32 +33,6 @@ PER_BAR = 34
 BAR_APART = 16
 PER_SIDE = 15
 MARGINS = 56
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """`id` is the element it is drawn into; `description` is what a screen reader says."""
-
-    id: str
-    title: str
-    description: str
-    data: tuple[dict[str, Any], ...]
-    layout: dict[str, Any]
-    height: int
-
-
-def comparison_charts(comparison: Comparison) -> dict[str, Chart]:
-    """The charts that this comparison has figures for, by id."""
-    return by_id(waterfall_chart(comparison), *side_charts(both(comparison)).values())
-
-
-def by_id(*charts: Chart | None) -> dict[str, Chart]:
-    return {chart.id: chart for chart in charts if chart is not None}
-
-
-def side_charts(sides: Lettered) -> dict[str, Chart]:
-    """The charts of any number of sides, a bar for each, by id."""
-    return by_id(*_families(sides), _causes(sides), _phases(sides))
 
 
 def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names = LETTERS) -> Chart | None:
@@ -127,7 +101,7 @@ def _longest_reach(values: list[float]) -> float:
     return max(*itertools.accumulate(values[:-1]), values[-1])
 
 
-def _families(sides: Lettered) -> tuple[Chart, ...]:
+def family_charts(sides: Sides) -> tuple[Chart, ...]:
     found = [families_of(side) for _, side in sides]
     figures = {family: [each.get(family, (0.0, 0.0)) for each in found] for family in families_present(sides)}
     if not figures:
@@ -141,7 +115,7 @@ def _families(sides: Lettered) -> tuple[Chart, ...]:
     )
 
 
-def _causes(sides: Lettered) -> Chart | None:
+def cause_chart(sides: Sides) -> Chart | None:
     if any(side.analysis.idle is None for _, side in sides):
         return None
     calibrated = [side.calibrated_idle_by_cause() for _, side in sides]
@@ -154,7 +128,7 @@ def _causes(sides: Lettered) -> Chart | None:
     return _grouped("idle-causes", title, values, sides, "ms") if values else None
 
 
-def _phases(sides: Lettered) -> Chart | None:
+def phase_chart(sides: Sides) -> Chart | None:
     """Time of compiling, a bar for each phase; of a side that was not compiled the bars are empty."""
     found: list[dict[str, float]] = [
         {phase.phase: phase.seconds for phase in side.diagnostics.phases} if side.diagnostics else {}
@@ -169,14 +143,14 @@ def _phases(sides: Lettered) -> Chart | None:
     return _grouped("compile-phases", title, values, sides, "s") if values else None
 
 
-def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Lettered, unit: str) -> Chart:
+def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides, unit: str) -> Chart:
     """A bar of each side for each label, the first label on top."""
     labels = list(values)
     traces = tuple(
         {
             "type": "bar",
             "orientation": "h",
-            "name": _label(called(letter, side)),
+            "name": _label(side_name(letter, side)),
             "y": list(range(len(labels))),
             "customdata": [html.escape(printable(label), quote=False) for label in labels],
             "x": [figures[index] for figures in values.values()],

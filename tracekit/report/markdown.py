@@ -1,216 +1,210 @@
-"""The markdown twin of the page, small enough for a pull request's comment."""
+"""A report as GitHub's markdown: in the page's order, details folded, and what one comment cannot hold left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import html
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.run import Run
 from tracekit.names import clipped, printable
-from tracekit.report.beside import setting_tables
-from tracekit.report.comment import DETAILS, FINDINGS, FIRST, MORE_FINDINGS, TABLES, WARNINGS, Detail, Part, bounded
-from tracekit.report.escaping import escaped
-from tracekit.report.lettered import both
-from tracekit.report.method import how_measured
-from tracekit.report.sections.compilation import compilation_tables
-from tracekit.report.sections.findings import finding_notes, saving_words
-from tracekit.report.sections.gate import gate_outcome, gate_sentences
-from tracekit.report.sections.groups import evidence_table, group_table, origin_table
-from tracekit.report.sections.idle import cause_table, gap_table, sync_table
-from tracekit.report.sections.kernels import family_table, top_kernels_table
-from tracekit.report.sections.key_figures import key_figures
-from tracekit.report.sections.limits import limit_sentences
-from tracekit.report.sections.memory import memory_table
-from tracekit.report.sections.numerics import accuracy_sentence, numerics_table
-from tracekit.report.sections.operators import operator_table
-from tracekit.report.sections.overview import overview_table
-from tracekit.report.sections.queue import queue_table
-from tracekit.report.sections.reason import reason_sentence
-from tracekit.report.sections.startup import startup_table
-from tracekit.report.sections.timing import certainty_table, process_table, timing_table
-from tracekit.report.sections.traffic import product_table
-from tracekit.report.sections.waterfall import waterfall_table
-from tracekit.report.table import Cell, Name, Table
-from tracekit.report.words.common import shared_scope, subjects, verdict_evidence, verdict_sentence
-from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
-from tracekit.report.words.notes import grave_sentences, other_sentences
+from tracekit.report.document import (
+    DETAILS,
+    FINDINGS,
+    MORE_FINDINGS,
+    WARNINGS,
+    Block,
+    Bullets,
+    Cell,
+    Commands,
+    Definitions,
+    Findings,
+    FindingText,
+    Fold,
+    Name,
+    Output,
+    Report,
+    Styled,
+    Table,
+)
+
+#: What GitHub takes in one comment.
+LONGEST = 65_536
+#: Kept for the sentence that says what was left out, and for the mark of the report.
+RESERVE = 2_500
+MARK = 100
+#: So many details are named in it, with so much of their titles.
+NAMED = 12
+LONGEST_TITLE = 80
+THE_REST = "The rest is left out for its length; the HTML page has all of it."
 
 #: What makes a table's names shortens them. A command that was cut could not be run.
 LONGEST_CODE = 4000
 #: So many findings, the gravest, find room before tables of figures.
 FIRST_FINDINGS = 8
 
+ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
+#: What begins a list, or underlines a heading, where it begins a line.
+LEADING = re.compile(r"^(\s*\d*)([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
+#: What GitHub makes links of though nothing marks them: mentions, mail addresses, issues by number.
+REFERENCE = re.compile(r"@(?=\w)|#(?=\d)|GH-(?=\d)", re.IGNORECASE)
 
-def comparison_markdown(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
-    """The comparison in GitHub's markdown, at most 65,535 characters; `command` is the one that reproduces it.
 
-    Details are folded. What does not fit is left out, table by table and finding by finding, and the text says so.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of the text that is left out by itself where there is no room. `text` is markdown, `title` is not."""
+
+    title: str
+    text: str
+    rank: int
+
+
+def markdown_of(report: Report) -> str:
+    """At most 65,535 characters. What does not fit is left out, the least telling first, and the text says so."""
+    return bounded(_pieces(report))
+
+
+def bounded(pieces: Iterable[str | Piece]) -> str:
+    """The pieces in order, at most 65,535 characters.
+
+    Bare words come first: where these alone do not fit, the text ends before what is too long. Then as many of the
+    others as there is room for, by rank, the earlier ones before the later. What was left out is said.
     """
-    return bounded(_sections(comparison, run, command))
+    every = tuple(pieces)
+    room, whole = LONGEST - RESERVE, True
+    kept = set[int]()
+    for at, piece in enumerate(every):
+        if isinstance(piece, str) and whole:
+            whole = len(piece) <= room
+            room -= len(piece) if whole else 0
+            kept |= {at} if whole else set()
+    others = [(piece.rank, at, piece) for at, piece in enumerate(every) if isinstance(piece, Piece)]
+    for _, at, piece in sorted(others, key=lambda each: each[:2]):
+        if whole and len(piece.text) <= room:
+            room -= len(piece.text)
+            kept.add(at)
+    left_out = [piece.title for _, at, piece in others if at not in kept]
+    text = "".join(piece if isinstance(piece, str) else piece.text for at, piece in enumerate(every) if at in kept)
+    if not whole:
+        return f"{text}\n\n{THE_REST}\n"
+    return text + (_left_out(left_out) if left_out else "")
 
 
-def _sections(comparison: Comparison, run: Run | None, command: str | None) -> Iterator[str | Part | Detail]:
-    yield f"# {escaped(f'{_gate_first(comparison)}{verdict_sentence(comparison)}')}\n\n"
-    yield "".join(f"- {escaped(each)}\n" for each in gate_sentences(comparison)) + "\n" if comparison.gate else ""
-    yield f"{escaped(subjects(comparison))}\n\n"
-    evidence = verdict_evidence(comparison)
-    yield f"{escaped(evidence)}\n\n" if evidence else ""
-    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in grave_sentences(comparison.notes))
-    told = (reason_sentence(comparison), *limit_sentences(comparison), accuracy_sentence(comparison))
-    yield "".join(f"{escaped(each)}\n\n" for each in told if each)
-    yield key_table(key_figures(comparison))
-    yield from markdown_findings(comparison.findings, shared_scope(comparison))
+def _left_out(titles: list[str]) -> str:
+    named = [escaped(clipped(printable(each), LONGEST_TITLE)) for each in titles[:NAMED]]
+    more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
+    sentence = f"\nLeft out for length: {'; '.join(named)}{more}. The HTML page has all of it.\n"
+    # Escaping makes a title several times as long, if it is made for that.
+    return sentence if len(sentence) < RESERVE - MARK else f"\n{THE_REST}\n"
+
+
+def _pieces(report: Report) -> Iterator[str | Piece]:
+    yield f"# {escaped(f'{report.gate.words}. {report.title}' if report.gate else report.title)}\n\n"
+    if report.gate:
+        yield "".join(f"- {escaped(sentence)}\n" for _, sentence in report.gate.conditions) + "\n"
+    yield from (f"{escaped(each)}\n\n" for each in (report.subject, report.lede) if each)
+    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in report.grave)
+    yield "".join(f"{escaped(each)}\n\n" for each in report.sentences)
+    if report.key_figures:
+        rows = "".join(f"| {' | '.join(map(escaped, each))} |\n" for each in report.key_figures)
+        yield f"| Figure |   |   |\n|---|--:|---|\n{rows}\n"
+    parts = (*report.before, *(part for section in report.sections for part in section.parts))
+    for part in parts:
+        if part.unfolded and part.twin is not None:
+            yield from _unfolded(part.twin, part.rank)
     yield "## Details\n\n"
-    yield from folded_list("Before you rely on this", other_sentences(comparison.notes))
-    yield from folded_list("About this run", about_run(run))
-    yield from tables_and_details(_tables(comparison), _details(comparison, run))
-    yield from markdown_ending(how_measured(comparison, run), command)
+    for part in parts:
+        if not part.unfolded and part.twin is not None:
+            yield from _folded(part.twin, part.rank)
 
 
-def _gate_first(comparison: Comparison) -> str:
-    """Who asked for a gate reads no praise before its outcome."""
-    return f"{gate_outcome(comparison.gate)}. " if comparison.gate else ""
+def _unfolded(block: Block, rank: int) -> Iterator[str | Piece]:
+    """The block under a heading of its own."""
+    match block:
+        case Findings():
+            yield from _findings(block)
+        case Bullets() if block.items:
+            yield f"## {block.title}\n\n"
+            yield from (Piece(each, f"- {escaped(each)}\n", WARNINGS) for each in block.items)
+            yield "\n"
+        case Table():
+            yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
+        case Fold():
+            yield _detail(block.title, _text(block), rank)
 
 
-def about_run(run: Run | None) -> tuple[str, ...]:
-    return (f"Size chosen: {run.size_reason}.", *run.notes) if run else ()
+def _folded(block: Block, rank: int) -> Iterator[str | Piece]:
+    match block:
+        case Table():
+            yield _detail(block.caption, _text(block), rank)
+        case Bullets() if block.items:
+            yield _detail(f"{block.title} ({len(block.items)})", _text(block), WARNINGS)
+        case Definitions() | Fold():
+            yield _detail(block.title, _text(block), rank)
+        case Commands():
+            yield f"## Reproduce\n\n{fenced(block.text)}\n"
 
 
-def _tables(comparison: Comparison) -> Iterator[Table | None]:
-    """What most readers open first."""
-    sides = both(comparison)
-    yield overview_table(comparison)
-    yield startup_table(comparison)
-    yield waterfall_table(comparison)
-    yield family_table(sides)
-    yield group_table(comparison, limit=12)
-    yield cause_table(sides)
+def _detail(title: str, text: str, rank: int = DETAILS) -> Piece:
+    # Between the blank lines GitHub reads markdown; the title's line is HTML.
+    summary = unlinked(html.escape(printable(title), quote=False))
+    return Piece(title, f"<details><summary>{summary}</summary>\n\n{text.strip()}\n\n</details>\n\n", rank)
 
 
-def _details(comparison: Comparison, run: Run | None) -> Iterator[Table | None]:
-    """The more telling first: what does not fit is left out from the end."""
-    sides = both(comparison)
-    yield from compilation_tables(sides)
-    yield numerics_table(comparison)
-    yield memory_table(sides)
-    yield evidence_table(comparison)
-    yield origin_table(comparison)
-    yield product_table(comparison)
-    yield queue_table(sides)
-    for letter, side in sides:
-        yield top_kernels_table(side, letter, limit=10)
-        yield operator_table(side, letter, limit=10)
-        yield gap_table(side, letter, limit=5)
-        yield sync_table(side, letter, limit=5)
-    yield certainty_table(comparison)
-    yield timing_table(sides)
-    yield process_table(comparison)
-    yield from setting_tables(sides, run)
-
-
-def folded_list(heading: str, texts: Iterable[str]) -> Iterator[Detail]:
-    """The texts as a list, folded under the heading and their number; nothing where there are none."""
-    items = [f"- {escaped(text)}\n" for text in texts]
-    if items:
-        yield Detail(f"{heading} ({len(items)})", "".join(items), WARNINGS)
-
-
-def key_table(figures: Iterable[tuple[str, str, str]]) -> str:
-    """The few figures to remember: what each is, its change or size, and a word beside; empty where there are none."""
-    rows = "".join(f"| {' | '.join(map(escaped, each))} |\n" for each in figures)
-    return f"| Figure |   |   |\n|---|--:|---|\n{rows}\n" if rows else ""
-
-
-def markdown_list(heading: str, texts: Iterable[str]) -> Iterator[str | Part]:
-    """The texts as a list under the heading; nothing where there are none."""
-    return _listed(heading, [Part(text, f"- {escaped(text)}\n", WARNINGS) for text in texts])
-
-
-def _listed(heading: str, items: list[Part]) -> Iterator[str | Part]:
-    if items:
-        yield f"## {heading}\n\n"
-        yield from items
-        yield "\n"
-
-
-def markdown_findings(findings: Sequence[Finding], scope: str) -> Iterator[str | Part | Detail]:
-    """What asks for something in full, what is good to know folded; nothing where there is neither. `scope` is what
-    savings are of."""
-    asking = [finding for finding in findings if finding.severity != "info"]
-    others = [finding for finding in findings if finding.severity == "info"]
-    if findings:
+def _findings(block: Findings) -> Iterator[str | Piece]:
+    """What asks for something in full, what is good to know folded."""
+    if block.findings:
         yield "## Findings\n\n"
-    for at, finding in enumerate(asking):
-        rank = FINDINGS if at < FIRST_FINDINGS else MORE_FINDINGS
-        yield Part(f"finding: {finding_title(finding)}", findings_in_full((finding,), scope), rank)
-    yield from (Detail(_title(finding) + _saving(finding, scope), _told(finding)) for finding in others)
+    for at, finding in enumerate(each for each in block.findings if each.severity != "info"):
+        yield Piece(f"finding: {finding.title}", _finding(finding), FINDINGS if at < FIRST_FINDINGS else MORE_FINDINGS)
+    for finding in block.findings:
+        if finding.severity == "info":
+            saving = f" ({finding.saving})" if finding.saving else ""
+            yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
 
 
-def findings_in_full(findings: Iterable[Finding], scope: str) -> str:
-    """Each under its title."""
-    return "".join(
-        f"**{escaped(_title(finding))}**{_saving(finding, scope)}\n\n{_told(finding)}" for finding in findings
-    )
+def _text(block: Block) -> str:
+    match block:
+        case Table():
+            header = " | ".join(escaped(column.label) or " " for column in block.columns)
+            rule = "|".join("--:" if column.numeric else "---" for column in block.columns)
+            rows = "".join("| " + " | ".join(map(_cell, row)) + " |\n" for row in block.rows)
+            note = f"\n{escaped(block.note)}\n" if block.note else ""
+            return f"| {header} |\n|{rule}|\n{rows}{note}"
+        case Bullets():
+            return "".join(f"- {escaped(each)}\n" for each in block.items)
+        case Definitions():
+            return "".join(f"- **{term}.** {escaped(text)}\n" for term, text in block.terms)
+        case Findings():
+            return "".join(map(_finding, block.findings))
+        case Output():
+            # Four ticks: what was printed may hold three.
+            lines = "\n".join(printable(line).replace("````", "'''") for line in block.lines)
+            return f"````text\n{lines}\n````"
+        case Fold():
+            return "".join(map(_text, block.blocks))
+    raise TypeError(f"markdown does not show {type(block).__name__}")
 
 
-def markdown_ending(method: Iterable[tuple[str, str]], command: str | None) -> Iterator[str | Detail]:
-    """How it was measured, and the command that makes it anew."""
-    yield Detail("How this was measured", "".join(f"- **{term}.** {escaped(text)}\n" for term, text in method))
-    yield f"## Reproduce\n\n{fenced(command)}\n" if command else ""
+def _finding(finding: FindingText) -> str:
+    saving = f" ({finding.saving})" if finding.saving else ""
+    return f"**{escaped(f'{finding.severity}: {finding.title}')}**{saving}\n\n{_finding_body(finding)}"
 
 
-def markdown_tables(tables: Iterable[Table | None], first: int = 1) -> Iterator[Part]:
-    """Those that there are, each under its caption; the `first` of them find room before anything else."""
-    there_are = [table for table in tables if table is not None]
-    for at, table in enumerate(there_are):
-        text = f"### {escaped(table.caption)}\n\n{_rows(table)}\n"
-        yield Part(table.caption, text, FIRST if at < first else TABLES)
-
-
-def details(tables: Iterable[Table | None], rank: int = DETAILS) -> Iterator[Detail]:
-    """Those that there are, each folded under its caption."""
-    return (Detail(table.caption, _rows(table), rank) for table in tables if table is not None)
-
-
-def tables_and_details(tables: Iterable[Table | None], further: Iterable[Table | None]) -> Iterator[Detail]:
-    """All folded; `tables` find room before findings of little weight and before `further` ones."""
-    yield from details(tables, TABLES)
-    yield from details(further)
-
-
-def _rows(table: Table) -> str:
-    header = " | ".join(escaped(column.label) or " " for column in table.columns)
-    rule = "|".join("--:" if column.numeric else "---" for column in table.columns)
-    rows = "".join("| " + " | ".join(map(_cell, row)) + " |\n" for row in table.rows)
-    note = f"\n{escaped(table.note)}\n" if table.note else ""
-    return f"| {header} |\n|{rule}|\n{rows}{note}"
-
-
-def _title(finding: Finding) -> str:
-    return f"{finding.severity}: {finding_title(finding)}"
-
-
-def _saving(finding: Finding, scope: str) -> str:
-    words = saving_words(finding, scope)
-    return f" ({words})" if words else ""
-
-
-def _told(finding: Finding) -> str:
+def _finding_body(finding: FindingText) -> str:
     """The evidence, what to try, and what came of it, each a paragraph of its own."""
-    advice = finding_advice(finding)
-    is_command = finding.action is not None and finding.action.command is not None
-    tried = [] if not advice else [fenced(advice).rstrip()] if is_command else [escaped(f"Try: {advice}.")]
-    paragraphs = [escaped(finding_evidence(finding)), *tried, *map(escaped, finding_notes(finding))]
+    advice = fenced(finding.advice).rstrip() if finding.is_command else escaped(f"Try: {finding.advice}.")
+    paragraphs = (escaped(finding.evidence), *([advice] if finding.advice else []), *map(escaped, finding.notes))
     return "".join(f"{each}\n\n" for each in paragraphs)
 
 
 def _cell(cell: Cell) -> str:
-    return _code(cell.short) if isinstance(cell, Name) else escaped(cell)
-
-
-def _code(text: str) -> str:
-    """A code span that holds any text, in a table too: backticks cannot be escaped within one, so they are replaced."""
-    harmless = clipped(printable(text), LONGEST_CODE).replace("`", "'").replace("|", "\N{BROKEN BAR}")
+    if isinstance(cell, Styled):
+        raise TypeError("only the terminal shows styles")
+    if not isinstance(cell, Name):
+        return escaped(cell)
+    # A code span holds any text, in a table too: backticks cannot be escaped within one, so they are replaced.
+    harmless = clipped(printable(cell.short), LONGEST_CODE).replace("`", "'").replace("|", "\N{BROKEN BAR}")
     return f"`{harmless}`"
 
 
@@ -218,3 +212,17 @@ def fenced(text: str) -> str:
     """Commands, a line each, as a block of code that nothing in it ends."""
     harmless = "\n".join(map(printable, text.split("\n"))).replace("```", "'''")
     return f"```sh\n{harmless}\n```\n"
+
+
+def escaped(text: str) -> str:
+    """The text with nothing in it that markdown or HTML would act on, on one line."""
+    return unlinked(LEADING.sub(r"\1\\\2", ACTIVE.sub(r"\\\1", printable(text))))
+
+
+def unlinked(text: str) -> str:
+    """Markdown or HTML of which GitHub makes no link, and which reads as before. Not for code, where nothing becomes a
+    link and all of this would show."""
+    # An address is found in what is written, where an entity hides it; a reference in what is shown, where an entity
+    # is a character again, and only an element parts the text.
+    text = REFERENCE.sub(r"\g<0><!-- -->", text).replace("://", ":&#47;&#47;")
+    return re.sub(r"(www)\.", r"\1&#46;", text, flags=re.IGNORECASE)

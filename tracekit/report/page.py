@@ -1,83 +1,111 @@
-"""The comparison as one HTML page that needs no network: charts, tables, and how each figure came about."""
+"""A report as one HTML page that needs no network: it holds its scripts and data, and forbids itself all others."""
 
 from __future__ import annotations
 
-from tracekit.model.comparison import Comparison
-from tracekit.model.run import Run
-from tracekit.report.beside import shared_tables
-from tracekit.report.charts import comparison_charts
-from tracekit.report.lettered import both
-from tracekit.report.method import TIMELINES, how_measured
-from tracekit.report.rendering import Tables, render_page, those
-from tracekit.report.sections.every_group import every_group
-from tracekit.report.sections.gate import gate_outcome, gate_sentences
-from tracekit.report.sections.groups import evidence_table, origin_table
-from tracekit.report.sections.kernels import top_kernels_table
-from tracekit.report.sections.key_figures import key_figures
-from tracekit.report.sections.limits import limit_sentences
-from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
-from tracekit.report.sections.overview import overview_table
-from tracekit.report.sections.reason import reason_sentence
-from tracekit.report.sections.setting import component_table
-from tracekit.report.sections.startup import startup_table
-from tracekit.report.sections.timing import certainty_table, process_table, timing_table
-from tracekit.report.sections.traffic import product_table
-from tracekit.report.sections.waterfall import waterfall_table
-from tracekit.report.timelines import timelines
-from tracekit.report.words.common import (
-    result_word,
-    shared_scope,
-    subjects,
-    verdict_evidence,
-    verdict_sentence,
-)
-from tracekit.report.words.notes import grave_sentences, other_sentences
+import base64
+import gzip
+import hashlib
+import json
+import re
+from dataclasses import asdict
+from functools import cache
+from importlib import resources
+
+import jinja2
+from markupsafe import Markup
+
+from tracekit.names import printable
+from tracekit.report.document import Chart, Name, Report, Table, Timelines
+
+PLOTLY = "plotly-finance.min.js.gz"
+#: What every page runs, and what those run besides that draw something, as one script.
+SCRIPTS = ("later.js", "tables.js", "sections.js")
+DRAWING = ("page.js", "timelines.js")
+
+#: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
+MOST_COLUMNS = 3
+LONGEST_FIGURE = 20
+
+#: A space between a figure and its unit, as in `12.3 µs`; not one between two figures, as in `1.136 to 1.155`.
+UNIT_SPACE = re.compile(r"(?<=\d) (?!to\b|[(\N{MIDDLE DOT}])")
 
 
-def comparison_page(comparison: Comparison, run: Run | None = None, command: str | None = None) -> str:
-    """One offline HTML file; `command` is the one that reproduces it."""
-    drawn = timelines(comparison)
-    return render_page(
-        "page.html.j2",
-        charts=comparison_charts(comparison),
-        timelines=drawn,
-        tables=_tables(comparison, run),
-        title=verdict_sentence(comparison),
-        one=False,
-        comparison=comparison,
-        run=run,
-        command=command,
-        evidence=verdict_evidence(comparison),
-        gate=gate_outcome(comparison.gate) if comparison.gate else None,
-        gate_sentences=gate_sentences(comparison),
-        reason=reason_sentence(comparison),
-        limits=limit_sentences(comparison),
-        grave=grave_sentences(comparison.notes),
-        warnings=(*other_sentences(comparison.notes), *(run.notes if run else ())),
-        accuracy=accuracy_sentence(comparison),
-        pictures=picture_sources(comparison),
-        result=result_word(comparison),
-        subject=subjects(comparison),
-        scope=shared_scope(comparison),
-        key_figures=key_figures(comparison),
-        groups=every_group(comparison),
-        method=(*how_measured(comparison, run), *([("Moment by moment", TIMELINES)] if drawn else ())),
-        on_cpu=comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None,
+def page_of(report: Report) -> str:
+    """The HTML file's text."""
+    charts = [block for block in report.drawn() if isinstance(block, Chart)]
+    draws = bool(charts) or any(isinstance(block, Timelines) for block in report.drawn())
+    script = "".join(_asset(f"templates/{name}").decode() for name in (*SCRIPTS, *(DRAWING if draws else ())))
+    plotly = _asset(f"assets/{PLOTLY}") if charts else b""
+    page = (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            sections=[each for each in report.sections if any(part.page for part in each.parts)],
+            draws=draws,
+            charts=[asdict(chart) for chart in charts],
+            policy=_policy(script.encode(), *([gzip.decompress(plotly)] if charts else [])),
+            style=Markup(_asset("templates/page.css").decode()),
+            script=Markup(script),
+            # Packed, in base64: a third of its size.
+            plotly=Markup(base64.b64encode(plotly).decode()),
+        )
+    )
+    return page.lstrip()
+
+
+def _policy(*scripts: bytes) -> str:
+    """Only these scripts may run, and nothing may be fetched."""
+    named = (f"'sha256-{base64.b64encode(hashlib.sha256(each).digest()).decode()}'" for each in scripts)
+    return (
+        f"default-src 'none'; script-src {' '.join(named)}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
-def _tables(comparison: Comparison, run: Run | None) -> Tables:
-    sides = both(comparison)
-    return {
-        **shared_tables(sides),
-        "overview": overview_table(comparison),
-        "numerics": numerics_table(comparison),
-        "waterfall": waterfall_table(comparison),
-        "evidence": evidence_table(comparison),
-        "origins": origin_table(comparison),
-        "products": product_table(comparison),
-        "top": those(top_kernels_table(side, letter) for letter, side in sides),
-        "startup": startup_table(comparison),
-        "timing": those((certainty_table(comparison), timing_table(sides), process_table(comparison))),
-        "components": component_table(run) if run else None,
-    }
+@cache
+def _asset(name: str) -> bytes:
+    return (resources.files("tracekit.report") / name).read_bytes()
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Everything is escaped, and what is not there is an error."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("tracekit.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["unbroken"] = _unbroken
+    made.filters["script_json"] = _script_json
+    made.filters["kind"] = lambda block: type(block).__name__
+    made.tests["wide"] = _is_wide
+    made.tests["name"] = lambda cell: isinstance(cell, Name)
+    return made
+
+
+def _shown(value: object) -> object:
+    """Text from traces without control characters; what is markup already is the page's own."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _unbroken(figure: str) -> str:
+    """A figure that is not parted from its unit; what follows may go to the next line."""
+    return UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
+
+
+def _script_json(data: object) -> Markup:
+    """JSON that can stand in a script element: no text in it can end the element."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _is_wide(table: Table) -> bool:
+    """Whether a narrow screen cannot show the table's columns side by side."""
+    if len(table.columns) > MOST_COLUMNS:
+        return True
+    figures = [row[at] for row in table.rows for at, column in enumerate(table.columns) if column.numeric]
+    return any(isinstance(each, str) and len(each) > LONGEST_FIGURE for each in figures)

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
-from tracekit.report.words.evidence import evidence_sentences
-from tracekit.report.words.groups import label_words
+from tracekit.report.words.groups import evidence_sentences, label_words
 
 #: What every file has, whatever is known of its groups.
 GROUP_COLUMNS: dict[str, type] = {

@@ -21,9 +21,9 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timeline import Bars, StepTimeline
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
-from tracekit.report.lettered import Lettered, both, called
-from tracekit.report.places import distinct_places
-from tracekit.report.sections.groups import group_label
+from tracekit.report.document import Timelines
+from tracekit.report.sections.groups import distinct_places, group_label
+from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.thinning import thinned
 from tracekit.report.words.common import cause_words
 
@@ -63,22 +63,6 @@ BY_NAMES = "Kernels were told by names alone, so nothing lights up."
 
 
 @dataclass(frozen=True, slots=True)
-class Timelines:
-    """`data` goes into the page as JSON; `families` and `causes` are those that occur, with their words, `legend` what
-    must be known of them. `intro` says how to read the drawing, `title` what it is of, `notes` what a reader must know.
-    """
-
-    data: dict[str, Any]
-    families: dict[str, str]
-    causes: dict[str, str]
-    intro: str
-    title: str
-    stepped: str
-    legend: str
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Lit:
     """What lights up together: for each side the number of the group at each place of its sequence, and of each group
     its name, its place in the model, and how many of each side's activities are in it (0: nothing lights up)."""
@@ -114,10 +98,10 @@ def timelines(comparison: Comparison) -> Timelines | None:
     by_names = not any(group.a_at or group.b_at for group in comparison.groups)
     lit, dark = _lit_within_room(lit)
     told = [f"{counted(dark, 'group')} with smaller changes, for the page's size, do not light up."] if dark else []
-    return _drawn(_thinned(both(comparison)), lit, GROUPS_LIGHT_UP, *([BY_NAMES] if by_names else []), *told)
+    return _drawn(_thinned(both_sides(comparison)), lit, GROUPS_LIGHT_UP, *([BY_NAMES] if by_names else []), *told)
 
 
-def timelines_by_name(sides: Lettered) -> Timelines | None:
+def timelines_by_name(sides: Sides) -> Timelines | None:
     """Any number of sides, in which kernels of one name light up. None where none has anything to draw; a side that
     has nothing is left out, and said to be."""
     there = tuple((letter, side) for letter, side in sides if side.timeline is not None)
@@ -128,15 +112,15 @@ def timelines_by_name(sides: Lettered) -> Timelines | None:
         numbers.append(_numbered_by_name(side, names, index, len(shown)))
     lit = Lit(tuple(numbers), [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP])
     lit, dark = _lit_within_room(lit)
-    missing = [called(*each) for each in sides if each not in there]
-    too_large = [called(*each) for each in there[len(shown) :]]
+    missing = [side_name(*each) for each in sides if each not in there]
+    too_large = [side_name(*each) for each in there[len(shown) :]]
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
     told += [f"Left out, for the page's size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
     told += [f"{counted(dark, 'name')}, for the page's size, light up nothing."] if dark else []
     return _drawn(shown, lit, NAMES_LIGHT_UP, *told) if shown else None
 
 
-def _fitting(sides: Lettered) -> Lettered:
+def _fitting(sides: Sides) -> Sides:
     """The first of the sides, as many as leave the page small enough."""
     shown: list[tuple[str, Side]] = []
     room = MOST_BYTES
@@ -151,7 +135,7 @@ def _fitting(sides: Lettered) -> Lettered:
     return tuple(shown)
 
 
-def _thinned(sides: Lettered) -> Lettered:
+def _thinned(sides: Sides) -> Sides:
     """The sides, whose timelines have lost their shortest bars where all of them would make the page too large."""
     drawn = tuple(side.timeline for _, side in sides if side.timeline is not None)
     if len(drawn) < len(sides):
@@ -198,7 +182,7 @@ def _numbered_by_name(side: Side, names: dict[str, list[int]], index: int, sides
     return {at: number for at, number in numbers.items() if number < NO_GROUP}
 
 
-def _drawn(sides: Lettered, lit: Lit, lights: str, *more: str) -> Timelines | None:
+def _drawn(sides: Sides, lit: Lit, lights: str, *more: str) -> Timelines | None:
     drawn = [side.timeline for _, side in sides if side.timeline is not None]
     if len(drawn) < len(sides):
         return None
@@ -224,7 +208,7 @@ def _drawn(sides: Lettered, lit: Lit, lights: str, *more: str) -> Timelines | No
     )
 
 
-def _unattributed(sides: Lettered) -> str:
+def _unattributed(sides: Sides) -> str:
     """What is meant by gaps without a cause, and how much of the idle time drawn they take; empty where there are
     none."""
     shares = {letter: share for letter, side in sides if side.timeline and (share := _grey_share(side.timeline))}
@@ -284,7 +268,7 @@ def _columns(bars: Bars) -> bytes:
     )
 
 
-def _notes(sides: Lettered) -> list[str]:
+def _notes(sides: Sides) -> list[str]:
     drawn = [side.timeline for _, side in sides if side.timeline is not None]
     each_own = ", each from its own start" if len(drawn) > 1 else ""
     spans = "; ".join(_span(*each, each[1].timeline) for each in sides if each[1].timeline is not None)

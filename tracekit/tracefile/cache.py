@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 import polars as pl
+import xxhash
 
 from tracekit import __version__
 from tracekit.model.trace import Device, Thread, Trace
@@ -69,23 +70,27 @@ def entry_of(path: Path, folder: Path, *, shapes: bool = False) -> Path:
 
     A trace that was read with shapes has an entry of its own: it has columns more.
     """
-    import xxhash
-
     with path.open("rb") as file:
         content = hashlib.file_digest(file, xxhash.xxh3_128)
-    return folder / f"{content.hexdigest()}-{__version__}-{FORMAT}{SHAPES if shapes else ''}"
+    name = f"{content.hexdigest()}-{__version__}-{FORMAT}"
+    return folder / (name + SHAPES if shapes else name)
 
 
 def load(entry: Path, name: str) -> Trace | None:
     """The trace as it was read before, now called `name`; None where there is no sound entry."""
     try:
-        about = _read_about(entry / ABOUT)
-        tables: dict[str, Any] = {table: _read_table(entry, table, about.sums[table]) for table in SCHEMAS}
+        # The first line is the sum of what follows.
+        sum_, _, text = (entry / ABOUT).read_bytes().partition(b"\n")
+        about = msgspec.json.decode(_checked(text, sum_.decode(errors="replace")), type=About)
+        tables: dict[str, Any] = {
+            table: pl.read_parquet(_checked((entry / f"{table}.parquet").read_bytes(), about.sums[table]))
+            for table in SCHEMAS
+        }
         os.utime(entry)
     except FileNotFoundError:
         return None
     except (OSError, DamagedEntryError, msgspec.MsgspecError, RecursionError, pl.exceptions.PolarsError) as error:
-        log.info("the cached %s is damaged (%s): it is made anew", entry, error)
+        log.info("damaged cache entry %s: %s", entry, error)
         return None
     expected = schemas(shapes=entry.name.endswith(SHAPES))
     if any(tables[table].schema != pl.Schema(schema) for table, schema in expected.items()):
@@ -98,53 +103,39 @@ class DamagedEntryError(Exception):
     """A file of an entry is not what was written."""
 
 
-def _read_about(path: Path) -> About:
-    """Its first line is the sum of what follows."""
-    sum_, _, text = path.read_bytes().partition(b"\n")
-    _check(path, text, sum_.decode(errors="replace"))
-    return msgspec.json.decode(text, type=About)
-
-
-def _read_table(entry: Path, table: str, sum_: str) -> pl.DataFrame:
-    path = entry / f"{table}.parquet"
-    content = path.read_bytes()
-    _check(path, content, sum_)
-    return pl.read_parquet(io.BytesIO(content))
-
-
-def _check(path: Path, content: bytes, sum_: str) -> None:
-    import xxhash
-
+def _checked(content: bytes, sum_: str) -> bytes:
     if xxhash.xxh3_128_hexdigest(content) != sum_:
-        raise DamagedEntryError(f"{path.name} has changed")
+        raise DamagedEntryError("a file of it has changed")
+    return content
 
 
 def save_beside(trace: Trace, entry: Path) -> threading.Thread:
     """Writes the entry in a thread of its own, which the program waits for before it ends."""
-    thread = threading.Thread(target=_save, args=(trace, entry), name="tracekit-cache")
+
+    def write() -> None:
+        try:
+            save(trace, entry)
+            _make_room(entry.parent)
+        except (OSError, RecursionError, pl.exceptions.PolarsError) as error:
+            # A cache that cannot be written costs time alone, so the user is not bothered.
+            log.info("cannot cache %s: %s", trace.path, error)
+
+    thread = threading.Thread(target=write, name="tracekit-cache")
     thread.start()
     return thread
 
 
-def _save(trace: Trace, entry: Path) -> None:
-    """A cache that cannot be written costs time alone, so the reader of a trace is not told."""
-    try:
-        save(trace, entry)
-        _make_room(entry.parent)
-    except (OSError, RecursionError, pl.exceptions.PolarsError) as error:
-        log.info("%s could not be cached: %s", trace.path, error)
-
-
 def save(trace: Trace, entry: Path) -> None:
     """Writes the entry. Raises OSError where the folder cannot be written to."""
-    import xxhash
-
     entry.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=entry.parent, prefix=".draft-"))
     try:
-        sums: dict[str, str] = {
-            table: _write_table(getattr(trace, table), draft / f"{table}.parquet") for table in SCHEMAS
-        }
+        sums: dict[str, str] = {}
+        for table in SCHEMAS:
+            content = io.BytesIO()
+            getattr(trace, table).write_parquet(content, compression="lz4", statistics=False)
+            (draft / f"{table}.parquet").write_bytes(content.getbuffer())
+            sums[table] = xxhash.xxh3_128_hexdigest(content.getbuffer())
         kept = {field.name: getattr(trace, field.name) for field in fields(About) if field.name != "sums"}
         text = msgspec.json.encode(About(sums=sums, **kept))
         (draft / ABOUT).write_bytes(xxhash.xxh3_128_hexdigest(text).encode() + b"\n" + text)
@@ -154,16 +145,6 @@ def save(trace: Trace, entry: Path) -> None:
             draft.rename(entry)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _write_table(table: pl.DataFrame, path: Path) -> str:
-    """Returns the sum of what was written."""
-    import xxhash
-
-    content = io.BytesIO()
-    table.write_parquet(content, compression="lz4", statistics=False)
-    path.write_bytes(content.getbuffer())
-    return xxhash.xxh3_128_hexdigest(content.getbuffer())
 
 
 def _make_room(folder: Path) -> None:

@@ -11,8 +11,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.tracefile.events import NONE, Arguments, Event, Identifier, ShapedArguments
-from tracekit.tracefile.identifiers import MOST_DEVICES, device_number, trailing_number, whole
+from tracekit.tracefile.events import (
+    MOST_DEVICES,
+    NONE,
+    Arguments,
+    Event,
+    Identifier,
+    ShapedArguments,
+    device_number,
+    trailing_number,
+    whole,
+)
 
 TableName = Literal["activities", "calls", "host"]
 Ints = NDArray[np.int64]
@@ -238,15 +247,22 @@ class Columns:
         arguments = [event.args or NO_ARGUMENTS for event in events]
         if table == "host":
             return {"thread": self._threads(events), **self._shapes(events, arguments)}
-        correlation = _positive(identifiers([each.correlation for each in arguments]))
-        if table == "activities":
-            return {
-                "device": self._devices(events, arguments),
-                "stream": _streams(identifiers([each.stream for each in arguments]), events),
-                "correlation": correlation,
-                "bytes": identifiers([each.bytes for each in arguments]),
-            }
-        return {"thread": self._threads(events), "correlation": correlation}
+        correlation = identifiers([each.correlation for each in arguments])
+        # 0 and less are what writers put where there is no correlation id.
+        correlation = np.where(correlation > 0, correlation, NONE)
+        if table == "calls":
+            return {"thread": self._threads(events), "correlation": correlation}
+        stream = identifiers([each.stream for each in arguments])
+        if (missing := stream == NONE).any():
+            # Of an activity that does not state its stream the thread is one, by its number or a name that ends in one.
+            lanes = identifiers([trailing_number(event.tid) for event in events])
+            stream = np.where(missing, lanes, stream)
+        return {
+            "device": self._devices(events, arguments),
+            "stream": stream,
+            "correlation": correlation,
+            "bytes": identifiers([each.bytes for each in arguments]),
+        }
 
     def _shapes(self, events: list[Event], arguments: list[Arguments]) -> dict[str, NDArray[np.int32]]:
         """The numbers in `inputs` of what each operator's inputs are."""
@@ -287,15 +303,8 @@ class Columns:
         good = named & (np.abs(starts) <= LONGEST_TS_US) & (durations >= 0) & (durations <= LONGEST_US)
         if good.all():
             return events, starts, durations
-        self._count_faults(~named, starts, durations)
-        return [event for event, keep in zip(events, good, strict=True) if keep], starts[good], durations[good]
-
-    def _count_faults(
-        self, nameless: NDArray[np.bool_], starts: NDArray[np.float64], durations: NDArray[np.float64]
-    ) -> None:
-        """Each event under the first of its faults."""
         faults = {
-            "no name": nameless,
+            "no name": ~named,
             "no time": ~(np.abs(starts) <= LONGEST_TS_US),
             "no duration": ~np.isfinite(durations),
             "negative duration": durations < 0,
@@ -303,10 +312,10 @@ class Columns:
         }
         counted = np.zeros(len(starts), dtype=bool)
         for reason, faulty in faults.items():
-            count = int((faulty & ~counted).sum())
-            if count:
-                self.skipped[reason] += count
+            # Each event under the first of its faults.
+            self.skipped.update({reason: count} if (count := int((faulty & ~counted).sum())) else {})
             counted |= faulty
+        return [event for event, keep in zip(events, good, strict=True) if keep], starts[good], durations[good]
 
     def _add_allocations(self, events: list[Event]) -> None:
         for event in events:
@@ -347,17 +356,3 @@ def identifiers(values: Sequence[Identifier | None]) -> Ints:
             pass
     found = [whole(value) for value in values]
     return np.array([NONE if number is None else number for number in found], dtype=np.int64)
-
-
-def _positive(values: Ints) -> Ints:
-    """0 and less are what writers put where there is no correlation id."""
-    return np.where(values > 0, values, NONE)
-
-
-def _streams(stated: Ints, events: Sequence[Event]) -> Ints:
-    """Of an activity that does not state its stream the thread is one, by its number or by a name that ends in one."""
-    missing = stated == NONE
-    if not missing.any():
-        return stated
-    numbers = [trailing_number(event.tid) for event in events]
-    return np.where(missing, np.array([NONE if each is None else each for each in numbers], dtype=np.int64), stated)

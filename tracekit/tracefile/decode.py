@@ -6,6 +6,7 @@ list, it was: an end inside a string or a nested list leaves something open.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections import Counter
@@ -107,7 +108,8 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
         if size > LONGEST_BYTES:
             decoding.skipped["an event of over 16 MiB, and all behind it"] += 1
             decoding.truncated = True
-            yield from _decode_before(b"".join(held), decoding)
+            text = b"".join(held)
+            yield from _decode_stretch(_joined(b"", text[: last_end(text) or 0]), decoding).events
             return
         if end is None or size < wanted:
             if not _is_blank(piece) or not all(map(_is_blank, held)):
@@ -127,12 +129,6 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
 def check_beginning(pieces: Iterator[bytes], name: str) -> None:
     """Raises TracekitError when these are not the first pieces of a trace."""
     _read_beginning(pieces, Decoding(name))
-
-
-def _decode_before(text: bytes, decoding: Decoding) -> list[list[Event]]:
-    """The events before the one that does not end."""
-    end = last_end(text)
-    return _decode_stretch(_joined(b"", text[:end]), decoding).events if end else []
 
 
 def _is_blank(text: bytes) -> bool:
@@ -177,16 +173,16 @@ def _read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
             return begun[(own or found[0]).end() :]
         if len(begun) > LONGEST_BEGINNING:
             break
-    raise TracekitError(_why_no_trace(begun, decoding.name))
-
-
-def _why_no_trace(begun: bytes, name: str) -> str:
     try:
         # Raw: looked through, and not built.
         msgspec.json.decode(begun, type=msgspec.Raw)
     except DECODE_ERRORS:
-        return f"{name} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)"
-    return f'{name} is JSON but no trace: it has no "traceEvents"; pass an export of torch.profiler'
+        raise TracekitError(
+            f"{decoding.name} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)"
+        ) from None
+    raise TracekitError(
+        f'{decoding.name} is JSON but no trace: it has no "traceEvents"; pass an export of torch.profiler'
+    )
 
 
 def last_end(text: bytes) -> int | None:
@@ -200,14 +196,10 @@ def last_end(text: bytes) -> int | None:
 
 def _decode_stretch(stretch: bytes, decoding: Decoding) -> _Stretch:
     """`stretch` is a JSON list, if it ends where it seems to."""
-    try:
+    with contextlib.suppress(*DECODE_ERRORS):
         return _Stretch([decoding.events(stretch)])
-    except DECODE_ERRORS:
-        return _decode_chunks(stretch[1:-1], decoding)
-
-
-def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
-    """A damaged stretch, chunk by chunk: most are sound."""
+    # Chunk by chunk: most are sound.
+    stretch = stretch[1:-1]
     found: list[list[Event]] = []
     left = b""
     position = 0
@@ -220,7 +212,7 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
             found.append(decoding.events(chunk))
             left = b""
         except DECODE_ERRORS:
-            salvaged = _decode_lenient(chunk, decoding)
+            salvaged = _salvage_chunk(chunk, decoding)
             found += salvaged.events
             left = salvaged.left
             if salvaged.tail is not None:
@@ -228,16 +220,13 @@ def _decode_chunks(stretch: bytes, decoding: Decoding) -> _Stretch:
     return _Stretch(found, left)
 
 
-def _decode_lenient(chunk: bytes, decoding: Decoding) -> _Stretch:
+def _salvage_chunk(chunk: bytes, decoding: Decoding) -> _Stretch:
     """Most chunks that are no JSON are but for NaN and Infinity, which count as missing."""
     try:
-        return _Stretch([decoding.events(NO_NUMBERS.sub(_null_for_none, chunk))])
+        nulled = NO_NUMBERS.sub(lambda found: found[0] if found[0].startswith(b'"') else b"null", chunk)
+        return _Stretch([decoding.events(nulled)])
     except DECODE_ERRORS:
         return _salvage(chunk[1:-1], decoding, final=False)
-
-
-def _null_for_none(found: re.Match[bytes]) -> bytes:
-    return found[0] if found[0].startswith(b'"') else b"null"
 
 
 def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
@@ -306,7 +295,13 @@ def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
             # A block that was never written to the disk reads as zeros, which are no part of any name.
             decoding.skipped["zeros inside"] += 1
             continue
-        _keep(raw, events, decoding)
+        if not isinstance(raw, dict):
+            decoding.skipped["not an object"] += 1
+            continue
+        try:
+            events.append(_as_event(raw, shapes=decoding.shapes))
+        except (msgspec.ValidationError, OverflowError):
+            decoding.skipped["wrong type"] += 1
     return _Stretch([events])
 
 
@@ -431,48 +426,24 @@ def _as_text(json_bytes: bytes) -> str:
     """JSON as text in which every string can be encoded again: half a surrogate pair, which an escape can stand for in
     any key or value, is no character."""
     text = json_bytes.decode("utf-8", errors="replace")
-    return ESCAPES.sub(_whole_escape, text) if "\\u" in text else text
-
-
-def _whole_escape(found: re.Match[str]) -> str:
-    return r"\ufffd" if found["lone"] else found[0]
-
-
-def _keep(raw: Any, events: list[Event], decoding: Decoding) -> None:
-    if not isinstance(raw, dict):
-        decoding.skipped["not an object"] += 1
-        return
-    try:
-        events.append(_as_event(raw, shapes=decoding.shapes))
-    except (msgspec.ValidationError, OverflowError):
-        decoding.skipped["wrong type"] += 1
+    return ESCAPES.sub(lambda found: r"\ufffd" if found["lone"] else found[0], text) if "\\u" in text else text
 
 
 def _as_event(raw: dict[str, Any], *, shapes: bool) -> Event:
     """The event; of its arguments only those that can be used. Raises ValidationError for what cannot be placed."""
     arguments = raw.get("args")
     if shapes and isinstance(arguments, dict):
-        arguments = {key: _raw(value) if key in SHAPES else value for key, value in arguments.items()}
+        inputs = {key: msgspec.Raw(json.dumps(arguments[key]).encode()) for key in SHAPES if key in arguments}
+        arguments = {**arguments, **inputs}
         raw = {**raw, "args": arguments}
     try:
         return msgspec.convert(raw, ShapedEvent if shapes else Event)
     except (msgspec.ValidationError, OverflowError):
         event = msgspec.convert({**raw, "args": None}, ShapedEvent if shapes else Event)
-    usable = (
-        {key: value for key, value in arguments.items() if key in SHAPES or _fits(key, value)}
-        if isinstance(arguments, dict)
-        else {}
-    )
-    return msgspec.structs.replace(event, args=msgspec.convert(usable, ShapedArguments if shapes else Arguments))
-
-
-def _raw(value: object) -> msgspec.Raw:
-    return msgspec.Raw(json.dumps(value).encode())
-
-
-def _fits(key: str, value: object) -> bool:
-    try:
-        msgspec.convert({key: value}, Arguments)
-    except (msgspec.ValidationError, OverflowError):
-        return False
-    return True
+    kind = ShapedArguments if shapes else Arguments
+    usable: dict[str, object] = {}
+    for key, value in arguments.items() if isinstance(arguments, dict) else ():
+        with contextlib.suppress(msgspec.ValidationError, OverflowError):
+            msgspec.convert({key: value}, kind)
+            usable[key] = value
+    return msgspec.structs.replace(event, args=msgspec.convert(usable, kind))

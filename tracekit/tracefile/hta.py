@@ -42,20 +42,24 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
     JSON, and for one that is damaged: HTA would not read it either.
     """
     with opened(place) as source, unpacked(source) as content:
-        text = _whole(content.pieces, source.name)
-        name = source.name
+        name, text = source.name, _whole(content.pieces, source.name)
     try:
-        rest, events = _parted(text)
-        rename_steps = OUR_STEP.encode() in text and not _has_their_steps(events)
-        mended = _mended_all(events, rename_steps=rename_steps)
+        beside, events = _parted(text)
+        rename_steps = OUR_STEP.encode() in text and not any(
+            isinstance(event, dict) and str(event.get("name")).startswith(THEIR_STEP)
+            for some in _stretches(events)
+            for event in some
+        )
+        stretches = ([_mended(event, rename_steps=rename_steps) for event in some] for some in _stretches(events))
+        mended = msgspec.Raw(b"[" + b",".join(msgspec.json.encode(some)[1:-1] for some in stretches if some) + b"]")
     except (*DECODE_ERRORS, KeyError, TypeError, AttributeError):
         raise TracekitError(f"{name} is damaged or no trace: `tracekit analyze` says what can be read of it") from None
-    told = {"schemaVersion": 1, "distributedInfo": {"rank": rank}, **rest, "traceEvents": mended}
+    document = {"schemaVersion": 1, "distributedInfo": {"rank": rank}, **beside, "traceEvents": mended}
     out = folder / f"rank{rank}.pt.trace.json.gz"
     if out.exists() and Path(name).exists() and out.samefile(name):
         raise TracekitError(f"{out} would overwrite what is read; name another folder")
     try:
-        write_replaced(out, gzip.compress(msgspec.json.encode(told), compresslevel=6, mtime=0))
+        write_replaced(out, gzip.compress(msgspec.json.encode(document), compresslevel=6, mtime=0))
     except OSError as error:
         raise TracekitError(f"cannot write {out}: {error.strerror}; name another folder") from None
     return out
@@ -89,31 +93,21 @@ def _stretches(events: memoryview) -> Iterator[list[Any]]:
     """The events, some at a time: objects of all of them take many times the memory of their text."""
     begin, length = 1, STRETCH_BYTES
     while begin + length < len(events):
-        piece = bytes(events[begin : begin + length])
-        end = last_end(piece)
-        some = _list_of(piece[:end]) if end else None
-        if end is None or some is None:
-            if length >= LONGEST_BYTES:
-                raise msgspec.DecodeError("an event is too long")
+        end = last_end(bytes(events[begin : begin + length]))
+        try:
+            some = msgspec.json.decode(b"[" + bytes(events[begin : begin + end]) + b"]") if end else []
+        except DECODE_ERRORS:
+            # It ends within a string or a nested list.
+            end = None
+        if end:
+            yield some
+            # Behind the comma.
+            begin, length = begin + end + 1, STRETCH_BYTES
+        elif length >= LONGEST_BYTES:
+            raise msgspec.DecodeError("an event is too long")
+        else:
             length *= 2
-            continue
-        yield some
-        # Behind the comma.
-        begin, length = begin + end + 1, STRETCH_BYTES
     yield msgspec.json.decode(b"[" + bytes(events[begin:]), type=list[Any])
-
-
-def _list_of(text: bytes) -> list[Any] | None:
-    """None where it ends within a string or a nested list."""
-    try:
-        return msgspec.json.decode(b"[" + text + b"]", type=list[Any])
-    except DECODE_ERRORS:
-        return None
-
-
-def _mended_all(events: memoryview, *, rename_steps: bool) -> msgspec.Raw:
-    mended = ([_mended(event, rename_steps=rename_steps) for event in some] for some in _stretches(events))
-    return msgspec.Raw(b"[" + b",".join(msgspec.json.encode(some)[1:-1] for some in mended if some) + b"]")
 
 
 def _mended(event: dict[str, Any], *, rename_steps: bool) -> dict[str, Any]:
@@ -127,11 +121,3 @@ def _mended(event: dict[str, Any], *, rename_steps: bool) -> dict[str, Any]:
         others = {key: value for key, value in arguments.items() if key != "stream"}
         event = {**event, "args": {**others, "launched on stream": arguments["stream"]}}
     return event
-
-
-def _has_their_steps(events: memoryview) -> bool:
-    return any(
-        isinstance(each, dict) and str(each.get("name")).startswith(THEIR_STEP)
-        for some in _stretches(events)
-        for each in some
-    )

@@ -1,24 +1,24 @@
 """A picture as a trace file for Perfetto: Chrome JSON, gzipped.
 
 Every track is one thread of its panel's process, or several where slices would overlap. Perfetto's arrows follow time:
-where the second panel's slice is the earlier one, the arrow begins there.
+where the second panel's slice is the earlier one, the arrow begins there. It leaves out slices that overlap in a thread
+and do not nest.
 """
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
-import polars as pl
 
 from tracekit.errors import TracekitError
 from tracekit.files import replaced, written
-from tracekit.model.picture import Counter, Panel, Picture, Track
-from tracekit.tracefile.lanes import nested, side_by_side
+from tracekit.model.timeline import Picture, Track
 
 SCHEMA = "tracekit.perfetto/1"
 #: Threads of a process are numbered from its own number times this.
@@ -30,6 +30,8 @@ ARROWS = "eager work and what became of it"
 Event = dict[str, Any]
 #: Process, thread and start of the slice with each key.
 Ends = dict[int, tuple[int, int, int]]
+#: Starts and ends of slices.
+Times = Iterable[tuple[int, int]]
 
 
 def write_picture(picture: Picture, path: Path, *, is_named: bool = False) -> int:
@@ -39,29 +41,22 @@ def write_picture(picture: Picture, path: Path, *, is_named: bool = False) -> in
     place that tracekit chose, which may lie in a stranger's folder, all of these are replaced. Raises TracekitError
     where nothing can be written.
     """
+    head = msgspec.json.encode({"schema": SCHEMA, "left out": picture.notes})
+    events = _events(picture)
+    first = b",\n".join(map(msgspec.json.encode, islice(events, EVENTS_AT_ONCE)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (written if is_named else replaced)(path) as file:
-            return _write(picture, file)
+        # No time and no name in it: the same picture is the same file.
+        with (
+            (written if is_named else replaced)(path) as file,
+            gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
+        ):
+            size = packed.write(b'{"displayTimeUnit":"ns","tracekit":' + head + b',"traceEvents":[\n' + first)
+            while some := list(islice(events, EVENTS_AT_ONCE)):
+                size += packed.write(b",\n" + b",\n".join(map(msgspec.json.encode, some)))
+            return size + packed.write(b"\n]}\n")
     except OSError as error:
         raise TracekitError(f"cannot write {path}: {error.strerror}; name another place with --out") from None
-
-
-def _write(picture: Picture, file: BinaryIO) -> int:
-    # No time and no name in it: the same picture is the same file.
-    with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
-        return sum(packed.write(piece) for piece in _pieces(picture))
-
-
-def _pieces(picture: Picture) -> Iterator[bytes]:
-    head = {"schema": SCHEMA, "left out": picture.notes}
-    yield b'{"displayTimeUnit":"ns","tracekit":' + msgspec.json.encode(head) + b',"traceEvents":[\n'
-    events = _events(picture)
-    before = b""
-    while some := list(islice(events, EVENTS_AT_ONCE)):
-        yield before + b",\n".join(map(msgspec.json.encode, some))
-        before = b",\n"
-    yield b"\n]}\n"
 
 
 def _events(picture: Picture) -> Iterator[Event]:
@@ -80,10 +75,16 @@ def _events(picture: Picture) -> Iterator[Event]:
             yield from _slices(track, number, thread, lanes, keyed)
             thread += max(lanes, default=-1) + 1
         for counter in panel.counters:
-            yield from _points(panel, counter, number)
+            shared = {"ph": "C", "name": f"{panel.name}: {counter.name}", "pid": number}
+            for at, value in counter.points.iter_rows():
+                yield {**shared, "ts": at / 1000, "args": {counter.unit: value}}
         ends.append(keyed)
-    if len(ends) == 2:
-        yield from _arrows(picture.arrows, *ends)
+    for number, (name, a_key, b_key) in enumerate(picture.arrows.iter_rows() if len(ends) == 2 else (), 1):
+        # Perfetto drops an arrow that ends before it begins.
+        begin, end = sorted((ends[0][a_key], ends[1][b_key]), key=lambda each: each[2])
+        for phase, (process, thread, start) in (({"ph": "s"}, begin), ({"ph": "f", "bp": "e"}, end)):
+            place = {"pid": process, "tid": thread, "ts": start / 1000}
+            yield {**phase, "cat": ARROWS, "name": name, "id": number, **place}
 
 
 def _about(kind: str, process: int, thread: int, **said: Any) -> Event:
@@ -108,18 +109,34 @@ def _slices(track: Track, process: int, first_thread: int, lanes: list[int], key
         yield event
 
 
-def _points(panel: Panel, counter: Counter, process: int) -> Iterator[Event]:
-    name = f"{panel.name}: {counter.name}"
-    for at, value in counter.points.iter_rows():
-        yield {"ph": "C", "name": name, "pid": process, "ts": at / 1000, "args": {counter.unit: value}}
+def side_by_side(times: Times) -> list[int]:
+    """The lane of each (start, end), in order of start: the first one that is free by then. In no lane do two share
+    time."""
+    lanes: list[int] = []
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []
+    for start, end in times:
+        while busy and busy[0][0] <= start:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        lane = heapq.heappop(free) if free else len(busy)
+        heapq.heappush(busy, (max(end, start + 1), lane))
+        lanes.append(lane)
+    return lanes
 
 
-def _arrows(arrows: pl.DataFrame, a_ends: Ends, b_ends: Ends) -> Iterator[Event]:
-    for number, (name, a_key, b_key) in enumerate(arrows.iter_rows(), 1):
-        # Perfetto drops an arrow that ends before it begins.
-        (process, thread, start), (to_process, to_thread, to_start) = sorted(
-            (a_ends[a_key], b_ends[b_key]), key=lambda end: end[2]
-        )
-        shared = {"cat": ARROWS, "name": name, "id": number}
-        yield {"ph": "s", **shared, "pid": process, "tid": thread, "ts": start / 1000}
-        yield {"ph": "f", "bp": "e", **shared, "pid": to_process, "tid": to_thread, "ts": to_start / 1000}
+def nested(times: Times) -> list[int]:
+    """The lane of each (start, end), in order of start, the longer first: the first lane in which it lies wholly inside
+    what is open, or in which nothing is."""
+    lanes: list[int] = []
+    open_until: list[list[int]] = []
+    for start, end in times:
+        for ends in open_until:
+            # What is over by then is taken off.
+            while ends and ends[-1] <= start:
+                ends.pop()
+        lane = next((at for at, ends in enumerate(open_until) if not ends or end <= ends[-1]), len(open_until))
+        if lane == len(open_until):
+            open_until.append([])
+        open_until[lane].append(end)
+        lanes.append(lane)
+    return lanes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,32 +33,29 @@ def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Sequ
     for key in PRIVATE_KEYS:
         document.pop(key, None)
     for event in events:
-        _drop_folders(event)
+        arguments = event.get("args")
+        if isinstance(arguments, dict):
+            paths = {
+                key: os.path.basename(arguments[key]) for key in PATH_ARGUMENTS if isinstance(arguments.get(key), str)
+            }
+            arguments.update(paths)
     if not any(event.get("name") == "tracekit.step#0" for event in events):
-        events.extend(_step_spans(document, events, marks))
+        events += _step_spans(events, marks, int(document.get("baseTimeNanoseconds", 0)))
     document["tracekit"] = dict(metadata)
-    _write_gzip(msgspec.json.encode(document), out)
+    # No file name and no time inside: the same recording gives the same bytes.
+    with replaced(out) as file, gzip.GzipFile("", "wb", compresslevel=9, fileobj=file, mtime=0) as packed:
+        packed.write(msgspec.json.encode(document))
     raw.unlink()
     return out.stat().st_size
 
 
-def _drop_folders(event: dict[str, Any]) -> None:
-    arguments = event.get("args")
-    if not isinstance(arguments, dict):
-        return
-    for key in PATH_ARGUMENTS:
-        if isinstance(arguments.get(key), str):
-            arguments[key] = os.path.basename(arguments[key])
-
-
-def _step_spans(
-    document: dict[str, Any], events: list[dict[str, Any]], marks: Sequence[tuple[int, int]]
-) -> Iterator[dict[str, Any]]:
+def _step_spans(events: list[dict[str, Any]], marks: Sequence[tuple[int, int]], base_ns: int) -> list[dict[str, Any]]:
     """Spans on the thread that made the most API calls. Kineto's times are microseconds since `baseTimeNanoseconds`."""
-    base_ns = int(document.get("baseTimeNanoseconds", 0))
-    pid, tid = _launching_thread(events)
-    for index, (begin_ns, end_ns) in enumerate(marks):
-        yield {
+    callers = (each for each in events if each.get("cat") in ("cuda_runtime", "cuda_driver"))
+    counts = Counter((each.get("pid"), each.get("tid")) for each in callers)
+    pid, tid = max(counts, key=lambda thread: counts[thread], default=(0, 0))
+    return [
+        {
             "ph": "X",
             "cat": "user_annotation",
             "name": f"tracekit.step#{index}",
@@ -67,21 +65,5 @@ def _step_spans(
             "dur": (end_ns - begin_ns) / 1e3,
             "args": {"marked by": "the host's clock"},
         }
-
-
-def _launching_thread(events: list[dict[str, Any]]) -> tuple[Any, Any]:
-    counts: dict[tuple[Any, Any], int] = {}
-    for event in events:
-        if event.get("cat") in ("cuda_runtime", "cuda_driver"):
-            thread = (event.get("pid"), event.get("tid"))
-            counts[thread] = counts.get(thread, 0) + 1
-    return max(counts, key=lambda thread: counts[thread], default=(0, 0))
-
-
-def _write_gzip(data: bytes, out: Path) -> None:
-    # No file name and no time inside: the same recording gives the same bytes.
-    with (
-        replaced(out) as file,
-        gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=9, mtime=0) as packed,
-    ):
-        packed.write(data)
+        for index, (begin_ns, end_ns) in enumerate(marks)
+    ]

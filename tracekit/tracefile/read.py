@@ -61,7 +61,9 @@ def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
     if content.damaged and not decoding.truncated:
         columns.skipped["packed data whose checksum is wrong"] += 1
     if not columns.events:
-        raise TracekitError(_why_no_events(source.name, damaged=decoding.truncated or bool(columns.skipped)))
+        if decoding.truncated or columns.skipped:
+            raise TracekitError(f"{source.name} is damaged and no event of it can be read; copy or record it again")
+        raise TracekitError(f"{source.name} has no events: nothing was recorded in it; record it again")
     tables = build_tables(columns)
     return Trace(
         path=source.name,
@@ -81,12 +83,6 @@ def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
         resolution_ns=columns.resolution_ns,
         metadata=decoding.header.tracekit,
     )
-
-
-def _why_no_events(name: str, *, damaged: bool) -> str:
-    if damaged:
-        return f"{name} is damaged and no event of it can be read; copy or record it again"
-    return f"{name} has no events: nothing was recorded in it; record it again"
 
 
 @contextmanager

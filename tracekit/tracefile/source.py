@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, NoReturn
 
 from tracekit.errors import TracekitError
 
@@ -36,46 +36,38 @@ def opened(place: Path | str) -> Iterator[Source]:
     if not str(place):
         raise TracekitError("the path of the trace is empty")
     if str(place) == STDIN:
-        yield Source("standard input", _standard_input(), None, None)
+        try:
+            # Without a buffer: a thread that still waits for one when the program is interrupted would abort it.
+            stream: BinaryIO = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
+        except (OSError, ValueError):
+            # Standard input is no file, as in a test.
+            stream = sys.stdin.buffer
+        yield Source("standard input", stream, None, None)
     elif isinstance(place, str) and URL_MARK in place:
         with _opened_url(place) as source:
             yield source
     else:
         path = _only_trace_in(Path(place)) if Path(place).is_dir() else Path(place)
-        with _opened_file(path) as file:
-            if path.is_file():
-                yield Source(str(path), file, path.stat().st_size, path)
-            else:
-                yield Source(str(path), file, None, None)
-
-
-def _standard_input() -> BinaryIO:
-    """Without a buffer: a thread that still waits for one when the program is interrupted would abort it."""
-    try:
-        return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
-    except (OSError, ValueError):
-        # Standard input is no file, as in a test.
-        return sys.stdin.buffer
-
-
-def _opened_file(path: Path) -> BinaryIO:
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        raise _absent(path) from None
-    except OSError as error:
-        raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
-
-
-def _absent(path: Path) -> TracekitError:
-    return TracekitError(f"{path} is not there; check the path (`ls traces` lists recorded runs)")
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            _refuse_absent(path)
+        except OSError as error:
+            raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
+        with file:
+            is_regular = path.is_file()
+            yield Source(str(path), file, path.stat().st_size if is_regular else None, path if is_regular else None)
 
 
 def raise_if_absent(place: str) -> None:
     """Raises TracekitError where the place is a path that does not exist; of URLs and standard input nothing is known
     before they are read."""
-    if place != "-" and URL_MARK not in place and not Path(place).exists():
-        raise _absent(Path(place))
+    if place != STDIN and URL_MARK not in place and not Path(place).exists():
+        _refuse_absent(Path(place))
+
+
+def _refuse_absent(path: Path) -> NoReturn:
+    raise TracekitError(f"{path} is not there; check the path (`ls traces` lists recorded runs)") from None
 
 
 def holds_traces(folder: Path) -> bool:
@@ -106,15 +98,9 @@ def _opened_url(url: str) -> Iterator[Source]:
             f"{url} is no file of this machine, and reading it needs fsspec: pip install '.[remote]' in tracekit's"
             " checkout"
         ) from None
-    with _opened_by(fsspec, url) as file:
-        yield Source(url, file, getattr(file, "size", None), None)
-
-
-@contextmanager
-def _opened_by(fsspec: Any, url: str) -> Iterator[BinaryIO]:
-    """Only opening is guarded here: what goes wrong while it is read is said where it is read."""
+    # Only opening is guarded here: what goes wrong while it is read is said where it is read.
     try:
-        file = fsspec.open(url, "rb").open()
+        file: BinaryIO = fsspec.open(url, "rb").open()
     except FileNotFoundError:
         raise TracekitError(f"{url} is not there, or may not be read; check the URL") from None
     except ImportError as error:
@@ -123,4 +109,4 @@ def _opened_by(fsspec: Any, url: str) -> Iterator[BinaryIO]:
         # Each file system has errors of its own.
         raise TracekitError(f"{url} cannot be read: {type(error).__name__}: {error}") from None
     with file:
-        yield file
+        yield Source(url, file, getattr(file, "size", None), None)

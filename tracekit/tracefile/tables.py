@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.model.trace import INPUT_COLUMNS, Device, Thread
 from tracekit.tracefile.columns import Block, Columns, TableName
-from tracekit.tracefile.events import NONE, DeviceProperties
-from tracekit.tracefile.identifiers import device_number
+from tracekit.tracefile.events import NONE, DeviceProperties, device_number
 
 #: Events beyond a silence of this length do not belong to the recording.
 LONGEST_SILENCE_US = 3600e6
@@ -45,38 +44,33 @@ def build_tables(columns: Columns) -> dict[TableName, pl.DataFrame]:
     """
     begin_us, end_us = find_common_time([block for blocks in columns.tables.values() for block in blocks])
     names = pl.Series(list(columns.names), dtype=pl.String)
-    inputs = _readable_inputs(columns)
-    return {
-        table: _build(table, schema, columns, names, inputs, begin_us, end_us)
-        for table, schema in schemas(shapes=columns.shapes).items()
-    }
-
-
-def _readable_inputs(columns: Columns) -> pl.Series:
-    """The text of each number of `columns.inputs`; None for what is no list."""
     texts = [text.decode("utf-8", errors="replace") for text in columns.inputs if isinstance(text, bytes)]
-    return pl.Series([text if text.startswith("[") else None for text in texts], dtype=pl.String)
+    # What is no list was written by something else than the profiler.
+    inputs = pl.Series([text if text.startswith("[") else None for text in texts], dtype=pl.String)
+    built: dict[TableName, pl.DataFrame] = {}
+    for table, schema in schemas(shapes=columns.shapes).items():
+        blocks, columns.tables[table] = columns.tables[table], []
+        if not blocks:
+            built[table] = pl.DataFrame(schema=schema)
+            continue
+        whole_us = np.concatenate([block.whole_us for block in blocks])
+        far = (whole_us < begin_us) | (whole_us > end_us)
+        frame = _build(blocks, np.where(far, 0, whole_us - begin_us), schema, names, inputs)
+        if far.any():
+            columns.skipped["time far from all others"] += int(far.sum())
+            frame = frame.filter(~far)
+        built[table] = frame.sort(["start_ns", "end_ns"], descending=[False, True], maintain_order=True)
+    return built
 
 
 def _build(
-    table: TableName,
+    blocks: list[Block],
+    since_us: NDArray[np.int64],
     schema: dict[str, type[pl.DataType]],
-    columns: Columns,
     names: pl.Series,
     inputs: pl.Series,
-    begin_us: int,
-    end_us: int,
 ) -> pl.DataFrame:
-    blocks = columns.tables[table]
-    columns.tables[table] = []
-    if not blocks:
-        return pl.DataFrame(schema=schema)
-    whole_us = np.concatenate([block.whole_us for block in blocks])
-    far = (whole_us < begin_us) | (whole_us > end_us)
-    if far.any():
-        columns.skipped["time far from all others"] += int(far.sum())
-        whole_us = np.where(far, begin_us, whole_us)
-    starts = (whole_us - begin_us) * 1000 + np.concatenate([block.rest_ns for block in blocks])
+    starts = since_us * 1000 + np.concatenate([block.rest_ns for block in blocks])
     kinds = [block.kind for block in blocks]
     kind_names = pl.Series(sorted(set(kinds)), dtype=pl.String)
     found = {
@@ -89,10 +83,7 @@ def _build(
         **{key: _nullable(np.concatenate([block.more[key] for block in blocks])) for key in blocks[0].more},
     }
     found |= {key: inputs.gather(found[key]) for key in INPUT_COLUMNS if key in found}
-    frame = pl.DataFrame({name: found[name].cast(dtype) for name, dtype in schema.items()})
-    if far.any():
-        frame = frame.filter(pl.Series(~far))
-    return frame.sort(["start_ns", "end_ns"], descending=[False, True], maintain_order=True)
+    return pl.DataFrame({name: found[name].cast(dtype) for name, dtype in schema.items()})
 
 
 def _nullable(values: NDArray[np.int64] | NDArray[np.int32]) -> pl.Series:

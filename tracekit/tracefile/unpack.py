@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 
 import zstandard
 from isal import igzip_lib, isal_zlib
@@ -67,8 +66,7 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
     Raises TracekitError for an empty file, and for one of which nothing can be unpacked.
     """
     waiting: queue.Queue[bytes | _Ended] = queue.Queue(QUEUED)
-    content = Unpacked(iter(()))
-    content.pieces = _handed_over(waiting)
+    content = Unpacked(_handed_over(waiting))
     reader = threading.Thread(
         target=_read_all, args=(source, content, waiting, on_bytes), daemon=True, name="tracekit-unpack"
     )
@@ -77,16 +75,12 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
         yield content
     finally:
         content._stop.set()
-        _let_go(reader, waiting)
-
-
-def _let_go(reader: threading.Thread, waiting: queue.Queue[bytes | _Ended]) -> None:
-    """Makes room for a reader that waits to hand over a piece nobody wants any more. One that waits for standard input
-    is left behind: it may wait for ever."""
-    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
-    while reader.is_alive() and time.monotonic() < deadline:
-        with contextlib.suppress(queue.Empty):
-            waiting.get(timeout=0.02)
+        # The reader may wait to hand over a piece that nobody wants any more. One that waits for standard input is left
+        # behind: it may wait for ever.
+        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+        while reader.is_alive() and time.monotonic() < deadline:
+            with contextlib.suppress(queue.Empty):
+                waiting.get(timeout=0.02)
 
 
 def _handed_over(waiting: queue.Queue[bytes | _Ended]) -> Iterator[bytes]:
@@ -153,21 +147,20 @@ def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> 
 
 def _packed(source: Source, on_bytes: OnBytes | None) -> Iterator[bytes]:
     done = 0
-    while part := _read_some(source):
+    while True:
+        try:
+            part = source.stream.read(READ_BYTES)
+        except OSError as problem:
+            raise TracekitError(f"{source.name} cannot be read: {problem.strerror or problem}") from None
+        except Exception as problem:  # noqa: BLE001 (said in one line)
+            # Remote file systems have errors of their own.
+            raise TracekitError(f"{source.name} cannot be read: {type(problem).__name__}: {problem}") from None
+        if not part:
+            return
         done += len(part)
         if on_bytes:
             on_bytes(done, source.bytes)
         yield part
-
-
-def _read_some(source: Source) -> bytes:
-    try:
-        return source.stream.read(READ_BYTES)
-    except OSError as problem:
-        raise TracekitError(f"{source.name} cannot be read: {problem.strerror or problem}") from None
-    except Exception as problem:  # noqa: BLE001 (said in one line)
-        # Remote file systems have errors of their own.
-        raise TracekitError(f"{source.name} cannot be read: {type(problem).__name__}: {problem}") from None
 
 
 class _Gzip:
@@ -252,17 +245,13 @@ class _CarefulGzip:
                 part = self._member.decompress(packed)
             except zlib.error:
                 self.over = True
-                yield from _byte_by_byte(before, packed)
+                # Byte by byte, all that comes before the one that is wrong.
+                with contextlib.suppress(zlib.error):
+                    for i in range(len(packed)):
+                        yield before.decompress(packed[i : i + 1])
                 return
             yield part
             packed = self._member.unused_data if self._member.eof else b""
-
-
-def _byte_by_byte(member: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
-    """All that comes before the byte that is wrong."""
-    with contextlib.suppress(zlib.error):
-        for i in range(len(packed)):
-            yield member.decompress(packed[i : i + 1])
 
 
 class _Trail:
@@ -303,7 +292,8 @@ def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, co
             # zlib goes on where the fast library finds fault with codes that are not used.
             rescued = _rescued(chain(trail.kept, packed), trail.behind, given)
         elif isinstance(unpacker, _Gzip) and source.path:
-            rescued = _rescued(_read_again(source.path), _CarefulGzip(), given)
+            source.stream.seek(0)
+            rescued = _rescued(_packed(source, None), _CarefulGzip(), given)
         for piece in rescued:
             given += len(piece)
             yield piece
@@ -311,12 +301,6 @@ def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, co
         raise TracekitError(
             f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"
         )
-
-
-def _read_again(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while packed := file.read(READ_BYTES):
-            yield packed
 
 
 def _rescued(packed: Iterable[bytes], careful: _CarefulGzip, given: int) -> Iterator[bytes]:

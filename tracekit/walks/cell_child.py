@@ -88,7 +88,7 @@ class Attempt:
         info = look_into(info, request)
         size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
         self._words.phase(f"building {info.name} ({size})")
-        with failures.out_of_memory_explained(size, way_to_need_less(info.takes)):
+        with failures.out_of_memory_explained(size, way_to_need_less(info, size)):
             workload = build_scoped(builder, info, request, size, device, self._words)
             plan = TimingPlan(self._job.target_percent, self._job.budget_seconds)
             rule = stopping_rule(plan, request, workload.settings)

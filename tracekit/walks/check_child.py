@@ -14,7 +14,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.sweep import CheckAnswer, CheckJob
 from tracekit.walks.hushing import hush_libraries
 from tracekit.walks.processes import WORD
-from tracekit.workloads.checking import check_buildable
+from tracekit.workloads.registry import check_buildable
 
 
 def check(job: CheckJob, word: Path) -> CheckAnswer:

@@ -41,7 +41,7 @@ def work(job: ChildJob) -> ChildResult:
     from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 
-    with failures.out_of_memory_explained(job.size, way_to_need_less(info.takes)):
+    with failures.out_of_memory_explained(job.size, way_to_need_less(info, job.size)):
         workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
         load_seconds = time.monotonic() - began
         with their_calls(workload.settings, failures.is_out_of_memory):

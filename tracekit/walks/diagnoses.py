@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
 from tracekit.model.compilation import CallPhase
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.walks.noting import diagnostics_in_words, with_notes

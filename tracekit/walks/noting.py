@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.model.compilation import Diagnostics
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics, OutputDifference
 from tracekit.model.provenance import CompiledSites
 from tracekit.model.run import Run

@@ -77,7 +77,7 @@ def load_pair(pair: Pair, reading: Reading) -> tuple[Side, Side]:
 def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
     """Both sides, with the operators of the trace at `place` where they lack their own. Raises TracekitError where
     it has none to lend, or is of other work."""
-    from tracekit.comparison.judging.other_sizes import find_misfit
+    from tracekit.comparison.judging.fairness import refuse_other_sizes
     from tracekit.comparison.matching import lacks_operators
 
     side = load_side(place, reading=reading)
@@ -91,8 +91,8 @@ def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> t
                 f"{place} lends operators to few of {side.label}'s kernels: it is of another model, size or compilation"
             )
     for borrower, beside in ((one, other), (other, one)):
-        if borrower.sequence and lacks_operators(borrower.sequence) and (why := find_misfit(side, borrower, beside)):
-            raise TracekitError(f"{place} lends {borrower.label} no operators: {why}; pass one of the same sizes")
+        if borrower.sequence and lacks_operators(borrower.sequence):
+            refuse_other_sizes(place, side, borrower, beside)
     return borrowed
 
 

@@ -21,7 +21,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Run
-from tracekit.model.startup import StartKind, Startup
+from tracekit.model.timing import StartKind, Startup
 from tracekit.model.workload import Request
 from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 

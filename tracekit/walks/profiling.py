@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from tracekit import __version__, store
 from tracekit.errors import CompileError
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
-from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run, Settings
+from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.walks.diagnoses import Diagnoses, with_uncalled
@@ -28,7 +28,7 @@ from tracekit.walks.surroundings import Surroundings
 from tracekit.walks.timing_plan import TimingPlan, stopping_rule
 from tracekit.walks.warming import check_alone, check_differs, warmup_request
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
-from tracekit.workloads.sizes import SIZES_OF_A_CALL, check_request, way_to_need_less
+from tracekit.workloads.sizes import check_request, way_to_need_less
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing, warmup
@@ -195,7 +195,7 @@ def _build(
     if compiled:
         check_compilers(device)
     progress.phase(f"building {info.name} ({size})")
-    with checked_meanwhile(device), failures.out_of_memory_explained(size, way_to_need_less(info.takes)):
+    with checked_meanwhile(device), failures.out_of_memory_explained(size, way_to_need_less(info, size)):
         workload = build_scoped(builder, info, request, size, device, progress)
         if workload.trial:
             progress.detail("one call, to see that it works")
@@ -227,13 +227,6 @@ def _first_manifest(plan: Plan, workload: BuiltWorkload, reason: str) -> Run:
     return with_notes(run, idle) if idle else run
 
 
-def _taken(settings: Settings) -> tuple[str, ...]:
-    """What a user can set of this workload that decides how much memory a call needs."""
-    if settings.own:
-        return ("options",)
-    return tuple(name for name in SIZES_OF_A_CALL if getattr(settings, name) is not None)
-
-
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
     from tracekit.capture import failures, forms, timing, warmup
     from tracekit.workloads.own_errors import their_calls
@@ -245,7 +238,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     origins = Origins(workload, plan.provenance)
     around = Surroundings(workload, plan.numerics)
     settings = workload.settings
-    mend = way_to_need_less(_taken(settings))
+    mend = way_to_need_less(workload.info, settings.size, settings)
     with their_calls(settings, failures.is_out_of_memory), failures.out_of_memory_explained(settings.size, mend):
         try:
             for form in made:

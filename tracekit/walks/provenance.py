@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.analysis.attribution import find_graph_calls, find_tagged
-from tracekit.model.noted import Facts, Noted
+from tracekit.model.note import Facts, Noted
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName

@@ -68,7 +68,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
 def compare_forms(folder: Path, run: Run) -> Comparison:
     """What came of compiling, in a run that has both forms, with its verified advice."""
     from tracekit.comparison import compare
-    from tracekit.comparison.judging.advice import with_verified
+    from tracekit.comparison.judging.alternatives import with_verified
 
     reading = Reading(shapes=True)
     eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
@@ -198,17 +198,19 @@ def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
 def write_alone(side: Side, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
     """Writes the page of one side and its markdown twin, and says where."""
     from tracekit.comparison.comparing import look_at
-    from tracekit.report.alone.markdown import alone_markdown
-    from tracekit.report.alone.page import alone_page
+    from tracekit.report.composition.reports import side_report
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
 
-    alone = look_at(side)
-    return write_pages(alone_page(alone, run, command), alone_markdown(alone, run, command), there)
+    report = side_report(look_at(side), run, command)
+    return write_pages(page_of(report), markdown_of(report), there)
 
 
 def write_report(comparison: Comparison, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
     """Writes the page of two sides and its markdown twin, and says where."""
-    from tracekit.report.markdown import comparison_markdown
-    from tracekit.report.page import comparison_page
+    from tracekit.report.composition.reports import comparison_report
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
 
-    page, twin = comparison_page(comparison, run, command), comparison_markdown(comparison, run, command)
-    return write_pages(page, twin, there)
+    report = comparison_report(comparison, run, command)
+    return write_pages(page_of(report), markdown_of(report), there)

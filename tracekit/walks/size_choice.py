@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tracekit.errors import DoesNotFitError
 from tracekit.model.workload import THEIR_SIZE, Request, WorkloadInfo
-from tracekit.workloads.hub_info import weights_of
-from tracekit.workloads.saved_weights import count_saved
-from tracekit.workloads.sizes import Growth, choose_size, weights_fit
+from tracekit.workloads.sizes import choose_size, weights_fit
+from tracekit.workloads.unlisted import weights_of
 
 
 def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
     """The size to build and why. Real weights are a size of the list if they are its own, else what their files say."""
     weights = weights_of(request)
     if not weights:
-        return choose_size(info, request.size, device, free_bytes, request.dtype, _growth(info, request))
+        return choose_size(info, request, device, free_bytes)
     if "download" in info.takes:
         # What the configuration says; the weights may be another's.
         size = next(iter(info.sizes))
@@ -23,6 +23,8 @@ def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_
     for size, known in info.checkpoints.items():
         if known == weights:
             return size, _listed_weights(info, size, request, device, free_bytes)
+    from tracekit.workloads.hub_files import count_saved
+
     return THEIR_SIZE, weights_fit(weights, count_saved(weights), device, free_bytes, request.dtype)
 
 
@@ -34,13 +36,7 @@ def _listed_weights(info: WorkloadInfo, size: str, request: Request, device: str
         # What a folder holds is for its owner to know.
         return f"the weights of {weights}"
     try:
-        choose_size(info, size, device, free_bytes, request.dtype, _growth(info, request))
+        choose_size(info, replace(request, size=size), device, free_bytes)
     except DoesNotFitError as error:
         raise DoesNotFitError(f"{error}; or leave --pretrained out") from None
     return f"the weights of {weights}"
-
-
-def _growth(info: WorkloadInfo, request: Request) -> Growth:
-    from tracekit.workloads.growth import growth_gib
-
-    return lambda size: growth_gib(info, request, size)

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import store
-from tracekit.model.gpu_state import GpuState
-from tracekit.model.memory import FormMemory
-from tracekit.model.noted import Noted
+from tracekit.model.gpu import FormMemory, GpuState
+from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.comparison import compare
-from tracekit.comparison.judging.advice import judge_advice, top_advice
+from tracekit.comparison.judging.alternatives import judge_advice, top_advice
 from tracekit.errors import TracekitError
 from tracekit.model.child import ChildJob
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.model.workload import Request

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from tests.model.test_compilation import CHECKS
 
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
-from tracekit.report.words.actions import IN_CODE, action_words
-from tracekit.report.words.findings import WORDS, finding_advice, finding_evidence, finding_title
+from tracekit.model.compilation import FailedGuard
+from tracekit.report.words.findings import IN_CODE, WORDS, action_words, finding_advice, finding_evidence, finding_title
+from tracekit.report.words.findings.compiling import guard_sentence
 
 MOVED = {"kind": "channels_moved_last", "facts": {}}
 BREAK = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
@@ -26,7 +28,8 @@ COLD = {
     "warm_was_measured": True,
     "can_be_regional": True,
 }
-CALL = {"call": 1, "wall_us": 12.3e6, "failed_checks": ["size 0 of x is 4, and was 1"], "cuda_graphs": 0}
+CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
+CALL = {"call": 1, "wall_us": 12.3e6, "failed_checks": [CHECK], "cuda_graphs": 0}
 RECOMPILED: dict[str, Any] = {
     "side": "compiled",
     "compilations": 1,
@@ -81,7 +84,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
             "times": 1,
             "function": None,
             "where": None,
-            "failed_check": "size 0 of x is 4, and was 1",
+            "failed_check": CHECK,
             "dearest_s": 3.0,
             "whole_s": 3.0,
         },
@@ -90,7 +93,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
             "times": 2,
             "function": "forward",
             "where": "model.py:12",
-            "failed_check": "size 0 of x is 4, and was 1",
+            "failed_check": CHECK,
             "dearest_s": 45.0,
             "whole_s": 45.5,
         },
@@ -124,7 +127,13 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     "more_gpu_time": (
         {"side": "compiled", "a_busy_us": 863.0, "b_busy_us": 964.0, "a_kernels": 37.0, "b_kernels": 38.0},
     ),
-    "outputs_differ": ({"a": "eager", "b": "compiled", "because": "Of 2 outputs 1 differs."},),
+    "outputs_differ": (
+        {
+            "a": "eager",
+            "b": "compiled",
+            "reason": {"code": "difference", "facts": {"path": "", "compiled": 0.07, "allowed": 0.06}},
+        },
+    ),
     "pageable_copies": (
         {
             "side": "compiled",
@@ -216,3 +225,7 @@ def test_an_action_is_its_command_or_what_to_change(snapshot: SnapshotAssertion)
     run = Finding("launch_bound", "warning", {}, None, Action("run_again", "tracekit profile vit"))
     assert finding_advice(run) == "tracekit profile vit"
     assert finding_advice(Finding("launch_bound", "warning", {}, None)) is None
+
+
+def test_a_failed_check_is_told_in_words_without_addresses(snapshot: SnapshotAssertion) -> None:
+    assert {text: guard_sentence(FailedGuard("0/0", text)) for text in CHECKS} == snapshot

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tracekit.comparison.commands import profile_command
-from tracekit.comparison.judging.compiling_calls import CompilingCost, compilations_while_timed, find_compiling_costs
-from tracekit.model.action import Action
+from tracekit.comparison.judging.timed import CompilingCost, compilations_while_timed, find_compiling_costs
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 
 #: So many are worth an action: torch gives up at eight of one function.
@@ -34,7 +34,7 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
             "times": len(again),
             "function": dearest.function,
             "where": dearest.where,
-            "failed_check": dearest.because[0].words,
+            "failed_check": dearest.because[0].facts,
             "dearest_s": dearest.seconds,
             "whole_s": sum(each.seconds or 0.0 for each in again),
         },
@@ -73,11 +73,11 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
 
 
 def _call(cost: CompilingCost) -> dict[str, Any]:
-    checks = [check.words for frame in cost.frames for check in frame.because[:1]]
+    checks = [check.facts for frame in cost.frames for check in frame.because[:1]]
     return {
         "call": cost.call.call,
         "wall_us": cost.call.wall_us,
-        "failed_checks": list(dict.fromkeys(checks)),
+        "failed_checks": [check for at, check in enumerate(checks) if check not in checks[:at]],
         "cuda_graphs": cost.call.cuda_graphs,
     }
 

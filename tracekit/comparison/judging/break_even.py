@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tracekit.comparison.judging.separate_runs import process_medians
+from tracekit.comparison.judging.processes import process_medians
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.comparison import Verdict
 from tracekit.model.run import CompileFacts, FormResult
-from tracekit.model.startup import BreakEven, StartKind, StartSource, Startup
+from tracekit.model.timing import BreakEven, StartKind, StartSource, Startup
 
 
 def find_break_even(a: Timed, b: Timed, verdict: Verdict) -> tuple[BreakEven, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracekit.model.apart import ApartChange
 from tracekit.model.comparison import Comparison, KernelGroup, Side
-from tracekit.model.generation import Generation
-from tracekit.model.run import Settings
+from tracekit.model.estimate import SeparateRunsChange
+from tracekit.model.run import Generation, Settings
 from tracekit.names import printable
 from tracekit.numbers import count, counted, duration, times
-from tracekit.report.lettered import Lettered
+from tracekit.report.sides import Sides
+from tracekit.report.words.estimates import reason_words
 from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.
@@ -105,7 +105,7 @@ def shared_scope(comparison: Comparison, names: tuple[str, str] = ("A", "B")) ->
     return scope_of(tuple(zip(names, (comparison.a, comparison.b), strict=True)))
 
 
-def scope_of(sides: Lettered) -> str:
+def scope_of(sides: Sides) -> str:
     """What one figure is of, once for all sides that agree."""
     scopes = {letter: scope(side) for letter, side in sides}
     if len(set(scopes.values())) == 1:
@@ -149,7 +149,7 @@ def _other_models(comparison: Comparison) -> str | None:
     return f"{one.workload} and {other.workload}"
 
 
-def _apart(change: ApartChange, a: str, b: str) -> str:
+def _apart(change: SeparateRunsChange, a: str, b: str) -> str:
     """What separate runs say, which is less than a verdict."""
     if not change.beyond:
         return (
@@ -186,8 +186,8 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     text += f"; {_what_was_timed(comparison)}"
     if verdict.noise_floor is not None:
         text += f"; a form differs from itself by up to {_roughly(verdict.noise_floor)} here"
-    if verdict.apart is not None and verdict.apart.assumed:
-        text += f"; the range above is wider: {verdict.apart.assumed}"
+    if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
+        text += f"; the range above is wider: {assumed}"
     return text + "."
 
 

@@ -1,11 +1,12 @@
-"""What is to be known of a recording, in English: a function for each code of `analysis/health.py`, of its facts."""
+"""What is to be known of a recording, in English: a sentence for each code of `analysis/health.py`, of its facts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from tracekit.model.analysis import HealthFinding
+from tracekit.report.words.saying import Sentence, say
 
 #: What dwarfs all others of its kind.
 LONGEST = {"activity": "activity", "gap": "gap between activities"}
@@ -15,45 +16,15 @@ def health_sentence(finding: HealthFinding) -> str:
     """The finding in English."""
     facts = dict(finding.facts)
     where = "in the rich recording: " if facts.pop("recording", None) == "rich" else ""
-    return where + SENTENCES[finding.code](**facts)
+    return where + say(SENTENCES[finding.code], facts)
 
 
-def truncated() -> str:
-    return "the file ends before its JSON does: what could be read is analysed, the rest is missing"
-
-
-def skipped_events(*, reasons: Mapping[str, int]) -> str:
+def _skipped_events(*, reasons: Mapping[str, int]) -> str:
     told = ", ".join(f"{reason}: {n}" for reason, n in reasons.items())
     return f"events that could not be read were left out ({told})"
 
 
-def compile_in_window() -> str:
-    return "torch.compile was compiling while this was recorded: times are not those of compiled code alone"
-
-
-def python_stacks_recorded(*, host_slower_up_to: int) -> str:
-    return (
-        f"Python stacks were recorded (with_stack), which slows the host up to {host_slower_up_to} times: idle time is"
-        " overstated"
-    )
-
-
-def unlinked_kernels() -> str:
-    return "kernels whose launch was not recorded: their idle gaps are unattributed"
-
-
-def ambiguous_correlations() -> str:
-    return (
-        "GPU activities name a correlation id that several host calls carry (merged processes?): each is joined to the"
-        " last such call before it, which may be another's launch"
-    )
-
-
-def unnamed_device() -> str:
-    return "GPU activities do not say which GPU they ran on: they are counted for GPU 0"
-
-
-def no_gpu_activity(*, host_calls: int) -> str:
+def _no_gpu_activity(*, host_calls: int) -> str:
     if host_calls:
         return (
             "the host called the GPU and no GPU activity was recorded: the profiler was not allowed to see it (CUPTI"
@@ -62,7 +33,7 @@ def no_gpu_activity(*, host_calls: int) -> str:
     return "no GPU activity was recorded: the profiler was run without ProfilerActivity.CUDA, or there is no GPU"
 
 
-def several_processes(*, shared_gpus: Sequence[int]) -> str:
+def _several_processes(*, shared_gpus: Sequence[int]) -> str:
     if shared_gpus:
         named = ", ".join(f"GPU {device}" for device in shared_gpus)
         return (
@@ -75,35 +46,14 @@ def several_processes(*, shared_gpus: Sequence[int]) -> str:
     )
 
 
-def coarse_times(*, exact_to_us: float) -> str:
-    return (
-        f"times are counted from 1970 and have fractions: they are exact to {exact_to_us:g} us only, so short gaps and"
-        " overlaps are doubtful"
-    )
-
-
-def implausible_times(*, longest: Literal["activity", "gap"], longest_us: float, times_the_next: float) -> str:
+def _implausible_times(*, longest: Literal["activity", "gap"], longest_us: float, times_the_next: float) -> str:
     return (
         f"one {LONGEST[longest]} of {longest_us:,.0f} us is {times_the_next:,.0f} times as long as the next: if that"
         " is no measurement but a broken clock, busy and idle time are wrong"
     )
 
 
-def clock_disorder(*, early_by_up_to_us: float) -> str:
-    return (
-        f"GPU activities begin before the call that launched them, by up to {early_by_up_to_us:,.1f} us: the clocks of"
-        " host and GPU disagree, and so may idle causes"
-    )
-
-
-def unlinkable_launches() -> str:
-    return (
-        "launch calls cannot be linked to kernels, for the trace has no correlation ids: launches are counted as 0, and"
-        " kernels are placed in steps by their own start"
-    )
-
-
-def launches_without_kernels(*, in_the_middle: int) -> str:
+def _launches_without_kernels(*, in_the_middle: int) -> str:
     if not in_the_middle:
         return "launches at the beginning have no kernels: the profiler had not begun to record the GPU"
     return (
@@ -112,83 +62,71 @@ def launches_without_kernels(*, in_the_middle: int) -> str:
     )
 
 
-def slow_first_step(*, times_the_others: float) -> str:
-    return (
-        f"the first step took {times_the_others:.1f} times as long as the others: it holds what happens once (the"
-        " profiler's own start, warming up); --steps leaves it out"
-    )
-
-
-def duplicated_events() -> str:
-    return "GPU activities are in the file twice: counts and sums of kernels hold them twice, busy time once"
-
-
-def overlapping_kernels(*, overlap_up_to_us: float) -> str:
-    return (
-        f"activities of one stream overlap by up to {overlap_up_to_us:,.1f} us and were not launched to (programmatic"
-        " dependent launch): their times are doubtful; busy time counts what overlaps once"
-    )
-
-
-def whole_trace(*, spans: Sequence[str]) -> str:
+def _whole_trace(*, spans: Sequence[str]) -> str:
     told = "the whole trace is analysed: figures are totals, not per step"
     if not spans:
         return told
     return f"{told}; it has spans called {', '.join(spans)}: --window takes a name or a regular expression"
 
 
-def empty_steps(*, empty_steps: int, steps: int) -> str:
-    return (
-        f"{empty_steps:,} of {steps:,} steps have no GPU work (nothing was launched in them, or nothing recorded):"
+SENTENCES: dict[str, Sentence] = {
+    "truncated": "the file ends before its JSON does: what could be read is analysed, the rest is missing",
+    "skipped_events": _skipped_events,
+    "compile_in_window": (
+        "torch.compile was compiling while this was recorded: times are not those of compiled code alone"
+    ),
+    "python_stacks_recorded": (
+        "Python stacks were recorded (with_stack), which slows the host up to {host_slower_up_to} times: idle time is"
+        " overstated"
+    ),
+    "unlinked_kernels": "kernels whose launch was not recorded: their idle gaps are unattributed",
+    "ambiguous_correlations": (
+        "GPU activities name a correlation id that several host calls carry (merged processes?): each is joined to the"
+        " last such call before it, which may be another's launch"
+    ),
+    "unnamed_device": "GPU activities do not say which GPU they ran on: they are counted for GPU 0",
+    "no_gpu_activity": _no_gpu_activity,
+    "several_processes": _several_processes,
+    "coarse_times": (
+        "times are counted from 1970 and have fractions: they are exact to {exact_to_us:g} us only, so short gaps and"
+        " overlaps are doubtful"
+    ),
+    "implausible_times": _implausible_times,
+    "clock_disorder": (
+        "GPU activities begin before the call that launched them, by up to {early_by_up_to_us:,.1f} us: the clocks of"
+        " host and GPU disagree, and so may idle causes"
+    ),
+    "unlinkable_launches": (
+        "launch calls cannot be linked to kernels, for the trace has no correlation ids: launches are counted as 0, and"
+        " kernels are placed in steps by their own start"
+    ),
+    "launches_without_kernels": _launches_without_kernels,
+    "slow_first_step": (
+        "the first step took {times_the_others:.1f} times as long as the others: it holds what happens once (the"
+        " profiler's own start, warming up); --steps leaves it out"
+    ),
+    "duplicated_events": (
+        "GPU activities are in the file twice: counts and sums of kernels hold them twice, busy time once"
+    ),
+    "overlapping_kernels": (
+        "activities of one stream overlap by up to {overlap_up_to_us:,.1f} us and were not launched to (programmatic"
+        " dependent launch): their times are doubtful; busy time counts what overlaps once"
+    ),
+    "whole_trace": _whole_trace,
+    "empty_steps": (
+        "{empty_steps:,} of {steps:,} steps have no GPU work (nothing was launched in them, or nothing recorded):"
         " figures per step count them, and are lower than those of the other steps"
-    )
-
-
-def ambiguous_steps() -> str:
-    return (
+    ),
+    "ambiguous_steps": (
         "GPU activities launched on another thread lie in spans of several threads at once: each is counted for the"
         " span that began last"
-    )
-
-
-def overlapping_steps(*, overlap_us: float) -> str:
-    return (
-        f"steps overlap on the GPU by {overlap_us:,.1f} us in all: the list of steps counts that time in each of them,"
+    ),
+    "overlapping_steps": (
+        "steps overlap on the GPU by {overlap_us:,.1f} us in all: the list of steps counts that time in each of them,"
         " all other figures count it once"
-    )
-
-
-def work_from_outside(*, outside_us: float) -> str:
-    return (
-        f"for {outside_us:,.1f} us of the window nothing ran on the GPU but work launched outside of it: that is in"
+    ),
+    "work_from_outside": (
+        "for {outside_us:,.1f} us of the window nothing ran on the GPU but work launched outside of it: that is in"
         " its busy time, and among none of its kernels"
-    )
-
-
-SENTENCES: dict[str, Callable[..., str]] = {
-    each.__name__: each
-    for each in (
-        truncated,
-        skipped_events,
-        compile_in_window,
-        python_stacks_recorded,
-        unlinked_kernels,
-        ambiguous_correlations,
-        unnamed_device,
-        no_gpu_activity,
-        several_processes,
-        coarse_times,
-        implausible_times,
-        clock_disorder,
-        unlinkable_launches,
-        launches_without_kernels,
-        slow_first_step,
-        duplicated_events,
-        overlapping_kernels,
-        whole_trace,
-        empty_steps,
-        ambiguous_steps,
-        overlapping_steps,
-        work_from_outside,
-    )
+    ),
 }

@@ -1,69 +1,43 @@
-"""Findings in words: one file a finding, which has `title(facts)` and `evidence(facts)`."""
+"""Findings in words, and what a reader is advised to do."""
 
 from __future__ import annotations
 
-from types import ModuleType
-
+from tracekit.model.advice import Action, ActionCode
 from tracekit.model.comparison import Finding
-from tracekit.report.words.actions import action_words
-from tracekit.report.words.findings import (
-    broken_graphs,
-    cold_start,
-    compile_slower,
-    compiled_again,
-    eager_fallback,
-    fewer_kernels,
-    graphed_launches,
-    launch_bound,
-    little_compiled,
-    lost_attention,
-    more_gpu_time,
-    outputs_differ,
-    pageable_copies,
-    profiler_distortion,
-    recompiled_during_timing,
-    single_precision,
-    skipped_cuda_graphs,
-    slower_attention,
-    slower_convolutions,
-    synchronising_calls,
-    uncompiled_component,
-)
+from tracekit.report.words.findings import compiling, running
+from tracekit.report.words.saying import say
 
-WORDS: dict[str, ModuleType] = {
-    "broken_graphs": broken_graphs,
-    "cold_start": cold_start,
-    "compile_slower": compile_slower,
-    "compiled_again": compiled_again,
-    "eager_fallback": eager_fallback,
-    "fewer_kernels": fewer_kernels,
-    "graphed_launches": graphed_launches,
-    "launch_bound": launch_bound,
-    "little_compiled": little_compiled,
-    "lost_attention": lost_attention,
-    "more_gpu_time": more_gpu_time,
-    "outputs_differ": outputs_differ,
-    "pageable_copies": pageable_copies,
-    "profiler_distortion": profiler_distortion,
-    "recompile_limit": eager_fallback,
-    "recompiled_during_timing": recompiled_during_timing,
-    "single_precision": single_precision,
-    "skipped_cuda_graphs": skipped_cuda_graphs,
-    "slower_attention": slower_attention,
-    "slower_convolutions": slower_convolutions,
-    "synchronising_calls": synchronising_calls,
-    "uncompiled_component": uncompiled_component,
+WORDS = {**compiling.WORDS, **running.WORDS}
+#: What is advised where it is no command.
+IN_CODE: dict[ActionCode, str] = {
+    "compile_layers": (
+        "compile the repeated layers one by one (layer.forward = torch.compile(layer.forward)): a mask that is made "
+        "outside of compiled code is left out where nothing is masked"
+    ),
+    "pin_memory": "tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU",
+    # A value that the host reads is waited for whatever memory it goes to.
+    "keep_on_gpu": "keep the value on the GPU, or copy it once after the call: the host waits for what it reads",
+    "read_after_the_call": (
+        "keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() wait"
+    ),
 }
 
 
 def finding_title(finding: Finding) -> str:
-    return str(WORDS[finding.code].title(finding.facts))
+    return say(WORDS[finding.code][0], finding.facts)
 
 
 def finding_evidence(finding: Finding) -> str:
-    return str(WORDS[finding.code].evidence(finding.facts))
+    return say(WORDS[finding.code][1], finding.facts)
 
 
 def finding_advice(finding: Finding) -> str | None:
     """The command to type, or what to change; None where there is none."""
     return action_words(finding.action)
+
+
+def action_words(action: Action | None) -> str | None:
+    """The command, or what to change in words; None where nothing is advised."""
+    if action is None:
+        return None
+    return action.command if action.command is not None else IN_CODE[action.code]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from tracekit.model.note import Note
-from tracekit.report.words.notes import differences, gpu, matching, recordings, sweeps, timing
+from tracekit.report.words.notes import matching, sides, sweeps, timing
+from tracekit.report.words.saying import Sentence, say
 
-SENTENCES: dict[str, Callable[..., str]] = {
+SENTENCES: dict[str, Sentence] = {
     **timing.SENTENCES,
-    **gpu.SENTENCES,
-    **recordings.SENTENCES,
-    **differences.SENTENCES,
+    **sides.SENTENCES,
     **matching.SENTENCES,
     **sweeps.SENTENCES,
 }
@@ -19,8 +18,7 @@ SENTENCES: dict[str, Callable[..., str]] = {
 
 def note_sentence(note: Note) -> str:
     """The note in English."""
-    about = () if note.subject is None else (note.subject,)
-    return SENTENCES[note.code](*about, **note.facts)
+    return say(SENTENCES[note.code], note.facts, note.subject)
 
 
 def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from tracekit.numbers import counted, percent
+from tracekit.numbers import percent
+from tracekit.report.words.saying import Sentence
 
 #: Why provenance is of no use to a comparison.
 NO_PROVENANCE = {
@@ -14,26 +15,11 @@ NO_PROVENANCE = {
 }
 
 
-def no_operators(subject: str) -> str:
-    return (
-        f"{subject} holds no operators for most of its kernels (CUDA graphs, or CUDA activity alone): they are"
-        " matched by their names, which can mix up work of different sizes; --ops TRACE lends the operators of a"
-        " recording of the same model without CUDA graphs."
-    )
-
-
-def no_shapes(subject: str) -> str:
-    return (
-        f"{subject} was recorded without shapes (record_shapes): its kernels are matched by names and order,"
-        " which can mix up work of different sizes."
-    )
-
-
-def little_matched(*, matched_shares: Mapping[str, float]) -> str:
+def _little_matched(*, matched_shares: Mapping[str, float]) -> str:
     return f"Only {_of_times(matched_shares)} could be matched: are both sides the same model, at the same sizes?"
 
 
-def matched_by_elimination(*, shares: Mapping[str, float], no_provenance: str | None, advise_profile: bool) -> str:
+def _matched_by_elimination(*, shares: Mapping[str, float], no_provenance: str | None, advise_profile: bool) -> str:
     told = (
         f"{_of_times(shares)} could only be matched by elimination, not kernel by kernel: which kernel became which is"
         " doubtful there."
@@ -47,70 +33,57 @@ def _of_times(shares: Mapping[str, float]) -> str:
     return " and ".join(f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in shares.items())
 
 
-def provenance_unused(*, why: str) -> str:
+def _provenance_unused(*, why: str) -> str:
     return f"Kernels are matched by operators, shapes and order, not by provenance: {NO_PROVENANCE[why]}."
 
 
-def provenance_noted(*, message: str) -> str:
-    """What was noted while the run was asked, as its folder holds it."""
-    return message
-
-
-def provenance_without_work() -> str:
-    return "the runs that were asked where work comes from hold no GPU work"
-
-
-def not_in_provenance(subject: str, *, activities: int, of_activities: int) -> str:
-    return (
-        f"{activities} of {of_activities} {subject} activities are not in the run that was asked where they come from"
-    )
-
-
-def only_in_provenance(subject: str, *, activities: int) -> str:
-    return f"{activities} {subject} activities of the run that was asked where they come from are not in the recording"
-
-
-def ambiguous_launch_sites(*, groups: int) -> str:
-    told = counted(groups, "group")
-    return f"{told} of compiled activities could be of several launch sites: each is one with them"
-
-
-def operators_linked_by_elimination(*, operators: int, of_operators: int) -> str:
+def _operators_linked_by_elimination(*, operators: int, of_operators: int) -> str:
     were = "was" if operators == 1 else "were"
     return f"{operators} of {of_operators} eager operators {were} linked to launches by elimination, not one by one"
 
 
-def operators_of_other_sizes(*, operators: int) -> str:
+def _operators_of_other_sizes(*, operators: int) -> str:
     have = "operator has" if operators == 1 else "operators have"
     return f"{operators} {have} an output of another size than the work linked to it"
 
 
-def operators_without_counterpart(*, operators: int) -> str:
+def _operators_without_counterpart(*, operators: int) -> str:
     words, have = ("operator", "has") if operators == 1 else ("operators", "have")
     return f"{operators} eager {words} inside compiled modules {have} no counterpart in a graph"
 
 
-def unexplained_launch_sites(*, sites: int) -> str:
+def _unexplained_launch_sites(*, sites: int) -> str:
     stand = "launch site stands" if sites == 1 else "launch sites stand"
     return f"{sites} {stand} for no eager operator that is known"
 
 
-SENTENCES: dict[str, Callable[..., str]] = {
-    each.__name__: each
-    for each in (
-        no_operators,
-        no_shapes,
-        little_matched,
-        matched_by_elimination,
-        provenance_unused,
-        provenance_noted,
-        provenance_without_work,
-        not_in_provenance,
-        only_in_provenance,
-        ambiguous_launch_sites,
-        operators_linked_by_elimination,
-        operators_of_other_sizes,
-        operators_without_counterpart,
-        unexplained_launch_sites,
-    )
+SENTENCES: dict[str, Sentence] = {
+    "no_operators": (
+        "{subject} holds no operators for most of its kernels (CUDA graphs, or CUDA activity alone): they are"
+        " matched by their names, which can mix up work of different sizes; --ops TRACE lends the operators of a"
+        " recording of the same model without CUDA graphs."
+    ),
+    "no_shapes": (
+        "{subject} was recorded without shapes (record_shapes): its kernels are matched by names and order,"
+        " which can mix up work of different sizes."
+    ),
+    "little_matched": _little_matched,
+    "matched_by_elimination": _matched_by_elimination,
+    "provenance_unused": _provenance_unused,
+    # What was noted while the run was asked, as its folder holds it.
+    "provenance_noted": "{message}",
+    "provenance_without_work": "the runs that were asked where work comes from hold no GPU work",
+    "not_in_provenance": (
+        "{activities} of {of_activities} {subject} activities are not in the run that was asked where they come from"
+    ),
+    "only_in_provenance": (
+        "{activities} {subject} activities of the run that was asked where they come from are not in the recording"
+    ),
+    "ambiguous_launch_sites": (
+        "{groups:counted group} of compiled activities could be of several launch sites: each is one with them"
+    ),
+    "operators_linked_by_elimination": _operators_linked_by_elimination,
+    "operators_of_other_sizes": _operators_of_other_sizes,
+    "operators_without_counterpart": _operators_without_counterpart,
+    "unexplained_launch_sites": _unexplained_launch_sites,
 }

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tracekit.numbers import counted, percent
+from tracekit.report.words.saying import Sentence
 
 #: Stands after a speed-up that is no farther from 1 than processes of its work's eager form are from each other.
 SLIGHT = "~"
 HOW_TO_MEASURE_SPREAD = "tracekit profile with --repeat-process 4 measures that."
 
 
-def cell_unreadable(*, path: str, reason: str) -> str:
-    return f"{path} cannot be read ({reason}): its cell counts as missing, and is run again."
-
-
-def cells_outdated(*, cells: int, of_cells: int, since: str) -> str:
-    return (
-        f"{counted(cells, 'cell')} of {of_cells} were measured before --again began ({since[:16]} UTC) and are not"
-        " measured anew yet: --resume goes on with it."
-    )
-
-
-def cells_of_another_version(*, cells: int, workload: str, files: Sequence[str]) -> str:
+def _cells_of_another_version(*, cells: int, workload: str, files: Sequence[str]) -> str:
     are, them = ("is", "it") if cells == 1 else ("are", "them")
     return (
         f"{counted(cells, 'cell')} of {workload} {are} of another version: {', '.join(files)} changed since; the"
@@ -30,38 +20,7 @@ def cells_of_another_version(*, cells: int, workload: str, files: Sequence[str])
     )
 
 
-def cells_of_unknown_version(*, cells: int, workload: str) -> str:
-    return f"Of {counted(cells, 'cell')} of {workload} nobody noted which version of the model it was."
-
-
-def several_seeds(*, seeds: Sequence[int]) -> str:
-    return f"Cells were made with several seeds ({', '.join(map(str, seeds))}): their weights and inputs differ."
-
-
-def several_machines(*, machines: Sequence[str]) -> str:
-    return f"Cells were measured on several machines ({', '.join(machines)}): each is a row of its own."
-
-
-def several_torches(*, versions: Sequence[str]) -> str:
-    return f"Cells were measured with several versions of torch ({', '.join(versions)}): each is a row of its own."
-
-
-def several_timing_rules() -> str:
-    return (
-        "Cells were timed by different rules (--iterations, --target, --time-budget): how many calls each made is in"
-        " the table."
-    )
-
-
-def several_tracekits(*, versions: Sequence[str]) -> str:
-    return f"Cells were measured by several versions of tracekit ({', '.join(versions)})."
-
-
-def same_cell_in_files(*, key: str, files: int) -> str:
-    return f"{files} files tell of cell {key}: the one that was begun last is shown, and no other counts."
-
-
-def machines_of_a_work_differ(*, differences: Sequence[str], works: int, of_works: int) -> str:
+def _machines_of_a_work_differ(*, differences: Sequence[str], works: int, of_works: int) -> str:
     return (
         f"Cells of the same work were measured on machines that differ ({'; '.join(differences)}), in {works} of"
         f" {counted(of_works, 'work')}: their eager times are taken together all the same, and times of different"
@@ -69,23 +28,7 @@ def machines_of_a_work_differ(*, differences: Sequence[str], works: int, of_work
     )
 
 
-def cells_side_by_side(*, cells: int, of_cells: int) -> str:
-    return (
-        f"{cells} of {counted(of_cells, 'cell')} with times ran while another cell of this folder did, on the same host"
-        " or on another. Processes of one host share its cores: calls that wait for the host, above all the eager ones"
-        " of small models, can be longer, and speed-ups larger, than on a quiet one. Its load is in the table of"
-        " conditions."
-    )
-
-
-def cells_throttled(*, cells: int, of_cells: int) -> str:
-    return (
-        f"The GPU was held back while {cells} of {counted(of_cells, 'cell')} were timed: by what, and for how much of"
-        " the time, is in the table of conditions."
-    )
-
-
-def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -> str:
+def _graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -> str:
     told = f"{hits} of {counted(graphs, 'graph')} came from a cache of compiled code"
     if cache_was_empty is not False and hits < graphs:
         # A graph may be like an earlier one of the same process.
@@ -93,13 +36,9 @@ def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -
     return f"{told}: compiling took less than it does the first time."
 
 
-def cache_not_empty() -> str:
-    return "Inductor's cache was not empty: compiling may have taken less than it does the first time."
-
-
-def eager_process_spread(*, work: str, spread: float, slight: int, compared: int) -> str:
+def _eager_process_spread(*, work: str, spread: float, slight: int, compared: int) -> str:
     """`slight` of the `compared` changes are no larger than the spread of their own work."""
-    apart = f"Eager differs by up to {percent(spread)} from process to process ({work})"
+    differs = f"Eager differs by up to {percent(spread)} from process to process ({work})"
     if not slight:
         all_are, their = ("the one change is", "its") if compared == 1 else (f"all {compared:,} changes are", "their")
         told = f"{all_are} larger than that of {their} own work, yet each figure may move as much."
@@ -109,27 +48,44 @@ def eager_process_spread(*, work: str, spread: float, slight: int, compared: int
             f"{slight:,} of {counted(compared, 'change')} {are} no larger than that of {their} own work, marked"
             f" {SLIGHT}: another process may find none, or the opposite."
         )
-    return f"{apart}; {told} {HOW_TO_MEASURE_SPREAD}"
+    return f"{differs}; {told} {HOW_TO_MEASURE_SPREAD}"
 
 
-SENTENCES: dict[str, Callable[..., str]] = {
-    each.__name__: each
-    for each in (
-        cell_unreadable,
-        cells_outdated,
-        cells_of_another_version,
-        cells_of_unknown_version,
-        several_seeds,
-        several_machines,
-        several_torches,
-        several_timing_rules,
-        several_tracekits,
-        same_cell_in_files,
-        machines_of_a_work_differ,
-        cells_side_by_side,
-        cells_throttled,
-        graphs_from_cache,
-        cache_not_empty,
-        eager_process_spread,
-    )
+SENTENCES: dict[str, Sentence] = {
+    "cell_unreadable": "{path} cannot be read ({reason}): its cell counts as missing, and is run again.",
+    "cells_outdated": (
+        "{cells:counted cell} of {of_cells} were measured before --again began ({since:.16} UTC) and are not measured"
+        " anew yet: --resume goes on with it."
+    ),
+    "cells_of_another_version": _cells_of_another_version,
+    "cells_of_unknown_version": (
+        "Of {cells:counted cell} of {workload} nobody noted which version of the model it was."
+    ),
+    "several_seeds": "Cells were made with several seeds ({seeds:list}): their weights and inputs differ.",
+    "several_machines": "Cells were measured on several machines ({machines:list}): each is a row of its own.",
+    "several_torches": (
+        "Cells were measured with several versions of torch ({versions:list}): each is a row of its own."
+    ),
+    "several_timing_rules": (
+        "Cells were timed by different rules (--iterations, --target, --time-budget): how many calls each made is in"
+        " the table."
+    ),
+    "several_tracekits": "Cells were measured by several versions of tracekit ({versions:list}).",
+    "same_cell_in_files": (
+        "{files} files tell of cell {key}: the one that was begun last is shown, and no other counts."
+    ),
+    "machines_of_a_work_differ": _machines_of_a_work_differ,
+    "cells_side_by_side": (
+        "{cells} of {of_cells:counted cell} with times ran while another cell of this folder did, on the same host"
+        " or on another. Processes of one host share its cores: calls that wait for the host, above all the eager ones"
+        " of small models, can be longer, and speed-ups larger, than on a quiet one. Its load is in the table of"
+        " conditions."
+    ),
+    "cells_throttled": (
+        "The GPU was held back while {cells} of {of_cells:counted cell} were timed: by what, and for how much of"
+        " the time, is in the table of conditions."
+    ),
+    "graphs_from_cache": _graphs_from_cache,
+    "cache_not_empty": "Inductor's cache was not empty: compiling may have taken less than it does the first time.",
+    "eager_process_spread": _eager_process_spread,
 }

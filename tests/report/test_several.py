@@ -1,0 +1,215 @@
+"""Several ways to compile in all renderings: one column a form, each speed-up over the eager form of its process."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.browser import opened
+from tests.report.conftest import HOSTILE_NAMES, matched_comparison
+from tests.report.showing import comparisons_markdown, comparisons_page, printed
+from tests.report.test_page_in_browser import UNREACHABLE, serious, was_quiet, written
+from tests.report.test_schemas import faults
+from tests.report.test_timelines import hostile_timelines
+from tests.sides import make_form, make_pair, make_settings, scaled
+
+from tracekit.comparison import compare
+from tracekit.comparison.judging.alternatives import labelled, set_beside
+from tracekit.model.comparison import Comparison
+from tracekit.model.comparisons import Comparisons
+from tracekit.model.note import Note
+from tracekit.report import timelines as drawing
+from tracekit.report.composition.summaries import comparisons_summary
+from tracekit.report.contract import comparisons_json
+from tracekit.report.markdown import LONGEST
+from tracekit.report.sections.several import figures_table, headline, sentences, subjects
+
+NAMES = ("default", "reduce-overhead", "max-autotune")
+ORDER = ("eager", "compiled") * 10
+
+
+@cache
+def made(alike: bool = True, names: tuple[str, ...] = NAMES) -> Comparisons:
+    """1.5, 3 and 1.2 times as fast; the second eager form took 4 % longer than the others."""
+    comparisons = []
+    for name, eager, compiled in zip(names, (1.5, 1.56, 1.5), (1.0, 0.52, 1.25), strict=True):
+        sides = labelled(*make_pair(scaled(eager), scaled(compiled)), name, alike=alike)
+        comparisons.append(compare(*sides, ORDER))
+    facts = {"package": "torch", "a": "1", "b": "2", "a_name": "default", "b_name": "max-autotune"}
+    differences = () if alike else (Note("package_differs", facts=facts),)
+    return set_beside(comparisons, [f"traces/{name}" for name in names], differences)
+
+
+def drawn() -> Comparisons:
+    """With timelines: three times a real recording of ViT-B/16."""
+    comparison = matched_comparison()
+    three = [
+        replace(comparison, a=replace(comparison.a, label="eager"), b=replace(comparison.b, label=name))
+        for name in NAMES
+    ]
+    return set_beside(three, NAMES, ())
+
+
+def rows(told: Comparisons) -> dict[str, tuple[object, ...]]:
+    return {str(row[0]): row[1:] for row in figures_table(told).rows}
+
+
+def test_the_eager_form_stands_once_and_each_form_beside_its_own():
+    told = made()
+    table = figures_table(told)
+    labels = [column.label for column in table.columns]
+    assert labels == ["Figure", "A: eager", "B: default", "C: reduce-overhead", "D: max-autotune"]
+    found = rows(told)
+    assert found["Wall time, unprofiled median"] == ("1.50 ms", "1.00 ms", "520.1 µs", "1.25 ms")
+    assert found["Eager in the same process"] == ("", "1.50 ms", "1.56 ms", "1.50 ms")
+    assert found["Speed-up over that"] == ("", "1.50×", "3.00×", "1.20×")
+    assert found["Verdict"] == ("", "faster", "faster", "faster")
+    assert found["GPU busy"][0] != found["GPU busy"][1]
+    assert "The eager column is of the first run." in table.note
+
+
+def test_runs_of_unlike_machines_keep_their_eager_forms_and_say_why():
+    told = made(alike=False)
+    assert [side.label for side in told.sides] == [label for name in NAMES for label in (f"eager, {name}", name)]
+    page = comparisons_page(told)
+    assert "The sides differ in torch" in page
+    assert "The eager column" not in page
+
+
+def test_the_headline_names_the_fastest_and_what_cannot_be_told_from_it():
+    assert headline(made()) == "reduce-overhead is fastest: 3.00× as fast as eager."
+    near = replace(made(), fastest=(0, 1))
+    assert headline(near) == "reduce-overhead is 3.00× as fast as eager; default cannot be told from it."
+    rule = "default and reduce-overhead cannot be told apart: each was timed in a process of its own"
+    assert any(each.startswith(rule) for each in sentences(near))
+    assert not any("cannot be told apart" in each for each in sentences(made()))
+    assert headline(replace(made(), fastest=())) == "None was found to be faster than eager."
+    slower = [beside("default", 1.0, 1.5), beside("max-autotune", 1.0, 1.2)]
+    assert headline(set_beside(slower, NAMES[:2], ())) == "None is faster than eager."
+
+
+def beside(name: str, eager: float, compiled: float, during_timing: int = 0) -> Comparison:
+    a, b = make_pair(scaled(eager), scaled(compiled))
+    b = replace(b, form=make_form("compiled", scaled(compiled), during_timing=during_timing))
+    return compare(*labelled(a, b, name, alike=True), ORDER)
+
+
+def test_the_headline_names_what_was_not_judged_and_nothing_false_is_said_of_it():
+    told = set_beside([beside("default", 1.0, 0.5), beside("max-autotune", 1.0, 0.4, 1)], NAMES[:2], ())
+    assert headline(told) == (
+        "default is fastest of those that could be judged: 2.00× as fast as eager. "
+        "Not judged, for something was compiled inside timed calls: max-autotune."
+    )
+    assert not any("smaller speed-up" in each for each in sentences(told))
+    few = compare(*labelled(*make_pair(scaled(1.0)[:3], scaled(0.4)[:3]), "few", alike=True), ORDER[:6])
+    assert headline(set_beside([told.comparisons[0], few], NAMES[:2], ())).endswith("too few calls were timed: few.")
+    every = headline(set_beside([told.comparisons[1]] * 2, NAMES[:2], ()))
+    assert every.startswith("None was found to be faster than eager. Not judged")
+
+
+def test_the_shortest_calls_are_of_a_smaller_speed_up_only_where_eager_was_faster_there():
+    told = set_beside([beside("default", 2.0, 1.0), beside("max-autotune", 1.2, 0.8)], NAMES[:2], ())
+    assert sentences(told)[-1].startswith("max-autotune has the shortest calls (800.2 µs), and the smaller speed-up")
+    # The larger speed-up of both, which is only not certain.
+    verdict = replace(told.comparisons[1].verdict, result="inconclusive", speedup=2.5, ci95=(0.9, 1.1))
+    unsure = replace(told, comparisons=(told.comparisons[0], replace(told.comparisons[1], verdict=verdict)))
+    assert not any("smaller speed-up" in each for each in sentences(unsure))
+
+
+def test_json_keeps_to_its_schema_and_holds_every_comparison():
+    text = comparisons_json(made())
+    assert faults("comparisons", text) == []
+    told = json.loads(text)
+    assert (told["schema"], told["names"]) == ("tracekit.comparisons/1", list(NAMES))
+    assert [each["verdict"]["result"] for each in told["comparisons"]] == ["faster"] * 3
+    assert told["fastest"] == [1]
+    assert told["paths"][0] == "traces/default"
+
+
+def test_markdown_and_terminal_tell_the_same_figures():
+    text = comparisons_markdown(made(), "tracekit compare a b c")
+    assert len(text) < LONGEST
+    assert "| Speed-up over that |  | 1.50× | 3.00× | 1.20× |" in text
+    for name in NAMES:
+        assert f"From eager to {name}" in text.replace("\\", "")
+    shown = printed(comparisons_summary(made(), ["tracekit compare traces/default"]), 100)
+    assert "reduce-overhead is fastest" in shown
+    assert "Speed-up over that" in shown
+
+
+def test_what_is_said_of_several_runs_stands_once():
+    page = comparisons_page(made())
+    notes = re.findall(r"<li>(.*?)</li>", page.partition("Notes on single runs")[2].partition("</ul>")[0])
+    texts = [note.partition(": ")[2] for note in notes]
+    assert len(texts) == len(set(texts))
+
+
+def test_timelines_that_do_not_fit_are_left_out_and_named(monkeypatch):
+    assert comparisons_page(drawn()).count("A above B above C above D on one axis") == 1
+    monkeypatch.setattr(drawing, "MOST_BYTES", 10_000)
+    page = comparisons_page(drawn())
+    assert re.search(r"Left out, for the page&#39;s size: [^;]*D: max-autotune; analyze --html draws one.", page)
+
+
+def test_hostile_names_make_no_elements():
+    names = (HOSTILE_NAMES[1], HOSTILE_NAMES[2], HOSTILE_NAMES[5])
+    page = comparisons_page(made(names=names))
+    assert page.count("<script") == comparisons_page(made()).count("<script")
+    assert "<img" not in page
+    assert "\u202e" not in page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
+def test_on_any_screen_all_charts_are_drawn_and_everything_is_in_reach(tmp_path: Path, width: int, dark: bool):
+    with opened(written(tmp_path, comparisons_page(drawn(), "x")), width=width, dark=dark) as visited:
+        page = visited.page
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        page.wait_for_timeout(100)
+        assert page.locator("figure > .js-plotly-plot").count() == 6
+        assert page.evaluate(UNREACHABLE) == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert serious(page) == []
+        assert was_quiet(visited)
+
+
+@pytest.mark.browser
+def test_a_kernel_lights_up_in_every_form(tmp_path: Path):
+    with opened(written(tmp_path, comparisons_page(drawn()))) as visited:
+        page = visited.page
+        page.wait_for_selector("html[data-timelines=drawn]")
+        page.focus(".timelines canvas")
+        page.keyboard.press("n")
+        page.wait_for_timeout(100)
+        said = page.inner_text(".readout")
+        assert said.startswith("D: max-autotune")
+        assert re.search(r"\d of B, \d of C, \d of D of this name light up", said)
+        assert was_quiet(visited)
+
+
+@pytest.mark.browser
+def test_hostile_names_do_nothing_in_a_browser(tmp_path: Path):
+    told = made(names=(HOSTILE_NAMES[1], HOSTILE_NAMES[2], HOSTILE_NAMES[5]))
+    timeline = hostile_timelines().a.timeline
+    three = [replace(each, b=replace(each.b, timeline=timeline)) for each in told.comparisons]
+    page = comparisons_page(replace(told, comparisons=tuple(three)))
+    with opened(written(tmp_path, page)) as visited:
+        visited.page.wait_for_selector("html[data-timelines=drawn]")
+        assert visited.page.title() != "taken"
+        assert was_quiet(visited)
+
+
+def test_variables_that_steered_torch_head_the_page_where_all_runs_had_them() -> None:
+    def told(*variables: dict[str, str]) -> str:
+        beside = made()
+        pairs = zip(beside.comparisons, variables, strict=True)
+        steered = tuple(replace(one, a=replace(one.a, settings=make_settings(variables=each))) for one, each in pairs)
+        return subjects(replace(beside, comparisons=steered))
+
+    one = {"CUDA_LAUNCH_BLOCKING": "1"}
+    assert told(one, one, one).endswith(" · CUDA_LAUNCH_BLOCKING=1")
+    assert "CUDA_LAUNCH_BLOCKING" not in told(one, {}, {}) + told({}, {}, one)

@@ -1,0 +1,199 @@
+"""The page of one side: the same look and safety as that of two, with what one side alone can say."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.browser import opened
+from tests.report.conftest import (
+    HOSTILE_NAMES,
+    cpu_comparison,
+    hostile_comparison,
+    matched_comparison,
+    timed_comparison,
+)
+from tests.report.showing import side_markdown, side_page
+from tests.report.test_page_in_browser import ROWS, UNREACHABLE, columns, serious, was_quiet, written
+from tests.report.test_timelines import hostile_timelines
+from tests.sides import make_run
+
+from tracekit.comparison.comparing import look_at
+from tracekit.model.single_run import SingleRun
+from tracekit.report.markdown import LONGEST
+from tracekit.report.sections import kernels as section
+from tracekit.report.sections.kernels import every_kernel
+from tracekit.report.sections.single_run import headline
+from tracekit.report.sides import with_letters
+from tracekit.report.timelines import timelines_by_name
+
+COMMAND = "tracekit analyze traces/flux-compiled --html"
+
+
+def real() -> SingleRun:
+    """ViT-B/16 compiled, a real recording."""
+    return look_at(matched_comparison().b)
+
+
+def timed() -> SingleRun:
+    return look_at(timed_comparison().b)
+
+
+def timed_page() -> str:
+    return side_page(timed(), make_run(), COMMAND)
+
+
+def text_of(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)).split())
+
+
+def test_the_page_begins_with_what_a_call_takes_and_gives_no_verdict():
+    page = timed_page()
+    assert "<h1>flux, compiled: 1.00 ms a call.</h1>" in page
+    text = text_of(page)
+    assert "flux · full size · NVIDIA H200" in text
+    assert "Read over 2 marked steps" in text
+    assert COMMAND in text
+    assert "faster" not in text
+    assert "Speed-up" not in text
+    assert 'id="waterfall"' not in page
+
+
+def test_a_bare_trace_says_that_it_was_not_timed():
+    assert headline(matched_comparison().b).startswith("vit_default: the GPU was busy for ")
+    text = text_of(side_page(real()))
+    assert "how long a call takes without the profiler is not known" in text
+    assert "This is a bare trace file" in text
+
+
+def test_what_one_side_has_is_told_once_and_not_beside_itself():
+    text = text_of(timed_page())
+    assert "Both sides" not in text
+    assert "A:" not in text
+    assert text.count("Wall time, unprofiled median") == 1
+    for heading in ("Figures", "Kernel by kernel", "Idle time", "Memory", "Recording", "How it was measured"):
+        assert heading in text or heading == "Memory"
+
+
+def test_every_kernel_has_a_row_whose_shares_close_and_that_unfolds_to_its_operators():
+    side = matched_comparison().b
+    told = every_kernel(side)
+    assert told is not None
+    assert side.analysis.kernels is not None and side.analysis.copies is not None
+    assert len(told.rows) == side.analysis.kernels.unique + len(side.analysis.copies.by_name)
+    assert sum(row.figures[3].value for row in told.rows) == pytest.approx(1)
+    totals = [row.figures[1].value for row in told.rows]
+    assert totals == sorted(totals, reverse=True)
+    assert sum(totals) == pytest.approx(
+        (side.analysis.kernels.total_us + side.analysis.copies.total_us) / side.steps, rel=1e-6
+    )
+    products = next(row for row in told.rows if row.words == ("gemm",))
+    assert any("aten::" in place for place in products.where)
+
+
+def test_kernels_without_a_row_are_summed_up(monkeypatch):
+    monkeypatch.setattr(section, "MOST_ROWS", 1)
+    told = every_kernel(timed_comparison().b)
+    assert told is not None
+    assert len(told.rows) == 1
+    assert "4 shorter names" in told.note
+
+
+def test_the_timeline_of_one_side_lights_up_kernels_of_one_name():
+    side = matched_comparison().b
+    told = timelines_by_name(with_letters(side))
+    assert told is not None and side.timeline is not None
+    packed = gzip.decompress(base64.b64decode(told.data["packed"]))
+    count = told.data["sides"][0]["counts"][0]
+    groups = np.frombuffer(packed, "<u2", count, 10 * count)
+    names = [side.timeline.labels[label].name for label in side.timeline.work.labels]
+    assert len(set(zip(names, groups.tolist(), strict=True))) == len(set(names)) == len(told.data["groups"])
+    assert [counts[0] for _, _, counts in told.data["groups"]] == [names.count(each) for each in dict.fromkeys(names)]
+    assert timelines_by_name(with_letters(timed_comparison().a)) is None
+
+
+def test_findings_that_need_another_side_are_not_made_up():
+    found = {finding.code for finding in real().findings}
+    assert not found & {"lost_attention", "more_gpu_time", "fewer_kernels", "compile_slower"}
+    distorted = [each for each in timed().findings if each.code == "profiler_distortion"]
+    assert all([slowed["side"] for slowed in each.facts["slowed"]] == ["compiled"] for each in distorted)
+
+
+def test_float32_products_are_found_without_saying_who_brought_them():
+    finding = next(each for each in real().findings if each.code == "single_precision")
+    assert finding.facts["before"] is None
+    assert finding.facts["read_before"] == finding.facts["read"]
+
+
+def test_a_cpu_run_says_what_it_cannot_show():
+    text = text_of(side_page(look_at(cpu_comparison().b), make_run(), "x"))
+    assert "says nothing about how a GPU would fare" in text
+    assert "Kernel by kernel" not in text
+
+
+def test_hostile_names_make_no_elements():
+    page = side_page(look_at(hostile_comparison().a), make_run(), HOSTILE_NAMES[0])
+    assert page.count("<script") == side_page(timed()).count("<script")
+    assert "<img" not in page
+    assert "\u202e" not in page
+
+
+def test_the_markdown_twin_tells_the_same_and_fits_a_comment():
+    text = side_markdown(real(), None, COMMAND)
+    assert len(text) < LONGEST
+    assert text.startswith("# vit\\_default: the GPU was busy for ")
+    for part in ("Findings", "Largest kernels of vit", "Idle time by cause", "Reproduce", "The recording"):
+        assert part in text
+    hostile = side_markdown(look_at(hostile_comparison().a))
+    assert "<script>" not in re.sub(r"`[^`]*`", "", hostile)
+
+
+@pytest.mark.browser
+def test_a_browser_sorts_searches_and_lights_up_without_network(tmp_path: Path):
+    with opened(written(tmp_path, side_page(real(), None, COMMAND))) as visited:
+        page = visited.page
+        page.click(".explorer thead button:has-text('count')")
+        counts = [int(each.replace(",", "")) for each in columns(visited, 2)]
+        assert counts == sorted(counts, reverse=True)
+        page.fill(".explorer input", "gelu")
+        assert len(columns(visited, 0)) == 1
+        assert "names match" in page.inner_text(".explorer [role=status]")
+        page.wait_for_selector("html[data-timelines=drawn]")
+        page.focus(".timelines canvas")
+        page.keyboard.press("n")
+        page.wait_for_timeout(100)
+        assert "of this name light up" in page.inner_text(".readout")
+        assert page.locator("figure > .js-plotly-plot").count() == 3
+        assert was_quiet(visited)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
+def test_on_any_screen_everything_is_in_reach_and_a_checker_finds_nothing(tmp_path: Path, width: int, dark: bool):
+    with opened(written(tmp_path, side_page(real(), None, COMMAND)), width=width, dark=dark) as visited:
+        page = visited.page
+        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        page.wait_for_timeout(100)
+        assert page.evaluate(UNREACHABLE) == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert serious(page) == []
+        assert was_quiet(visited)
+
+
+@pytest.mark.browser
+def test_hostile_names_do_nothing_in_a_browser(tmp_path: Path):
+    side = replace(hostile_comparison().a, timeline=hostile_timelines().a.timeline)
+    with opened(written(tmp_path, side_page(look_at(side)))) as visited:
+        visited.page.wait_for_selector("html[data-timelines=drawn]")
+        visited.page.focus(".timelines canvas")
+        visited.page.keyboard.press("n")
+        visited.page.wait_for_timeout(100)
+        assert "<script>alert(1)</script>" in visited.page.inner_text(".readout")
+        assert visited.page.locator(ROWS).count() == len(HOSTILE_NAMES)
+        assert visited.page.title() != "taken"
+        assert was_quiet(visited)

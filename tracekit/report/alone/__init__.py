@@ -1,1 +1,0 @@
-"""One run or trace by itself, as a page and in markdown."""

@@ -1,0 +1,356 @@
+"""What the terminal shows of one side, of two, of several and of a sweep, from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
+from statistics import median
+
+from tracekit.model.analysis import HealthFinding
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparisons import Comparisons
+from tracekit.model.run import Run
+from tracekit.model.sweep_figures import CellFigures, Sweep
+from tracekit.names import clipped, printable, short_kernel_name
+from tracekit.numbers import count, counted, duration, duration_change
+from tracekit.report.document import Column, Commands, FindingText, GroupedTable, Line, Styled, Summary, Table
+from tracekit.report.sections import several
+from tracekit.report.sections.compilation import compilation_sentences
+from tracekit.report.sections.figures import overview_table
+from tracekit.report.sections.findings import finding_texts
+from tracekit.report.sections.groups import clipped_before, distinct_places, group_label
+from tracekit.report.sections.headline import (
+    gate_outcome,
+    gate_sentences,
+    idle_sentence,
+    limit_sentences,
+    reason_sentence,
+)
+from tracekit.report.sections.outputs import accuracy_sentence
+from tracekit.report.sections.several import figures_table
+from tracekit.report.sections.single_run import compiled_too_late, figure_rows
+from tracekit.report.sections.startup import break_even_sentence
+from tracekit.report.sections.waterfall import part_labels, waterfall_note
+from tracekit.report.sweep import words as sweeping
+from tracekit.report.sweep.labels import Labels, label
+from tracekit.report.sweep.words import slight_note
+from tracekit.report.words.common import (
+    became,
+    cause_words,
+    extent,
+    kinds_told,
+    legend,
+    scope,
+    shared_scope,
+    subjects,
+    verdict_evidence,
+    verdict_sentence,
+)
+from tracekit.report.words.groups import evidence_sentences
+from tracekit.report.words.health import health_sentence
+from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
+
+RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow", "not_timed": "bold"}
+OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
+CELL_STYLES = {"faster": "green", "slower": "red", "inconclusive": "yellow"}
+
+#: Widths in characters, for 80 columns: the waterfall's bars, and kernel names.
+BAR = 14
+NAME = 40
+#: Groups of kernels that are listed.
+GROUPS = 8
+#: Of more works than this, what is best for each is for the page.
+MOST_WORKS = 8
+
+BLANK = Line("")
+
+#: Columns of a sweep's cells; the speed-up may take two lines.
+CELL_COLUMNS = ("way", "eager\nms", "compiled\nms", "speed-up\n(95 %)", "compile\ns", "even\nafter")
+WHENCE = (
+    "A line is one process: both medians and the speed-up over its rounds, colour by its verdict. Means, intervals and"
+    " eager over all processes are in the report."
+)
+EVEN = "Even after so many calls at most: nothing of eager's start-up is taken off. The report has both ends."
+
+
+def analysis_summary(side: Side, *, top: int = 10) -> Summary:
+    """One trace at a glance, with what its run folder adds. `top` is how many kernels or operators are listed."""
+    late = compiled_too_late(side)
+    tables = (_kernels(side, top), _idle(side), _operators(side, top))
+    return (
+        *_health(side.health),
+        *_lines((late,), style="yellow"),
+        _figures(side),
+        *_lines(compilation_sentences(side)),
+        *(part for table in tables if table for part in (BLANK, table)),
+    )
+
+
+def interrupted_summary(run: Run) -> Summary:
+    """What an interrupted run has measured: its forms, and the median of the calls that were timed."""
+    rows = tuple(
+        (
+            form.name,
+            count(len(form.warmup_us)),
+            count(len(form.wall_us)),
+            duration(median(form.wall_us) if form.wall_us else None),
+            ", ".join(each.kind for each in form.recordings) or "none",
+        )
+        for form in run.forms
+    )
+    columns = _columns("Form", "warm-up calls", "timed calls", "median", "recordings")
+    caption = f"This run was interrupted and is not whole: {run.settings.workload} at size {run.settings.size}"
+    return Table(printable(caption), columns, rows), BLANK
+
+
+def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> Summary:
+    """The verdict, the figures side by side, where the time went, what to do, and the commands to type next."""
+    sides = (comparison.a, comparison.b)
+    # That a trace marks no steps is among the warnings, said of both sides; damage stands at the top already.
+    health = [each for side in sides for each in side.health if each.code != "whole_trace"]
+    notes = other_sentences(each for each in comparison.notes if each.code != "damaged_recording")
+    gate = tuple(_gate(comparison))
+    return (
+        Line(subjects(comparison), "dim"),
+        BLANK,
+        *_parted(gate, before=False),
+        Line(verdict_sentence(comparison), RESULT_STYLES[comparison.verdict.result]),
+        *_lines((verdict_evidence(comparison),)),
+        *_lines(grave_sentences(comparison.notes), lead="warning: "),
+        *_lines((break_even_sentence(comparison), reason_sentence(comparison))),
+        *_lines((*limit_sentences(comparison), accuracy_sentence(comparison))),
+        *_health(each for each in health if each.severity == "error"),
+        BLANK,
+        overview_table(comparison),
+        *_lines(each for side in sides for each in compilation_sentences(side)),
+        *_parted(_waterfall(comparison)),
+        *_parted(_groups(comparison)),
+        *(part for finding in finding_texts(comparison.findings).findings for part in _finding(finding)),
+        *_parted(_lines(notes, lead="note: ")),
+        *_health(each for each in health if each.severity != "error"),
+        *_next(next_commands),
+        # First because it was asked for, and last because that is what is still in view.
+        *_parted(gate),
+    )
+
+
+def comparisons_summary(told: Comparisons, next_commands: Sequence[str]) -> Summary:
+    """Which is fastest, the figures side by side, the most serious finding of each, what to type next."""
+    first = [(each.b.label, finding_texts(each.findings[:1]).findings) for each in told.comparisons]
+    own = len(several.notes_of_runs(told))
+    notes = (*note_sentences(told.notes), f"{counted(own, 'note')} on single runs in the report" if own else None)
+    return (
+        Line(several.subjects(told), "dim"),
+        BLANK,
+        Line(several.headline(told), "bold green" if told.fastest else "bold yellow"),
+        *_lines(several.grave(told), lead="warning: "),
+        *_lines(several.sentences(told)),
+        BLANK,
+        figures_table(told),
+        BLANK,
+        *(
+            Line(f"{name}: {each.title}", "", f"{each.severity}: ", SEVERITY_STYLES[each.severity])
+            for name, findings in first
+            for each in findings
+        ),
+        *_parted(_lines(notes, lead="note: ")),
+        *_next(next_commands),
+    )
+
+
+def sweep_summary(sweep: Sweep) -> Summary:
+    """Every cell, what failed, and for few works what is best for what."""
+    labels = label(sweep)
+    groups = tuple((labels.of(work), tuple(_cell(cell, labels) for cell in work.cells)) for work in sweep.works)
+    failed = [
+        f"{labels.of(work)}, {labels.way(cell)}: {sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}"
+        for work in sweep.works
+        for cell in work.cells
+        if cell.failure
+    ]
+    cells = sweep.cells
+    return (
+        Line(sweeping.headline(sweep), "bold"),
+        Line(" · ".join(labels.common)),
+        Line(sweeping.progress_sentence(sweep)),
+        *(Line(f"! {each}", "yellow") for each in note_sentences(sweep.notes)),
+        BLANK,
+        GroupedTable(CELL_COLUMNS, groups, parted=3),
+        BLANK,
+        *_lines((WHENCE if any(cell.verdict for cell in cells) else None, slight_note(sweep)), style="dim"),
+        *_lines((EVEN if any(cell.break_even and cell.break_even.calls for cell in cells) else None,), style="dim"),
+        *_lines(failed, style="red"),
+        *((BLANK, *_best(sweep, labels)) if len(sweep.works) <= MOST_WORKS else ()),
+    )
+
+
+def _lines(texts: Iterable[str | None], *, style: str = "", lead: str = "") -> tuple[Line, ...]:
+    """Those that there are, each after the `lead`."""
+    return tuple(Line(each, style, lead, "yellow" if lead else "") for each in texts if each)
+
+
+def _parted(parts: Sequence[Line | Table], *, before: bool = True) -> tuple[Line | Table, ...]:
+    """The parts with an empty line before or after them, where there are any."""
+    return ((BLANK, *parts) if before else (*parts, BLANK)) if parts else ()
+
+
+def _next(commands: Sequence[str]) -> Summary:
+    return (BLANK, Line("Next:", "bold"), *map(Commands, commands)) if commands else ()
+
+
+def _columns(first: str, *others: str) -> tuple[Column, ...]:
+    return Column(first, numeric=False), *map(Column, others)
+
+
+def _gate(comparison: Comparison) -> Iterator[Line]:
+    if comparison.gate is not None:
+        yield Line(gate_outcome(comparison.gate), OUTCOME_STYLES[comparison.gate.ends_as])
+        for sentence, each in zip(gate_sentences(comparison), comparison.gate.checked, strict=True):
+            yield Line(sentence, OUTCOME_STYLES[each.outcome])
+
+
+def _health(findings: Iterable[HealthFinding]) -> tuple[Line, ...]:
+    said = dict.fromkeys((finding.severity, printable(health_sentence(finding))) for finding in findings)
+    return tuple(
+        Line(clipped(message, 300), "", f"{severity}: ", SEVERITY_STYLES[severity]) for severity, message in said
+    )
+
+
+def _finding(finding: FindingText) -> Iterator[Line | Commands]:
+    saving = f" ({finding.saving})" if finding.saving else ""
+    yield BLANK
+    yield Line(f"{finding.title}{saving}", "", f"{finding.severity}: ", SEVERITY_STYLES[finding.severity])
+    yield Line(f"  {finding.evidence}")
+    if finding.is_command:
+        yield Commands(finding.advice)
+    elif finding.advice:
+        yield Line(f"  Try: {finding.advice}.")
+    yield from (Line(f"  {note}", "dim") for note in finding.notes)
+
+
+def _figures(side: Side) -> Table:
+    window, idle = side.analysis.window, idle_sentence(side)
+    steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
+    over = {"steps": steps, "span": spans, "whole": extent(side)}[window.kind]
+    caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
+    columns = _columns(scope(side).capitalize(), "")
+    return Table(caption, columns, tuple(figure_rows(side)), f"GPU {idle}." if idle else "")
+
+
+def _kernels(side: Side, limit: int) -> Table | None:
+    kernels = side.analysis.kernels
+    if kernels is None or not kernels.by_name:
+        return None
+    rows = tuple(
+        (
+            short_kernel_name(each.name, NAME),
+            each.family,
+            count(each.count / side.steps),
+            duration(each.total_us / side.steps),
+        )
+        for each in kernels.by_name[:limit]
+    )
+    columns = (Column("Kernel", numeric=False), *_columns("Family", "Count", "Total"))
+    return Table(f"Largest {len(rows)} of {kernels.unique:,} kernels, {scope(side)}", columns, rows)
+
+
+def _idle(side: Side) -> Table | None:
+    if side.analysis.idle is None or not side.analysis.idle.causes:
+        return None
+    causes = sorted(side.idle_by_cause().items(), key=lambda item: -item[1])
+    note = "Host time that the light recording does not divide is divided as in the rich one."
+    return Table(
+        f"Idle time by cause, as recorded, {scope(side)}",
+        _columns("Cause", "Idle"),
+        tuple((cause_words(cause), duration(us)) for cause, us in causes),
+        note if side.host is side.rich else "",
+    )
+
+
+def _operators(side: Side, limit: int) -> Table | None:
+    cpu = side.analysis.cpu
+    if cpu is None:
+        return None
+    return Table(
+        f"CPU recording: operators with the most time of their own, {scope(side)}",
+        _columns("Operator", "Count", "Own time"),
+        tuple(
+            (clipped(printable(each.name), 48), count(each.count / side.steps), duration(each.self_us / side.steps))
+            for each in cpu.top[:limit]
+        ),
+        "A CPU recording shows no kernel launches and no GPU idle time.",
+    )
+
+
+def _waterfall(comparison: Comparison) -> tuple[Table, ...]:
+    waterfall = comparison.waterfall
+    if waterfall is None:
+        return ()
+    basis = "unprofiled wall time" if waterfall.basis == "unprofiled" else "recorded window"
+    a, b = (clipped(printable(side.label), 40) for side in (comparison.a, comparison.b))
+    parts = zip(part_labels(comparison), waterfall.parts, strict=True)
+    changes = [*((name, part.delta_us) for name, part in parts), ("residual, not explained", waterfall.residual_us)]
+    longest = max(abs(us) for _, us in changes)
+    bars = [
+        Styled((("█" * (round(abs(us) / longest * BAR) if longest else 0), "green" if us < 0 else "red"),))
+        for _, us in changes
+    ]
+    return (
+        Table(
+            f"Where the difference comes from ({basis}, {shared_scope(comparison)})",
+            (*_columns("Part", "Change"), Column("", numeric=False)),
+            (
+                (f"A: {a}", duration(waterfall.a_us), ""),
+                *((name, duration_change(us), bar) for (name, us), bar in zip(changes, bars, strict=True)),
+                (f"B: {b}", duration(waterfall.b_us), ""),
+            ),
+            waterfall_note(comparison),
+        ),
+    )
+
+
+def _groups(comparison: Comparison) -> tuple[Table, ...]:
+    if not comparison.groups:
+        return ()
+    groups, rows = comparison.groups[:GROUPS], []
+    for group, place in zip(groups, distinct_places(comparison.groups), strict=False):
+        numbers = [count(sum(member.count for member in members)) for members in (group.a, group.b)]
+        name = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
+        below = f"\n{clipped_before(place, NAME)}" if place else ""
+        change = duration_change(group.delta_us)
+        rows.append((Styled(((name, ""), (below, "dim"))), became(group), " → ".join(numbers), change))
+    evidence = [
+        f"{group_label(group)}: {printable(' '.join(evidence_sentences(group.evidence)))}"
+        for group in groups
+        if group.evidence
+    ]
+    return (
+        Table(
+            f"Kernel groups with the largest change, {shared_scope(comparison)}",
+            (Column("Kernels", numeric=False), *_columns("Became", "Count", "Change")),
+            tuple(rows),
+            "\n".join((*evidence, legend(kinds_told(groups)))),
+        ),
+    )
+
+
+def _cell(cell: CellFigures, labels: Labels) -> tuple[tuple[str, str], ...]:
+    style = "red" if cell.failure else CELL_STYLES.get(cell.verdict.result, "") if cell.verdict else ""
+    return (
+        (printable(labels.way(cell)), ""),
+        (sweeping.milliseconds(cell.eager.median_us if cell.eager else None), ""),
+        (sweeping.milliseconds(cell.compiled.median_us if cell.compiled else None), ""),
+        (sweeping.speedup(cell), style),
+        (sweeping.seconds(cell.compile_seconds), ""),
+        (sweeping.calls_to_reckon_with(cell.break_even), ""),
+    )
+
+
+def _best(sweep: Sweep, labels: Labels) -> Iterator[Line]:
+    for work in sweep.works:
+        for best in work.best:
+            goal = sweeping.goal_words(best.goal, best.calls).lower()
+            yield Line(f"{labels.of(work)}: {goal}: {sweeping.best_words(best, labels, work)}")
+            if best.clear:
+                yield Line(f"  {best.candidates[0].command}", "dim")

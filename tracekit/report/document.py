@@ -1,0 +1,361 @@
+"""A report before it is rendered. Page, markdown and terminal know these nouns, and nothing of what is told by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    pass
+
+#: Parts find room in the markdown twin, which is bounded, in this order, the earlier of one rank before the later.
+FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS, LAST = range(7)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A kernel, call or operator name: `short` to read, `full` where there is room."""
+
+    full: str
+    short: str
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A cell that only the terminal shows: pieces of text, each with rich's style of it."""
+
+    pieces: tuple[tuple[str, str], ...]
+
+
+Cell = str | Name | Styled
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    label: str
+    numeric: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`note` says what a reader must know of the figures; empty when nothing."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure of plotly's. `id` is the element it is drawn into; `description` is what a screen reader says."""
+
+    id: str
+    title: str
+    description: str
+    data: tuple[dict[str, Any], ...]
+    layout: dict[str, Any]
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timelines:
+    """The sides on one axis of time, drawn from `data` by the page's script. `families` and `causes` are those that
+    occur, with their words, `legend` what must be known of them. `intro` says how to read the drawing, `title` what it
+    is of."""
+
+    data: dict[str, Any]
+    families: dict[str, str]
+    causes: dict[str, str]
+    intro: str
+    title: str
+    stepped: str
+    legend: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number as it is read, and as it is sorted by."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A kernel of side `letter`: how often it ran, and how long in all."""
+
+    letter: str
+    name: Name
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorerRow:
+    """`label` is what the row is of, `place` where in the model, `words` its other cells of text. `number` is its own,
+    from 0. Below it unfold `members`, without the `left_out` smaller ones, `where` and `evidence`."""
+
+    number: int
+    label: str
+    is_code: bool
+    words: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    place: str = ""
+    members: tuple[Member, ...] = ()
+    left_out: int = 0
+    where: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explorer:
+    """A table that the page lets its reader sort and search. Its columns are called `head`, those of text `words`, then
+    `figures`. `noun` is what the rows are, `hint` what can be searched for, `legends` explain the words that occur."""
+
+    caption: str
+    noun: str
+    hint: str
+    head: str
+    words: tuple[str, ...]
+    figures: tuple[str, ...]
+    rows: tuple[ExplorerRow, ...]
+    note: str
+    legends: tuple[tuple[str, dict[str, str]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """`tone` is gain, loss, even, failed or missing; `percent` how strong its colour is."""
+
+    text: str
+    tone: str
+    percent: int = 0
+    small: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Rows of coloured cells, which need no script. `keys` are tones, their words and strengths."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
+    keys: tuple[tuple[str, str, int], ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingText:
+    """A finding in words. `saving` is what it could save, `savings` says it in sentences. `advice` may be empty, and is
+    a command where `is_command`."""
+
+    severity: str
+    title: str
+    evidence: str
+    saving: str
+    savings: tuple[str, ...]
+    advice: str
+    is_command: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The gravest first; `level` is that of their headings in the page."""
+
+    findings: tuple[FindingText, ...]
+    level: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list; without a `title` it stands in something that has one."""
+
+    title: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """Terms and what they mean."""
+
+    title: str
+    terms: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Captions, and addresses that hold the pictures themselves."""
+
+    pictures: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """What to type, a line each."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Lines that a program printed."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What a reader opens if wanted."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Blocks that a wide page shows beside each other; `layout` is the page's class."""
+
+    blocks: tuple[Block, ...]
+    layout: str = "pair"
+
+
+#: What a section is made of. A bare string is a paragraph.
+Block = (
+    str
+    | Heading
+    | Table
+    | Chart
+    | Timelines
+    | Explorer
+    | HeatMap
+    | Findings
+    | Bullets
+    | Definitions
+    | Pictures
+    | Commands
+    | Output
+    | Fold
+    | Beside
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the page and its markdown twin show at one place of a section; None where one leaves it out. The twin folds
+    it, unless it is `unfolded`; `rank` is how soon it finds room there."""
+
+    page: Block | None
+    twin: Block | None
+    rank: int = DETAILS
+    unfolded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`id` is its address within the page, `short` what the list of contents calls it."""
+
+    id: str
+    title: str
+    parts: tuple[Part, ...]
+    short: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GateText:
+    """What was demanded, each condition's outcome before its sentence. `ends_as` is pass, fail or inconclusive."""
+
+    words: str
+    ends_as: str
+    conditions: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`result` is the answer in a word, and its code. `lede`, `grave` warnings and `sentences` stand below the title.
+    `guide` and `origin` are notes of the page's alone, `before` what to know before relying on the figures. A `dense`
+    report has sentences for titles and many narrow columns."""
+
+    title: str
+    subject: str
+    sections: tuple[Section, ...]
+    result: tuple[str, str] | None = None
+    gate: GateText | None = None
+    lede: str = ""
+    grave: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+    guide: str = ""
+    origin: str = ""
+    key_figures: tuple[tuple[str, str, str], ...] = ()
+    before: tuple[Part, ...] = ()
+    dense: bool = False
+
+    def drawn(self) -> Iterator[Block]:
+        """Every block of the page, those within others too."""
+        return _flat(part.page for section in self.sections for part in section.parts)
+
+
+def _flat(blocks: Iterable[Block | None]) -> Iterator[Block]:
+    for block in blocks:
+        if block is not None:
+            yield block
+        if isinstance(block, Fold | Beside):
+            yield from _flat(block.blocks)
+
+
+def both(block: Block | None, rank: int = DETAILS, *, unfolded: bool = False) -> Part:
+    return Part(block, block, rank, unfolded)
+
+
+def page_only(block: Block | None) -> Part:
+    return Part(block, None)
+
+
+def twin_only(block: Block | None) -> Part:
+    return Part(None, block)
+
+
+def standing_section(id_: str, title: str, *parts: Part, short: str = "") -> Section:
+    """The section of the parts that there are."""
+    return Section(id_, title, tuple(each for each in parts if each.page or each.twin), short)
+
+
+def section(id_: str, title: str, *parts: Part, short: str = "") -> Section | None:
+    """The same; None where it has nothing but words and headings."""
+    made = standing_section(id_, title, *parts, short=short)
+    bare = all(each.twin is None and isinstance(each.page, str | Heading) for each in made.parts)
+    return None if bare else made
+
+
+def those(sections: Iterable[Section | None]) -> tuple[Section, ...]:
+    return tuple(each for each in sections if each is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the terminal, with what stands before it in another style: `warning: `. Styles are rich's."""
+
+    text: str
+    style: str = ""
+    lead: str = ""
+    lead_style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedTable:
+    """Rows of the terminal under the names of what they are of; a column that is `parted` may take two lines."""
+
+    columns: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[tuple[tuple[str, str], ...], ...]], ...]
+    parted: int
+
+
+#: What the terminal shows, from top to bottom.
+Summary = tuple[Line | Table | GroupedTable | Commands, ...]

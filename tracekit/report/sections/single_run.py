@@ -1,0 +1,127 @@
+"""One side by itself: its headline and figures, and what a run of one form found besides its recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from tracekit.model.comparison import Side
+from tracekit.model.single_run import SingleRun
+from tracekit.names import clipped_within, printable
+from tracekit.numbers import count, counted, duration, mean_count, percent, size
+from tracekit.report.document import Column, Table
+from tracekit.report.sections.headline import limit_sentence
+from tracekit.report.sections.startup import KINDS
+from tracekit.report.words.common import extent, scope
+from tracekit.report.words.notes import other_sentences
+
+LONGEST_LABEL = 60
+
+
+def headline(side: Side) -> str:
+    """What one call takes; of a bare trace how busy it shows the GPU, or how long its operators took."""
+    name = f"{side.settings.workload}, {side.label}" if side.settings else side.label
+    label = clipped_within(printable(name), LONGEST_LABEL)
+    if side.wall_us is not None:
+        return f"{label}: {duration(side.wall_us)} a call."
+    if side.analysis.gpu is not None:
+        return f"{label}: the GPU was busy for {percent(1 - side.analysis.gpu.idle_fraction, 0)} of what was recorded."
+    if side.analysis.cpu is not None:
+        return f"{label}: operators took {duration(side.analysis.cpu.operator_us / side.steps)} {scope(side)}."
+    return f"{label}: nothing that was recorded ran on a GPU."
+
+
+def sentences(alone: SingleRun) -> tuple[str, ...]:
+    """What stands below the headline: what was read, what limits it."""
+    side, window = alone.side, alone.side.analysis.window
+    over = extent(side) if window.kind == "whole" else counted(window.steps, extent(side).removesuffix("s"))
+    read = f"Read over {over}, {duration(window.span_us)} in all."
+    if side.wall_us is None:
+        read += " A recording has no unprofiled times: how long a call takes without the profiler is not known."
+    limit = limit_sentence(side, alone.bound)
+    return (read, *([limit] if limit else []))
+
+
+def warnings(alone: SingleRun) -> tuple[str, ...]:
+    """What to know before relying on the figures."""
+    late = compiled_too_late(alone.side)
+    return (*([late] if late else []), *other_sentences(alone.notes))
+
+
+def key_figures(side: Side) -> tuple[tuple[str, str, str], ...]:
+    """A few figures to remember: what they are, how large, and a word beside."""
+    figures = []
+    if side.wall_us is not None and side.form:
+        figures.append(("Wall time", duration(side.wall_us), f"median of {count(len(side.form.wall_us))} calls"))
+    if side.busy_us is not None:
+        figures.append(("GPU busy", duration(side.busy_us), scope(side)))
+    if side.idle_share is not None:
+        figures.append(("GPU idle", percent(side.idle_share, 0), f"{duration(side.unprofiled_idle_us)} of the call"))
+    elif side.recorded_idle_share is not None:
+        lost = f"{duration(side.recorded_idle_us)}, lengthened by recording"
+        figures.append(("GPU idle, as recorded", percent(side.recorded_idle_share, 0), lost))
+    if side.kernels_per_step is not None:
+        figures.append(("Kernels", count(side.kernels_per_step), f"{count(side.launches_per_step)} launches"))
+    return tuple(figures)
+
+
+def figures_table(side: Side) -> Table:
+    """Times, counts and memory, per step."""
+    columns = (Column("Figure", numeric=False), Column(""))
+    return Table(f"Figures, {scope(side)}", columns, tuple(figure_rows(side)))
+
+
+def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
+    """What each figure is and what it comes to; those that were not measured are left out."""
+    analysis, form = side.analysis, side.form
+    if side.wall_us is not None:
+        of_one_call = "" if analysis.window.kind == "steps" else " of one call"
+        yield f"Wall time, unprofiled median{of_one_call}", duration(side.wall_us)
+        # The median call of each process beside the run's own, and each start.
+        walls = [each.wall_us for each in form.timing.processes] if form and form.timing else []
+        for number, wall_us in enumerate(walls, 1):
+            yield f"The same in process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None)
+        for start in form.startups if form else ():
+            kind = "eager" if start.kind == "eager" else KINDS[start.kind]
+            yield f"Starting up {kind}: first call", duration(start.calls_us[0])
+    if form and form.peak_memory_bytes is not None:
+        yield "Peak memory", size(form.peak_memory_bytes)
+    if side.recorded_wall_us is not None:
+        yield "Wall time while recorded", duration(side.recorded_wall_us)
+    if analysis.gpu:
+        yield "GPU busy", duration(side.busy_us)
+        yield "GPU idle, as recorded", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
+        if side.unprofiled_idle_us is not None:
+            yield "GPU idle, unprofiled", f"{duration(side.unprofiled_idle_us)} ({percent(side.idle_share)})"
+    if analysis.kernels:
+        yield "Kernels", mean_count(analysis.kernels.count, side.steps)
+        yield "Kernels under 10 µs", mean_count(analysis.kernels.short_count, side.steps)
+    if analysis.launches:
+        yield "Launches", mean_count(analysis.launches.count, side.steps)
+        yield "Graph launches among them", count(analysis.launches.graph_launches / side.steps)
+    if analysis.copies:
+        copies = analysis.copies
+        yield (
+            "Memory copies, sets",
+            f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}",
+        )
+    if analysis.cpu:
+        yield "Operators", count(analysis.cpu.operator_count / side.steps)
+        yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
+        fused, fused_us = analysis.cpu.fused_count, analysis.cpu.fused_us
+        yield "Inductor's C++ kernels", count(None if fused is None else fused / side.steps)
+        yield "Time in C++ kernels", duration(None if fused_us is None else fused_us / side.steps)
+    for device in analysis.devices if len(analysis.devices) > 1 else ():
+        yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
+
+
+def compiled_too_late(side: Side) -> str | None:
+    """A warning where timed calls compiled: their median is not what a warm form takes."""
+    form = side.form
+    if form is None or not form.compilations_while_timed:
+        return None
+    calls = len(form.wall_us) + sum(len(each.wall_us) for each in (form.timing.processes if form.timing else ()))
+    return (
+        f"{side.label}: {counted(form.compilations_while_timed, 'compilation')} ran inside its"
+        f" {counted(calls, 'timed call')}: their times are not of compiled code alone."
+    )
