@@ -6,7 +6,7 @@ import shlex
 from dataclasses import fields
 
 from tracekit.cli.profile import profile
-from tracekit.comparison.sweeping.commanding import option_words
+from tracekit.comparison.sweeping.cells import option_words
 from tracekit.model.workload import Request
 from tracekit.shell import split_variables, with_variables
 from tracekit.workloads.registry import find

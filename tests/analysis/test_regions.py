@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.traces import DATA, Json, analyze, launched, make_kernel, make_op, make_span, make_trace
 
-from tracekit.model.regions import CompiledRegions
+from tracekit.model.compilation import CompiledRegions
 from tracekit.tracefile import read_trace
 
 LOOKUP, PREGRAPH = "TorchDynamo Cache Lookup", "Pregraph bytecode"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tests.sides import make_side
 
-from tracekit.comparison.judging.several import MOST_RUNS
+from tracekit.comparison.judging.alternatives import MOST_RUNS
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.report import charts
 from tracekit.report.charts import HUES, family_charts

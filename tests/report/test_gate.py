@@ -10,10 +10,11 @@ from tests.report.showing import comparison_markdown, comparison_page, printed
 from tracekit.comparison import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Comparison
+from tracekit.model.estimate import Statement
 from tracekit.model.gate import Gate
 from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
-from tracekit.report.sections.gate import gate_outcome, gate_sentences
+from tracekit.report.sections.headline import gate_outcome, gate_sentences
 from tracekit.report.words.common import verdict_evidence, verdict_sentence
 
 from ..sides import BUSY, STEADY, make_analysis, make_form, make_side, scaled
@@ -51,7 +52,7 @@ def lost(low: float, high: float) -> str:
     comparison = gated("groups_lost<=+0")
     assert comparison.gate is not None
     (one,) = comparison.gate.checked
-    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, because="the figure is exact")
+    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Statement("exact"),))
     (sentence,) = gate_sentences(replace(comparison, gate=Gate((checked,))))
     return sentence
 

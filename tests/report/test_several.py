@@ -18,7 +18,7 @@ from tests.report.test_timelines import hostile_timelines
 from tests.sides import make_form, make_pair, make_settings, scaled
 
 from tracekit.comparison import compare
-from tracekit.comparison.judging.several import labelled, set_beside
+from tracekit.comparison.judging.alternatives import labelled, set_beside
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import Note
@@ -26,8 +26,7 @@ from tracekit.report import timelines as drawing
 from tracekit.report.composition.summaries import comparisons_summary
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
-from tracekit.report.several.tables import figures_table
-from tracekit.report.several.words import headline, sentences, subjects
+from tracekit.report.sections.several import figures_table, headline, sentences, subjects
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
 ORDER = ("eager", "compiled") * 10

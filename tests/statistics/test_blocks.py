@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tracekit.statistics.blocks import block_length
+from tracekit.statistics.interval import block_length
 
 
 def remembering(memory: float, n: int = 400, seed: int = 0) -> np.ndarray:

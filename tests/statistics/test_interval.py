@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from tracekit.statistics.blocks import Values
 from tracekit.statistics.interval import (
     AT_ONCE,
     SEED,
     Interval,
+    Values,
     interval_of_difference,
     interval_of_processes,
     mean_time,

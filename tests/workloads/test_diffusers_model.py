@@ -147,11 +147,10 @@ def test_a_pipeline_without_a_denoiser_names_the_way_out(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", ["UNet2DModel", "SD3Transformer2DModel"])
 def test_compiled_it_returns_what_eager_does(name: str, tmp_path: Path) -> None:
     torch.compiler.reset()
-    pixels = UNSIZED.get(name)
-    workload = build(Request(f"diffusers:{save_denoiser(name, tmp_path)}", height=pixels, width=pixels))
+    workload = build(Request(f"diffusers:{save_denoiser(name, tmp_path)}"))
     (eager,) = workload.call()  # type: ignore[misc]
     # aot_eager itself fails on the UNets' GroupNorm where it is not contiguous; Inductor takes it (torch 2.13).
     workload.targets[0].module.compile(backend="eager")

@@ -37,11 +37,6 @@ INPUTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-
 def look_into(request: Request) -> WorkloadInfo:
     info = registry.find(request.workload)
     registry.load_builder(info)
@@ -75,12 +70,10 @@ def test_any_of_these_is_understood_from_its_configuration_and_runs(name: str, t
 
 
 def test_the_class_is_found_for_a_configuration_that_names_none(tmp_path: Path) -> None:
-    for number, (name, class_name) in enumerate(
-        {"LlamaForCausalLM": "LlamaForCausalLM", "ViTForImageClassification": "ViTForImageClassification"}.items()
-    ):
-        folder = save_transformers(name, tmp_path / str(number))
+    for name in ("LlamaForCausalLM", "ViTForImageClassification"):
+        folder = save_transformers(name, tmp_path / name)
         rewrite(folder, architectures=None)
-        assert look_into(Request(f"hf:{folder}")).title.startswith(class_name)
+        assert look_into(Request(f"hf:{folder}")).title.startswith(name)
 
 
 def test_a_configuration_file_may_be_named_itself(tmp_path: Path) -> None:
@@ -183,11 +176,10 @@ def test_a_model_that_counts_its_layers_otherwise_has_no_smaller_size(tmp_path: 
         look_into(Request(f"hf:{tmp_path}", size="small"))
 
 
-def test_memory_is_weights_and_one_call_in_bfloat16_and_an_allowance(tmp_path: Path) -> None:
-    info = look_into(Request(f"hf:{save_transformers('BertForMaskedLM', tmp_path)}", batch_size=64))
+def test_memory_is_the_weights_in_bfloat16_a_share_for_a_call_and_an_allowance(tmp_path: Path) -> None:
+    info = look_into(Request(f"hf:{save_transformers('BertForMaskedLM', tmp_path)}"))
     need = (info.memory_gib["full"] - 0.5) * 2**30
-    weights, logits = 2 * (info.parameters or 0), 2 * 64 * 40 * 200
-    assert weights + logits <= need < weights + 12 * logits
+    assert 1.2 * 2 * (info.parameters or 0) <= need < 1.3 * 2 * (info.parameters or 0)
 
 
 def test_a_model_too_large_is_refused_before_it_is_built(tmp_path: Path) -> None:
@@ -200,8 +192,8 @@ def test_a_model_too_large_is_refused_before_it_is_built(tmp_path: Path) -> None
     info = look_into(Request(f"hf:{folder}"))
     assert info.parameters is not None and info.parameters > 60e9
     with pytest.raises(TracekitError, match=r"size full needs about 1\d\d GiB of memory and 80\.0 GiB are free"):
-        choose_size(info, "full", "cuda", 80 * 2**30)
-    assert choose_size(info, "auto", "cuda", 80 * 2**30)[0] == "small"
+        choose_size(info, Request(info.name, size="full"), "cuda", 80 * 2**30)
+    assert choose_size(info, Request(info.name), "cuda", 80 * 2**30)[0] == "small"
 
 
 def test_real_weights_of_a_folder_are_loaded(tmp_path: Path) -> None:
@@ -268,9 +260,9 @@ def test_quantised_weights_are_not_built_and_that_is_said(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in INPUTS if name != "DetrForObjectDetection"])
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "WhisperForConditionalGeneration", "CLIPModel"])
 def test_compiled_it_returns_what_eager_does(name: str, tmp_path: Path) -> None:
-    """Inductor's C++ compiler takes minutes for all of them: what Dynamo makes of their code is tried."""
+    """What Dynamo makes of a reader, of two stacks, and of two towers; Inductor's C++ compiler would take minutes."""
     torch.compiler.reset()
     workload = build(Request(f"hf:{save_transformers(name, tmp_path)}", batch_size=2))
     eager = workload.call()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("diffusers")
+
+from tests.workloads.builds import nowhere  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
@@ -17,12 +17,6 @@ from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import registry, scopes  # noqa: E402
 
 MLP = registry.find("mlp")
-
-
-@cache
-def nowhere(name: str, size: str | None = None) -> BuiltWorkload:
-    info = registry.find(name)
-    return scopes.build_nowhere(registry.load_builder(info), Request(name), size or next(iter(info.sizes)))
 
 
 def names(workload: str, scope: str) -> list[str]:

@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Side
-from tracekit.model.own import Own
 from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.names import printable
@@ -70,14 +69,20 @@ def profile_command(
     if settings.own and settings.own.in_program:
         return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
-    for name in _options(settings.own):
+    for name in OPTIONS:
+        # A model of the user's own takes what its `build()` takes.
+        if settings.own and name not in (*COMMON, *settings.own.takes):
+            continue
         if (name in COMPILING and not compiled) or (name == "size" and settings.pretrained):
             # Real weights have a size of their own.
             continue
         value = changes.get(name, getattr(settings, name))
         said = value is not None and value != UNSAID.get(name)
         words += [f"--{name.replace('_', '-')}", str(value)] if said else []
-    words += _generation(settings)
+    if asked := settings.generation:
+        words += ["--phase", asked.phase, "--cache", asked.cache]
+        words += ["--max-new-tokens", str(asked.max_new_tokens)] if asked.max_new_tokens else []
+        words.append("--use-fast" if asked.fast_processor else "--no-use-fast")
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None and compiled:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
@@ -102,13 +107,6 @@ def switched_command(settings: Settings, switches: Mapping[str, str]) -> str:
     return with_variables("python YOUR_PROGRAM.py", switched.variables) if in_program else profile_command(switched)
 
 
-def _options(own: Own | None) -> tuple[str, ...]:
-    """Those that the workload has: a model of the user's own takes what its `build()` takes."""
-    if own is None:
-        return OPTIONS
-    return tuple(name for name in OPTIONS if name in (*COMMON, *own.takes))
-
-
 def _program(settings: Settings, changes: Mapping[str, str], more: tuple[str, ...]) -> str:
     """What to pass to `tracekit.profile` in the program that the run came from."""
     if changes.get("scope") == "all":
@@ -123,12 +121,3 @@ def _program(settings: Settings, changes: Mapping[str, str], more: tuple[str, ..
         del asked["mode"]
     told = [f"compile={asked}"] if asked or not scope else []
     return f"tracekit.profile({', '.join(['...', *told, *(f'{name}={value!r}' for name, value in scope.items())])})"
-
-
-def _generation(settings: Settings) -> list[str]:
-    asked = settings.generation
-    if asked is None:
-        return []
-    words = ["--phase", asked.phase, "--cache", asked.cache]
-    words += ["--max-new-tokens", str(asked.max_new_tokens)] if asked.max_new_tokens else []
-    return [*words, "--use-fast" if asked.fast_processor else "--no-use-fast"]

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.comparison.cost.operator_calls import note_calls
-from tracekit.comparison.findings import find_all, find_alone
+from tracekit.comparison.findings import find_all, find_of_one_side
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
-from tracekit.comparison.judging.fairness import find_unfairness, find_unsound
-from tracekit.comparison.judging.fallbacks import find_fallbacks
-from tracekit.comparison.judging.quietness import find_disturbance
-from tracekit.comparison.judging.separate_runs_change import find_apart_change
+from tracekit.comparison.judging.disturbances import find_disturbance
+from tracekit.comparison.judging.estimates import find_separate_runs_change
+from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness, find_unsound
 from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.coverage import (
@@ -25,29 +24,10 @@ from tracekit.comparison.matching.coverage import (
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall, find_reason
-from tracekit.model.alone import Alone
 from tracekit.model.comparison import Comparison, Deltas, Side, comparable
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
-
-
-def measure_deltas(a: Side, b: Side) -> Deltas:
-    """Idle is the unprofiled wall's where both sides have one, else the recording's: what the waterfall uses too."""
-    if not comparable(a, b):
-        return Deltas(None, None, None, None)
-    idle = _delta(a.unprofiled_idle_us, b.unprofiled_idle_us)
-    if idle is None:
-        idle = _delta(a.recorded_idle_us, b.recorded_idle_us)
-    return Deltas(
-        kernels=_delta(a.kernels_per_step, b.kernels_per_step),
-        launches=_delta(a.launches_per_step, b.launches_per_step),
-        busy_us=_delta(a.busy_us, b.busy_us),
-        idle_us=idle,
-    )
-
-
-def _delta(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else b - a
+from tracekit.model.single_run import SingleRun
 
 
 def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
@@ -56,9 +36,9 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
-    a, b, unlike = _alike(*with_as_many_steps(*with_waiting_lines(note_calls(a), note_calls(b))))
+    a, b, unlike = _both_rich(*with_as_many_steps(*with_waiting_lines(note_calls(a), note_calls(b))))
     verdict, of_timing = judge(a, b, order)
-    verdict = replace(verdict, apart=find_apart_change(a, b, verdict))
+    verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None
@@ -92,7 +72,21 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 
 
-def _alike(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
+def measure_deltas(a: Side, b: Side) -> Deltas:
+    """Idle is the unprofiled wall's where both sides have one, else the recording's: what the waterfall uses too."""
+    if not comparable(a, b):
+        return Deltas(None, None, None, None)
+    unprofiled = a.unprofiled_idle_us is not None and b.unprofiled_idle_us is not None
+    figures = (
+        (a.kernels_per_step, b.kernels_per_step),
+        (a.launches_per_step, b.launches_per_step),
+        (a.busy_us, b.busy_us),
+        (a.unprofiled_idle_us, b.unprofiled_idle_us) if unprofiled else (a.recorded_idle_us, b.recorded_idle_us),
+    )
+    return Deltas(*(None if before is None or after is None else after - before for before, after in figures))
+
+
+def _both_rich(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
     """A rich recording of one side alone would divide that side's idle time alone: then neither is divided."""
     if (a.rich is None) == (b.rich is None) or a.form is None or b.form is None:
         return a, b, ()
@@ -100,10 +94,9 @@ def _alike(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
     return replace(a, rich=None), replace(b, rich=None), (Note("no_rich_recording", subject=lacking.label),)
 
 
-def look_at(side: Side) -> Alone:
+def look_at(side: Side) -> SingleRun:
     """The side with what holds it back, and what a reader should know or do."""
-    noted = note_calls(side)
-    told, _ = with_waiting_lines(noted, noted)
-    bound = find_bound(told, told.sequence)
-    notes = (*find_unsound(told), *find_disturbance(told, told))
-    return Alone(told, bound, find_alone(told, bound), notes)
+    side, _ = with_waiting_lines(note_calls(side), side)
+    bound = find_bound(side, side.sequence)
+    notes = (*find_unsound(side), *find_disturbance(side, side))
+    return SingleRun(side, bound, find_of_one_side(side, bound), notes)

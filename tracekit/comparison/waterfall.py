@@ -1,4 +1,7 @@
-"""Where did the time go, and why?"""
+"""Where did the time go, and why?
+
+A's wall, plus the change of every part, plus the residual, is B's wall. The change is GPU work and waiting.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from tracekit.model.comparison import (
     WaterfallPart,
     comparable,
 )
-from tracekit.model.labels import GroupLabel, Label
+from tracekit.model.groups import GroupLabel, Label
 
 #: At most this many kernel groups have a part of their own, and only those that change the wall by this share.
 MOST_GROUPS = 8
@@ -32,6 +35,15 @@ OTHER_KERNELS = "other_gpu_work"
 SAME_KERNELS = "unchanged_kernels"
 OVERLAP = "overlap_correction"
 OUTSIDE = "outside_steps"
+#: Parts that are what is left of others, and name nothing.
+REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
+
+#: A share is named from this part of the change on, and what nothing explains from a larger one.
+LEAST_SHARE = 0.02
+UNEXPLAINED = 0.05
+MOST_NAMED = 2
+#: GPU work that became worse is named too from this part of the share on.
+AGAINST = 0.3
 
 
 def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:
@@ -72,15 +84,11 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     parts += [
         WaterfallPart("gpu", label, math.fsum(group.delta_us for group in some)) for label, some in rest.items() if some
     ]
-    busy = _present(b.busy_us) - _present(a.busy_us)
-    outside = _outside(b) - _outside(a)
-    overlap = busy - outside - math.fsum(group.delta_us for group in groups)
-    parts += [WaterfallPart("gpu", OUTSIDE, outside)] if _outside(a) or _outside(b) else []
-    return (*parts, WaterfallPart("gpu", OVERLAP, overlap))
-
-
-def _outside(side: Side) -> float:
-    return side.analysis.gpu.outside_us / side.steps if side.analysis.gpu else 0.0
+    a_outside, b_outside = (each.analysis.gpu.outside_us / each.steps if each.analysis.gpu else 0.0 for each in (a, b))
+    if a_outside or b_outside:
+        parts.append(WaterfallPart("gpu", OUTSIDE, b_outside - a_outside))
+    busy, in_groups = _present(b.busy_us) - _present(a.busy_us), math.fsum(group.delta_us for group in groups)
+    return (*parts, WaterfallPart("gpu", OVERLAP, busy - (b_outside - a_outside) - in_groups))
 
 
 def _idle_parts(a: Side, b: Side, basis: Basis) -> tuple[WaterfallPart, ...]:
@@ -95,16 +103,6 @@ def _change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str
     return {cause: b.get(cause, 0.0) - a.get(cause, 0.0) for cause in IDLE_CAUSES if cause in a or cause in b}
 
 
-#: A share is told from this part of the change on, and what nothing explains from a larger one.
-TOLD = 0.02
-UNEXPLAINED = 0.05
-MOST_NAMED = 2
-#: GPU work that became worse is named too from this part of the share on.
-AGAINST = 0.3
-#: Parts that are what is left of others, and name nothing.
-REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
-
-
 def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None) -> Reason | None:
     """The shares of GPU work and of waiting, the larger first, and what nothing explains.
 
@@ -117,7 +115,7 @@ def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None)
         return None
     change = waterfall.b_us - waterfall.a_us
     sign = -1.0 if verdict.speedup is not None and verdict.speedup > 1 else 1.0
-    least = max(TOLD * abs(change), _doubt(a), _doubt(b))
+    least = max(LEAST_SHARE * abs(change), _doubt(a), _doubt(b))
     shares = [share for kind in ("gpu", "idle") if (share := _share(kind, waterfall.parts, least)) is not None]
     if change * sign <= 0 or not any(share.delta_us * sign > 0 for share in shares):
         return None
@@ -150,25 +148,25 @@ def _named(parts: Sequence[WaterfallPart], delta_us: float) -> tuple[WaterfallPa
 
     No idle part is named whose recordings show another sign: the rule that takes off what recording added has made it.
     """
-    told = _alike([part for part in parts if part.label not in REST])
-    parts = sorted(told, key=lambda part: -abs(part.delta_us))
+    by_label = _by_label([part for part in parts if part.label not in REST])
+    parts = sorted(by_label, key=lambda part: -abs(part.delta_us))
     recorded = [part for part in parts if part.recorded_delta_us is None or part.recorded_delta_us * delta_us > 0]
     same_way = [part for part in recorded if part.delta_us * delta_us >= NAMED_SHARE * delta_us**2]
     against = [part for part in parts if part.kind == "gpu" and part.delta_us * delta_us <= -AGAINST * delta_us**2]
     return (*same_way[:MOST_NAMED], *against[:1])
 
 
-def _alike(parts: Sequence[WaterfallPart]) -> list[WaterfallPart]:
-    """Groups of kernels that one label tells, which lie at several places or have several sizes, as one: what is named
-    is then told by its name, and is not named twice."""
-    found: dict[Label, list[WaterfallPart]] = {}
+def _by_label(parts: Sequence[WaterfallPart]) -> list[WaterfallPart]:
+    """Groups of kernels of one label, which lie at several places or have several sizes, as one: what is named is then
+    known by its name, and is not named twice."""
+    by_label: dict[Label, list[WaterfallPart]] = {}
     for part in parts:
         label = part.label
-        found.setdefault(label if isinstance(label, str) else replace(label, repeats=1), []).append(part)
-    return [some[0] if len(some) == 1 else _as_one(label, some) for label, some in found.items()]
-
-
-def _as_one(label: Label, parts: Sequence[WaterfallPart]) -> WaterfallPart:
-    if isinstance(label, GroupLabel):
-        label = replace(label, repeats=sum(each.label.repeats for each in parts if isinstance(each.label, GroupLabel)))
-    return WaterfallPart("gpu", label, math.fsum(part.delta_us for part in parts))
+        by_label.setdefault(label if isinstance(label, str) else replace(label, repeats=1), []).append(part)
+    found: list[WaterfallPart] = []
+    for label, some in by_label.items():
+        if isinstance(label, GroupLabel):
+            repeats = sum(each.label.repeats for each in some if isinstance(each.label, GroupLabel))
+            label = replace(label, repeats=repeats)
+        found.append(some[0] if len(some) == 1 else WaterfallPart("gpu", label, math.fsum(p.delta_us for p in some)))
+    return found

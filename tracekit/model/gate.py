@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from tracekit.model.bounded import doc
+from tracekit.model.estimate import Statement
 
 Metric = Literal["wall", "busy", "idle", "kernels", "launches", "memory", "recompiles", "breaks", "groups_lost"]
 #: `relative`: a change as a share of the base; `change`: a change in the metric's unit; `value`: the new value itself.
@@ -33,7 +34,7 @@ class Checked:
     new: Annotated[float | None, doc("In the metric's unit; None where not measured.")]
     low: Annotated[float | None, doc("The least that what is limited may be, in the limit's terms; None if unknown.")]
     high: Annotated[float | None, doc("The most it may be: as `low` where there is no doubt.")]
-    because: Annotated[str, doc("The outcome in words.")]
+    reasons: Annotated[tuple[Statement, ...], doc("Why, and what was assumed.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from tracekit.model.bounded import doc
 from tracekit.model.comparison import Verdict
+from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
-from tracekit.model.startup import BreakEven
-from tracekit.model.suite import Published
-from tracekit.model.sweep import Cell, CellFailure, CellOutcome
+from tracekit.model.sweep import Cell, CellFailure, CellOutcome, Published
+from tracekit.model.timing import BreakEven
 
 #: `cold_start`: soonest done with a number of calls, the first included, from a process that has the model.
 Goal = Literal["latency", "cold_start", "memory"]
@@ -186,7 +186,7 @@ class Sweep:
     works: tuple[Work, ...]
     published: Annotated[tuple[PublishedBeside, ...], doc("Other people's figures beside these.")]
     published_source: Annotated[str, doc("What is known of how `published` were measured.")]
-    differs: Annotated[tuple[str, ...], doc("What is otherwise here than where `published` were measured.")]
+    differences: Annotated[tuple[Statement, ...], doc("What is otherwise here than where `published` were measured.")]
     notes: tuple[Note, ...]
     left: Annotated[tuple[Cell, ...], doc("The missing cells.")] = ()
 

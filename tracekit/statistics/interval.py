@@ -1,4 +1,8 @@
-"""How sure is a median of values that were measured one after the other?"""
+"""How sure is a median of values that were measured one after the other?
+
+A block bootstrap: neighbouring calls are alike, so they are resampled together, in blocks as long as they depend on
+each other.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tracekit.statistics.blocks import Values, block_length
-
+Values = NDArray[np.float64]
 Number = TypeVar("Number", bound=np.number[Any])
 
 RESAMPLES = 2000
 SEED = 0
 #: Of fewer values no interval is made.
 FEWEST = 5
+#: With fewer values no dependence can be told from chance.
+FEWEST_FOR_DEPENDENCE = 8
+#: More autocorrelation is not told from a drift.
+MOST_AUTOCORRELATION = 0.95
 #: Numbers that are resampled at a time, so that memory stays small.
 AT_ONCE = 2_000_000
 #: 97.5th percentiles: of Student's t for 1 to 10 degrees of freedom, as in every table, and of the normal distribution.
@@ -39,6 +46,44 @@ class Interval:
         return (self.high - self.low) / 2
 
 
+def block_length(values: Values) -> int:
+    """The number of neighbouring values to keep together when their median is resampled; 1 for independent ones.
+
+    A median depends on each value only by the side of it on which the value lies, so it is the signs whose dependence
+    counts. The larger of two estimates, because short series hide dependence: Politis and White's, which needs no
+    model, and the same formula for the first-order autoregression whose signs agree with their neighbours as often.
+    """
+    n = len(values)
+    signs = np.sign(values - np.median(values))
+    if n < FEWEST_FOR_DEPENDENCE or not signs.any():
+        return 1
+    # Signs agree by the arcsine law; a series of n shows (1 + 3 lag_one) / n too little (Kendall, 1954).
+    shown = math.sin(math.pi / 2 * float((signs[1:] * signs[:-1]).sum() / (signs**2).sum()))
+    lag_one = min(shown + (1 + 3 * shown) / n, MOST_AUTOCORRELATION)
+    autoregressive = math.cbrt(6 * (lag_one / (1 - lag_one**2)) ** 2 * n) if lag_one > 0 else 1.0
+    longest = math.ceil(min(3 * math.sqrt(n), n / 4))
+    return max(1, min(longest, max(math.ceil(_politis_white(signs)), round(autoregressive))))
+
+
+def _politis_white(signs: Values) -> float:
+    """Politis and White (2004) with the correction of Patton, Politis and White (2009), for circular blocks."""
+    n = len(signs)
+    # So many lags in a row without correlation end the search for the last one that has some.
+    run = max(5, math.ceil(math.log10(n)))
+    lags = min(n - 1, 2 * (math.ceil(math.sqrt(n)) + run)) + 1
+    centred = signs - signs.mean()
+    covariances = np.array([float((centred[: n - lag] * centred[lag:]).sum()) for lag in range(lags)]) / n
+    beyond_chance = np.abs(covariances[1:] / covariances[0]) > 2 * math.sqrt(math.log10(n) / n)
+    starts = range(len(beyond_chance))
+    reach = next((lag for lag in starts if not beyond_chance[lag : lag + run].any()), len(beyond_chance))
+
+    near = np.arange(1, min(2 * reach, lags - 1) + 1)
+    weights = np.minimum(1.0, 2 * (1 - near / max(2 * reach, 1)))
+    g = 2 * float((weights * near * covariances[near]).sum())
+    variance = covariances[0] + 2 * float((weights * covariances[near]).sum())
+    return math.cbrt(1.5 * g**2 / variance**2 * n) if variance > 0 and g > 0 else 1.0
+
+
 def median_interval(values: Values, resamples: int = RESAMPLES) -> Interval:
     """The 95 % interval of the values' median, by a circular block bootstrap; the same values give the same interval.
 
@@ -50,14 +95,14 @@ def median_interval(values: Values, resamples: int = RESAMPLES) -> Interval:
 
 
 def median_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
-    """The same of times, which are above 0, and so are both ends: the stretching is on logarithms. Percentiles may be
-    taken on any scale that keeps the order (Efron and Tibshirani, 1993, chapter 13)."""
+    """The same of times, whose ends are above 0: the stretching is on logarithms. Percentiles may be taken on any scale
+    that keeps the order (Efron and Tibshirani, 1993, chapter 13)."""
     block = block_length(times_us)
     return _above_zero(float(np.median(times_us)), resampled_medians(times_us, block, resamples), len(times_us), block)
 
 
 def mean_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
-    """The same of the times' mean, which hears of outliers what a median does not."""
+    """The same of the times' mean, which outliers move."""
     block = block_length(times_us)
     means = np.concatenate([picked.mean(axis=1) for picked in _resampled(times_us, block, resamples)])
     return _above_zero(float(times_us.mean()), means, len(times_us), block)
@@ -131,34 +176,42 @@ def interval_of_processes(within: tuple[Interval, ...]) -> Interval:
 
 
 def interval_of_difference(a: tuple[Interval, ...], b: tuple[Interval, ...]) -> Interval:
-    """The 95 % interval of a - b, of processes that were started apart: one interval for each process of either.
+    """The 95 % interval of a - b, of processes that were started separately: one interval for each process of either.
 
     One of each: both intervals together (MOVER, Zou and Donner, 2008), which know nothing of other processes. Several
-    of each: Welch's t over the processes' medians. Where one has a single process, the spread of the other's is taken
-    for its own. Never shorter than the shortest of single processes together.
+    of each: Welch's t over the processes' medians (1947). Where one has a single process, the spread of the other's is
+    taken for its own. Never shorter than the shortest of single processes together.
     """
-    shortest = tuple(min(each, key=lambda one: one.half_width) for each in (a, b))
-    within = _of_two(*shortest)
+    one, other = (min(each, key=lambda within: within.half_width) for each in (a, b))
+    middle, block = one.middle - other.middle, max(one.block, other.block)
+    below = math.hypot(one.middle - one.low, other.high - other.middle)
+    above = math.hypot(one.high - one.middle, other.middle - other.low)
+    within = Interval(middle, middle - below, middle + above, block)
     if len(a) == len(b) == 1:
         return within
-    error, freedom = _error(np.array([each.middle for each in a]), np.array([each.middle for each in b]))
-    half = max(t_quantile(freedom) * error, within.half_width)
-    middle = float(np.mean([each.middle for each in a]) - np.mean([each.middle for each in b]))
-    return Interval(middle, middle - half, middle + half, within.block)
 
-
-def _of_two(a: Interval, b: Interval) -> Interval:
-    middle = a.middle - b.middle
-    below, above = math.hypot(a.middle - a.low, b.high - b.middle), math.hypot(a.high - a.middle, b.middle - b.low)
-    return Interval(middle, middle - below, middle + above, max(a.block, b.block))
-
-
-def _error(a: Values, b: Values) -> tuple[float, float]:
-    """The standard error of the difference of two means, and its degrees of freedom (Welch, 1947)."""
-    alone = min(len(a), len(b)) == 1
-    several = a if len(a) > 1 else b
-    parts = [(several if alone else each).var(ddof=1) / len(each) for each in (a, b)]
+    of_a, of_b = (np.array([each.middle for each in side]) for side in (a, b))
+    single = min(len(a), len(b)) == 1
+    several = of_a if len(a) > 1 else of_b
+    parts = [(several if single else each).var(ddof=1) / len(each) for each in (of_a, of_b)]
     error = math.sqrt(sum(parts))
-    if alone or not error:
-        return error, float(len(several) - 1)
-    return error, error**4 / sum(part**2 / (len(each) - 1) for part, each in zip(parts, (a, b), strict=True))
+    if single or not error:
+        freedom = float(len(several) - 1)
+    else:
+        freedom = error**4 / sum(part**2 / (len(each) - 1) for part, each in zip(parts, (of_a, of_b), strict=True))
+    half = max(t_quantile(freedom) * error, within.half_width)
+    middle = float(of_a.mean() - of_b.mean())
+    return Interval(middle, middle - half, middle + half, block)
+
+
+def odd_even_noise(values: Values) -> float:
+    """How far a series seems to differ from itself by its odd and even values: the 95th percentile of |ratio - 1| of
+    their resampled medians."""
+    pairs = len(values) // 2
+    odd, even = values[: 2 * pairs : 2], values[1 : 2 * pairs : 2]
+    random, ratios = np.random.default_rng(SEED), []
+    at_once = max(1, AT_ONCE // pairs)
+    for begin in range(0, RESAMPLES, at_once):
+        picks = random.integers(0, pairs, (min(at_once, RESAMPLES - begin), pairs))
+        ratios.append(np.median(odd[picks], axis=1) / np.median(even[picks], axis=1))
+    return float(np.percentile(np.abs(np.concatenate(ratios) - 1), 95))

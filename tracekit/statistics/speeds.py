@@ -6,21 +6,20 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tracekit.statistics.blocks import Values
+from tracekit.statistics.interval import Values
 
 #: Of fewer calls neither is asked.
 FEWEST = 15
 #: Levels that differ by less than this share are taken for one.
-LEAST_APART = 0.02
+LEAST_DIFFERENCE = 0.02
 #: Each of two speeds has this share of the calls at least; less are outliers.
 LEAST_SHARE = 0.1
 #: Ashman, Bird and Zepf (1994) call two groups apart from D = 2 on; halves of one even spread have 3.5 already.
 CLEARLY_APART = 4.5
 #: A drift is larger than so many standard errors of the two levels' difference.
 CLEARLY_MOVED = 4.0
-#: Speeds last if the calls change between them less than this part as often as calls that remember nothing would.
+#: Speeds last if the calls change between them less than this part as often as independent calls would.
 SELDOM = 0.5
 #: From the median absolute deviation to the standard deviation of a normal distribution.
 NORMAL_MAD = 1.4826
@@ -38,15 +37,14 @@ class TwoSpeeds:
 
 
 def find_drift(wall_us: Values) -> float | None:
-    """By which share the last third of the calls took longer than the first (0.05 is 5 %); None where they did not
-    clearly."""
+    """By which share the last third of the calls took longer than the first (0.05: 5 %); None where not clearly."""
     if len(wall_us) < FEWEST:
         return None
     third = len(wall_us) // 3
     first, last = np.log(wall_us[:third]), np.log(wall_us[-third:])
     moved = float(np.median(last) - np.median(first))
     error = 1.2533 * math.hypot(_spread(first), _spread(last)) / math.sqrt(third)
-    if abs(moved) < max(math.log1p(LEAST_APART), CLEARLY_MOVED * error):
+    if abs(moved) < max(math.log1p(LEAST_DIFFERENCE), CLEARLY_MOVED * error):
         return None
     return math.expm1(moved)
 
@@ -62,20 +60,17 @@ def find_two_speeds(wall_us: Values) -> TwoSpeeds | None:
     logs = _without_outliers(np.sort(np.log(wall_us)))
     cut = _best_cut(logs)
     fast, slow = logs[:cut], logs[cut:]
-    apart = float(np.median(slow) - np.median(fast))
+    difference = float(np.median(slow) - np.median(fast))
     spread = math.hypot(_spread(fast), _spread(slow))
-    if min(len(fast), len(slow)) < LEAST_SHARE * len(wall_us) or apart < math.log1p(LEAST_APART):
+    if min(len(fast), len(slow)) < LEAST_SHARE * len(wall_us) or difference < math.log1p(LEAST_DIFFERENCE):
         return None
-    if math.sqrt(2) * apart < CLEARLY_APART * spread:
+    if math.sqrt(2) * difference < CLEARLY_APART * spread:
         return None
     fast_us, slow_us = math.exp(float(np.median(fast))), math.exp(float(np.median(slow)))
-    return TwoSpeeds(fast_us, slow_us, len(slow) / len(logs), _lasts(wall_us > math.sqrt(fast_us * slow_us)))
-
-
-def _lasts(slow: NDArray[np.bool_]) -> bool:
-    """Calls that remember nothing are another than the one before in 2 p (1 - p) of all cases."""
-    share = float(slow.mean())
-    return float((slow[1:] != slow[:-1]).mean()) < SELDOM * 2 * share * (1 - share)
+    # Independent calls are of another speed than the one before in 2 p (1 - p) of all cases.
+    is_slow = wall_us > math.sqrt(fast_us * slow_us)
+    share, changes = float(is_slow.mean()), float((is_slow[1:] != is_slow[:-1]).mean())
+    return TwoSpeeds(fast_us, slow_us, len(slow) / len(logs), changes < SELDOM * 2 * share * (1 - share))
 
 
 def _without_outliers(ordered: Values) -> Values:

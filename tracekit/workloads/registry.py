@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.workloads.hub_info import ANY, DIFFUSERS, HF, find_on_hub
 from tracekit.workloads.listed import WORKLOADS
 from tracekit.workloads.one_forward_table import ROWS
-from tracekit.workloads.own_info import is_own, own_info
+from tracekit.workloads.unlisted import ANY, DIFFUSERS, HF, find_on_hub, find_own, is_own
 
 #: `build(request, size, device, progress)`, in a workload's own file.
 Builder = Callable[[Request, str, str, Progress], BuiltWorkload]
@@ -42,21 +41,21 @@ def open_workloads() -> tuple[WorkloadInfo, ...]:
 def find(name: str) -> WorkloadInfo:
     """The workload of that name. Raises TracekitError with the nearest name."""
     by_name = {workload.name: workload for workload in WORKLOADS}
-    found = by_name.get(name) or find_on_hub(name) or (own_info(name) if is_own(name) else None)
+    found = by_name.get(name) or find_on_hub(name) or (find_own(name) if is_own(name) else None)
     if found is not None:
         return found
-    raise TracekitError(f"no workload is called {name!r}: {_hint(name, by_name)} (`tracekit workloads` lists them)")
-
-
-def _hint(name: str, there: Iterable[str]) -> str:
-    there, asked = tuple(there), name.lower()
-    if "/" in name:
-        return f"did you mean {HF}{name} or {DIFFUSERS}{name}?"
+    asked = name.lower()
     alias = next((known for word, known in ALIASES.items() if asked.startswith(word)), None)
-    begun = [known for known in there if known.startswith(asked) or asked.startswith(known)]
-    near = [alias] if alias else [*begun, *difflib.get_close_matches(asked, there, n=1, cutoff=0.5)]
+    if "/" in name:
+        near = [f"{HF}{name}", f"{DIFFUSERS}{name}"]
+    elif alias:
+        near = [alias]
+    else:
+        begun = [known for known in by_name if known.startswith(asked) or asked.startswith(known)]
+        near = [*begun, *difflib.get_close_matches(asked, by_name, n=1, cutoff=0.5)]
     # Each once.
-    return f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else f"there is {', '.join(there)}"
+    hint = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else f"there is {', '.join(by_name)}"
+    raise TracekitError(f"no workload is called {name!r}: {hint} (`tracekit workloads` lists them)")
 
 
 def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
@@ -86,6 +85,31 @@ def load_builder(info: WorkloadInfo) -> Builder:
         ) from None
     builder: Builder = module.build
     return builder
+
+
+def check_buildable(request: Request) -> None:
+    """Imports what the workload needs and looks for what would keep it from being built, before anything of it is.
+
+    Raises TracekitError for packages that are missing, a configuration that is not here or cannot be used, a file of
+    the user's that cannot be run, options that it does not take, and parts that a model has not. What real weights are
+    made of, and what a user's own `build()` returns, is known only once they are there.
+    """
+    info = find(request.workload)
+    builder = load_builder(info)
+    if is_own(request.workload):
+        importlib.import_module(info.module).check(request)
+        return
+    info = look_into(info, request)
+    if request.pretrained:
+        return
+    from tracekit.workloads.scopes import build_nowhere, compile_targets
+
+    size = next(iter(info.sizes)) if request.size == "auto" else request.size
+    of_list = request.scope is None or request.scope in info.scopes
+    if info in WORKLOADS or not of_list:
+        found = build_nowhere(builder, request, size)
+        if request.scope is not None and not of_list:
+            compile_targets(found, request.scope)
 
 
 def check_scope(info: WorkloadInfo, scope: str | None) -> str:

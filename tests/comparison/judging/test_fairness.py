@@ -4,15 +4,16 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from tests.sequences import eager, make_activity, make_sequence, product, triton
 
-from tracekit.comparison.judging.fairness import find_other_work, find_unfairness
+from tracekit.comparison.judging.fairness import find_other_work, find_unfairness, refuse_other_sizes
+from tracekit.errors import TracekitError
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Side
-from tracekit.model.generation import Generation
 from tracekit.model.note import Note
 from tracekit.model.option import WORK, words_of
-from tracekit.model.own import Own
-from tracekit.model.run import Settings
+from tracekit.model.run import Generation, Settings, UserModel
+from tracekit.model.sequence import Activity, OperatorSource
 
 from ...sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
 
@@ -35,16 +36,11 @@ def test_sides_of_one_run_are_fair():
     assert find_unfairness(make_side("a", form=make_form()), make_side("b", form=make_form())) == ()
 
 
-def test_timed_calls_much_slower_than_recorded_ones_are_a_disturbed_machine():
-    note = only(replace(make_side("b", form=make_form(wall_us=(9000.0,) * 10)), path="other"))
-    assert (note.code, note.subject, note.facts["first_calls"]) == ("timed_slower_than_recorded", "b", False)
-    assert (note.facts["wall_us"], note.facts["timed_calls"]) == (9000.0, 10)
-
-
-def test_a_few_slow_calls_are_first_calls_before_they_are_a_disturbed_machine():
-    note = only(replace(make_side("b", form=make_form(wall_us=(9000.0,))), path="other"))
-    assert (note.code, note.facts["timed_calls"]) == ("timed_slower_than_recorded", 1)
-    assert note.facts["first_calls"]
+@pytest.mark.parametrize(("calls", "first"), [(10, False), (1, True)])
+def test_timed_calls_much_slower_than_recorded_ones_are_a_disturbed_machine_or_first_calls(calls: int, first: bool):
+    note = only(replace(make_side("b", form=make_form(wall_us=(9000.0,) * calls)), path="other"))
+    assert (note.code, note.subject, note.facts["first_calls"]) == ("timed_slower_than_recorded", "b", first)
+    assert (note.facts["wall_us"], note.facts["timed_calls"]) == (9000.0, calls)
 
 
 def test_a_gpu_that_seems_busier_than_the_call_lasted_is_said():
@@ -53,25 +49,26 @@ def test_a_gpu_that_seems_busier_than_the_call_lasted_is_said():
     assert note.facts["busy_us"] > note.facts["wall_us"] == 700.0
 
 
-def test_another_gpu_is_named():
-    b = changed(environment=make_environment(gpu="NVIDIA A100"))
-    assert only(b) == differs("gpu", "NVIDIA H200", "NVIDIA A100")
+@pytest.mark.parametrize(
+    ("packages", "facts"),
+    [
+        ({"torch": "2.12.0", "triton": "3.7.0"}, {"package": "torch", "a": "2.13.0", "b": "2.12.0"}),
+        ({"torch": "2.13.0"}, {"package": "triton", "a": "3.7.0", "b": None}),
+    ],
+)
+def test_another_package_or_one_on_one_side_only_is_named(packages: dict[str, str], facts: dict[str, str]):
+    assert only(changed(environment=make_environment(packages=packages))) == Note("package_differs", facts=facts)
 
 
-def test_another_torch_is_named():
-    note = only(changed(environment=make_environment(packages={"torch": "2.12.0", "triton": "3.7.0"})))
-    assert note == Note("package_differs", facts={"package": "torch", "a": "2.13.0", "b": "2.12.0"})
-
-
-def test_a_package_on_one_side_only_is_named():
-    note = only(changed(environment=make_environment(packages={"torch": "2.13.0"})))
-    assert note == Note("package_differs", facts={"package": "triton", "a": "3.7.0", "b": None})
-
-
-def test_other_shapes_are_named():
-    assert only(changed(settings=make_settings(batch_size=4))) == differs("batch_size", 1, 4)
-    assert only(changed(settings=make_settings(width=1024))) == differs("width", 512, 1024)
-    assert only(changed(settings=make_settings(dtype="float16"))) == differs("dtype", "bfloat16", "float16")
+@pytest.mark.parametrize(
+    "change",
+    [{"gpu": "NVIDIA A100"}, {"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}],
+)
+def test_another_machine_is_named_and_only_another_gpu_is_other_work(change: dict[str, str]) -> None:
+    b = changed(environment=make_environment(**change))
+    ((setting, value),) = change.items()
+    assert only(b) == differs(setting, getattr(make_environment(), setting), value)
+    assert bool(tuple(find_other_work(make_side("a", form=make_form()), b))) == (setting == "gpu")
 
 
 def test_another_mode_is_what_is_compared():
@@ -192,7 +189,7 @@ def test_every_setting_is_other_work_or_is_not() -> None:
         {"width": 1024},
         {"seq_length": 128},
         {"steps": 4},
-        {"own": Own(options=("depth=2",))},
+        {"own": UserModel(options=("depth=2",))},
         {"generation": Generation("generate", 8, "dynamic", fast_processor=True)},
         {"generation": Generation("generate", 16, "static", fast_processor=True)},
         {"generation": Generation("decode", 16, "dynamic", fast_processor=True)},
@@ -203,7 +200,7 @@ def test_every_setting_is_other_work_or_is_not() -> None:
 )
 def test_other_work_is_told_apart(change: dict[str, Any]) -> None:
     asked = Generation("generate", 16, "dynamic", fast_processor=True)
-    settings = make_settings(own=Own(options=("depth=1",)), generation=asked)
+    settings = make_settings(own=UserModel(options=("depth=1",)), generation=asked)
     a = replace(make_side("a", form=make_form()), settings=settings)
     b = replace(a, settings=replace(settings, **change))
     assert tuple(find_other_work(a, a)) == ()
@@ -244,14 +241,6 @@ def test_another_precision_of_float32_products_is_other_work_to_a_model_of_float
     assert differs("float32_matmul_precision", "highest", "high") in find_unfairness(a, b)
 
 
-@pytest.mark.parametrize("change", [{"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}])
-def test_another_driver_or_the_like_is_named_and_is_the_same_work(change: dict[str, str]) -> None:
-    b = changed(environment=make_environment(**change))
-    ((setting, value),) = change.items()
-    assert only(b) == differs(setting, getattr(make_environment(), setting), value)
-    assert tuple(find_other_work(make_side("a", form=make_form()), b)) == ()
-
-
 @pytest.mark.parametrize(("factor", "told"), [(1.2, False), (1.35, True)])
 def test_a_quarter_more_than_recorded_is_disturbed(factor: float, told: bool) -> None:
     b = make_side("b")
@@ -265,3 +254,77 @@ def test_recordings_that_were_not_read_over_steps_do_not_stand_beside_unprofiled
     a, b = (make_side(name, make_analysis(window="whole"), make_form()) for name in "ab")
     assert Note("not_read_over_steps") in find_unfairness(a, b)
     assert Note("not_read_over_steps") not in find_unfairness(make_side("a"), make_side("b"))
+
+
+def side(*activities: Activity, label: str = "a", operators: OperatorSource = "own") -> Side:
+    return replace(make_side(label), sequence=make_sequence(activities, operators))
+
+
+def matmuls(batch: int) -> list[Activity]:
+    return [product(batch * 64, 32 * at, 16, call=at) for at in range(1, 7)]
+
+
+def refused(lender: Side, borrower: Side, other: Side) -> bool:
+    """Whether the lender is of other sizes."""
+    try:
+        refuse_other_sizes("a trace", lender, borrower, other)
+    except TracekitError:
+        return True
+    return False
+
+
+GRAPHED = side(label="graphed", operators="none")
+
+
+def test_a_lender_of_the_same_sizes_fits_also_where_the_compiler_exchanged_some() -> None:
+    lender = side(*matmuls(1)[:3], product(7, 7, 7, call=8), product(7, 7, 8, call=9), triton("add", (64, 64), call=7))
+    assert not refused(lender, GRAPHED, side(*matmuls(1), eager("add", (64, 64), call=7)))
+
+
+def test_a_lender_of_another_batch_size_does_not() -> None:
+    # Twice as many operations are those of the next but one: what is summed up is of another length.
+    layers = [product(2 * 64, 32 * at, 16, call=at) for at in range(1, 7)]
+    own = [product(64, 64 * at, 32, call=at) for at in range(1, 7)]
+    for operators in ("own", "rich"):
+        eager_side = side(*own, label="eager", operators=operators)
+        assert refused(side(*layers, label="lender"), GRAPHED, eager_side)
+
+
+def test_a_matmul_is_the_same_however_its_dimensions_are_put_together() -> None:
+    shape = (1, 4, 64, 32)
+    own = [
+        make_activity("nvjet", "gemm", "linear", ((4, 16, 8), (32, 8)), 1),
+        make_activity("nvjet", "gemm", "bmm", ((4, 16, 8), (4, 8, 64)), 2),
+        make_activity("flash", "attention", "_scaled_dot_product_flash_attention", (shape,) * 3, 3),
+        make_activity("gemm", "gemm", "mm", ((32, 8), (8, 9)), 4),
+    ]
+    lent = [
+        make_activity("nvjet", "gemm", "mm", ((64, 8), (8, 32)), 1),
+        make_activity("nvjet", "gemm", "bmm", ((4, 64, 8), (4, 8, 16)), 2),
+        make_activity("flash", "attention", "_scaled_dot_product_cudnn_attention", (shape,) * 3, 3),
+        make_activity("gemm", "gemm", "mm", ((5, 5), (5, 5)), 4),
+    ]
+    assert not refused(side(*lent), GRAPHED, side(*own))
+    for one in range(3):
+        assert not refused(side(*[lent[one]] * 4), GRAPHED, side(own[one])), lent[one]
+
+
+def test_where_sizes_are_not_known_nothing_is_said() -> None:
+    assert not refused(side(*matmuls(5)[:3]), GRAPHED, side(*matmuls(1)))
+    assert not refused(side(*matmuls(5)), GRAPHED, side(eager("add", (64, 64), call=7)))
+    assert not refused(side(*matmuls(5)), GRAPHED, GRAPHED)
+    assert not refused(side(*matmuls(5)), GRAPHED, make_side())
+    # Borrowed sizes prove nothing.
+    assert not refused(side(*matmuls(5)), GRAPHED, side(*matmuls(1), operators="lent"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("batch_size", 4), ("height", 1024), ("seq_length", 1024), ("dtype", "float16")]
+)
+def test_runs_with_other_settings_are_of_other_sizes(field: str, value: object) -> None:
+    lender, borrower = (
+        replace(side(), settings=make_settings(**{field: value})),
+        replace(GRAPHED, settings=make_settings()),
+    )
+    assert refused(lender, borrower, side())
+    assert not refused(replace(lender, settings=make_settings(mode="max-autotune")), borrower, side())

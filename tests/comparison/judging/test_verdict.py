@@ -8,16 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracekit.comparison.judging.one_process import TWO_PROCESSES
-from tracekit.comparison.judging.separate_runs import too_few_calls
-from tracekit.comparison.judging.verdict import LEAST_IN_ONE_PROCESS, Pairs, find_noise_floor, judge
+from tracekit.comparison.judging.thresholds import LEAST_IN_ONE_PROCESS
+from tracekit.comparison.judging.verdict import Judged, Pairs, find_noise_floor, judge
 from tracekit.model.comparison import Verdict
 from tracekit.model.compilation import CompilingCall, Diagnostics
 from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
 
-from ...sides import STEADY, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
+from ...sides import STEADY, make_form, make_pair, make_side, scaled
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -26,11 +25,18 @@ def about(notes: tuple[Note, ...]) -> list[tuple[str, str | None]]:
     return [(each.code, each.subject) for each in notes]
 
 
+def too_few_calls(calls: int, repeats: int = 0) -> Note:
+    return Note("too_few_calls", facts={"calls": calls, "needed": 5, "repeats": repeats})
+
+
 def compiled_while_timed(compilations: int, subject: str = "compiled") -> Note:
     return Note("compiled_while_timed", subject=subject, facts={"compilations": compilations})
 
 
-def test_a_form_that_takes_two_thirds_of_the_time_is_faster():
+def test_a_form_that_takes_less_time_is_faster_and_one_that_takes_more_slower():
+    slower, _ = judge(*make_pair(STEADY, scaled(1.2)), ORDER)
+    assert (slower.result, slower.speedup) == ("slower", pytest.approx(1 / 1.2))
+    assert judge(*make_pair(STEADY, STEADY[::-1]), ORDER)[0].result == "inconclusive"
     verdict, notes = judge(*make_pair(STEADY, scaled(2 / 3)), ORDER)
     assert verdict.result == "faster"
     assert verdict.speedup == pytest.approx(1.5)
@@ -40,20 +46,9 @@ def test_a_form_that_takes_two_thirds_of_the_time_is_faster():
     assert (verdict.n, verdict.processes, verdict.basis) == (10, 1, "rounds")
 
 
-def test_a_form_that_takes_longer_is_slower():
-    verdict, _ = judge(*make_pair(STEADY, scaled(1.2)), ORDER)
-    assert verdict.result == "slower"
-    assert verdict.speedup == pytest.approx(1 / 1.2)
-
-
-def test_equal_forms_are_inconclusive():
-    verdict, _ = judge(*make_pair(STEADY, STEADY[::-1]), ORDER)
-    assert verdict.result == "inconclusive"
-
-
 def test_a_change_below_the_noise_floor_is_inconclusive_though_every_pair_agrees():
-    restless = [1000.0, 1200.0, 1000.0, 1200.0, 1000.0, 1200.0, 1000.0, 1200.0, 1000.0, 1200.0]
-    verdict, _ = judge(*make_pair(restless, [us / 1.05 for us in restless]), ORDER)
+    by_turns = [1000.0, 1200.0] * 5
+    verdict, _ = judge(*make_pair(by_turns, [us / 1.05 for us in by_turns]), ORDER)
     assert verdict.noise_floor is not None
     assert verdict.noise_floor > 0.05
     assert verdict.result == "inconclusive"
@@ -64,34 +59,30 @@ def test_drift_that_meets_both_forms_alike_does_not_widen_the_paired_interval():
     verdict, notes = judge(*make_pair(drift, drift / 1.1), ORDER * 2)
     assert verdict.ci95 == (pytest.approx(1.1), pytest.approx(1.1))
     assert ("drifted", "eager") in about(notes)
-    apart, _ = judge(*make_pair(drift, drift / 1.1), ())
-    assert apart.ci95 is not None
-    assert apart.ci95[1] - apart.ci95[0] > 0.2
+    separate, _ = judge(*make_pair(drift, drift / 1.1), ())
+    assert separate.ci95 is not None
+    assert separate.ci95[1] - separate.ci95[0] > 0.2
 
 
 def test_a_form_that_never_varies_has_no_noise():
     assert find_noise_floor([Pairs(np.full(10, 1000.0), np.full(10, 1000.0))]) == 0
 
 
-def test_traces_alone_give_no_verdict():
+def test_traces_alone_and_one_timed_side_give_no_verdict():
+    assert judge(make_side("a", form=make_form()), make_side("b"), ())[0].result == "not_timed"
     verdict, notes = judge(make_side("a"), make_side("b"), ())
     assert verdict.result == "not_timed"
     assert (verdict.speedup, verdict.ci95, verdict.noise_floor, verdict.a_wall_us, verdict.b_wall_us) == (None,) * 5
     assert notes == (Note("not_timed"),)
 
 
-def test_one_timed_side_gives_no_verdict():
-    verdict, _ = judge(make_side("a", form=make_form()), make_side("b"), ())
-    assert verdict.result == "not_timed"
-
-
 def test_four_calls_are_too_few():
     verdict, notes = judge(*make_pair((1000.0,) * 4, (500.0,) * 4), ORDER[:8])
-    assert verdict.result == "inconclusive"
-    assert verdict.speedup == 2
-    assert verdict.ci95 is None
-    assert verdict.noise_floor is None
+    assert (verdict.result, verdict.speedup, verdict.ci95, verdict.noise_floor) == ("inconclusive", 2, None, None)
     assert too_few_calls(4) in notes
+    assert too_few_calls(1) in judge(*make_pair(STEADY[:1], STEADY[:1]), ORDER)[1]
+    forms = [replace(repeated(name, 1.0, (1.0, 1.0)), wall_us=STEADY[:4]) for name in ("eager", "compiled")]
+    assert too_few_calls(4, 2) in judge(*(make_side(form.name, form=form) for form in forms), ORDER[:8])[1]
 
 
 def test_sides_of_different_runs_are_said_not_to_be_interleaved():
@@ -113,10 +104,6 @@ def test_compilation_inside_timed_calls_withholds_the_verdict():
     assert compiled_while_timed(2) in notes
 
 
-def test_the_same_times_give_the_same_interval_every_time():
-    assert judge(*make_pair(STEADY, scaled(0.7)), ORDER) == judge(*make_pair(STEADY, scaled(0.7)), ORDER)
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.floats(1.0, 1e7), min_size=5, max_size=12), st.floats(0.1, 10.0))
 def test_the_speed_up_lies_in_its_interval_when_one_form_is_a_multiple_of_the_other(walls, factor):
@@ -132,12 +119,6 @@ def test_a_change_that_another_start_could_undo_is_not_called_one_however_sure_i
     assert verdict.result == "inconclusive"
 
 
-def test_a_small_change_in_one_process_comes_with_the_advice_to_repeat_it():
-    verdict, notes = judge(*make_pair(STEADY, scaled(1 / 1.05)), ORDER)
-    assert verdict.result == "faster"
-    assert [each.code for each in notes] == ["one_process_waits_for_host"]
-
-
 def test_the_noise_floor_is_that_of_the_calls_that_were_made_twice():
     walls = np.full(12, 1000.0)
     controls = tuple(ControlCall(round_, 1030.0, None) for round_ in range(1, 12, 2))
@@ -148,13 +129,13 @@ def test_the_noise_floor_is_that_of_the_calls_that_were_made_twice():
 
 def test_the_noise_floor_is_that_of_the_form_that_repeats_itself_less_well():
     walls = np.full(40, 1000.0)
-    restless = tuple(ControlCall(round_, 1030.0, None) for round_ in range(1, 40, 4))
+    noisy = tuple(ControlCall(round_, 1030.0, None) for round_ in range(1, 40, 4))
     quiet = tuple(ControlCall(round_, 1001.0, None) for round_ in range(3, 40, 4))
-    assert find_noise_floor([Pairs(walls, walls, restless, quiet)]) == pytest.approx(0.03)
-    assert find_noise_floor([Pairs(walls, walls, quiet, restless)]) == pytest.approx(0.03)
-    few = find_noise_floor([Pairs(walls, walls, restless[:8], quiet)])
+    assert find_noise_floor([Pairs(walls, walls, noisy, quiet)]) == pytest.approx(0.03)
+    assert find_noise_floor([Pairs(walls, walls, quiet, noisy)]) == pytest.approx(0.03)
+    few = find_noise_floor([Pairs(walls, walls, noisy[:8], quiet)])
     assert few < 0.03, "a form with too few pairs has no floor of its own"
-    halves = [Pairs(walls, walls, restless[:5], quiet), Pairs(walls, walls, restless[5:], quiet)]
+    halves = [Pairs(walls, walls, noisy[:5], quiet), Pairs(walls, walls, noisy[5:], quiet)]
     assert find_noise_floor(halves) == pytest.approx(0.03), "its pairs of all processes are enough"
 
 
@@ -162,6 +143,16 @@ def repeated(name: FormName, own: float, others: Sequence[float]) -> FormResult:
     processes = tuple(ProcessTimes(scaled(each), None, (), "asked number", 1.0) for each in others)
     timing = FormTiming("asked number", None, None, 1.0, (), processes)
     return replace(make_form(name, scaled(own)), timing=timing)
+
+
+def judge_repeats(second: tuple[dict[str, object], ...], first: str = "asked number") -> Judged:
+    """Of three processes; what is otherwise in both repeats of the compiled form, which takes half the time."""
+    eager, compiled = repeated("eager", 1.0, (1.0, 1.0)), repeated("compiled", 0.5, (0.5, 0.5))
+    assert compiled.timing is not None
+    both = zip(compiled.timing.processes, second, strict=True)
+    repeats = tuple(replace(each, **changes) for each, changes in both)  # type: ignore[arg-type]
+    timing = replace(compiled.timing, stopped=first, processes=repeats)  # type: ignore[arg-type]
+    return judge(make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)), ORDER)
 
 
 def judge_processes(*compiled: float) -> tuple[Verdict, tuple[str, ...]]:
@@ -183,23 +174,24 @@ def test_processes_that_agree_establish_a_change_too_small_for_one_of_them():
     assert verdict.speedup == pytest.approx(1.015, rel=1e-3)
 
 
-def test_of_two_processes_it_is_said_that_they_tell_little():
-    _, notes = judge_processes(1 / 1.2, 1 / 1.21)
-    assert TWO_PROCESSES in notes
-
-
 def test_a_compilation_in_a_repeat_withholds_the_verdict():
-    eager, compiled = repeated("eager", 1.0, (1.0, 1.0)), repeated("compiled", 0.5, (0.5, 0.5))
-    assert compiled.timing is not None
-    late = replace(compiled.timing.processes[1], during_timing=1)
-    timing = replace(compiled.timing, processes=(compiled.timing.processes[0], late))
-    sides = (make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)))
-    verdict, notes = judge(*sides, ORDER)
+    verdict, notes = judge_repeats(({}, {"during_timing": 1}))
     assert verdict.result == "inconclusive"
     assert compiled_while_timed(1) in notes
 
 
-def test_a_form_that_switches_speeds_alone_cannot_be_told_from_a_change_as_large():
+def test_a_repeat_of_a_few_calls_does_not_count():
+    verdict, _ = judge_repeats(({}, {"wall_us": scaled(0.9)[:4]}))
+    assert (verdict.processes, verdict.n, verdict.speedup) == (2, 20, pytest.approx(2.0))
+
+
+def test_a_process_that_did_not_reach_its_target_is_why_timing_stopped():
+    ends = {"stopped": "target reached"}, {"stopped": "budget spent"}
+    assert judge_repeats(ends, "target reached")[0].stopped == "budget spent"
+    assert judge_repeats((ends[0], ends[0]), "target reached")[0].stopped == "target reached"
+
+
+def test_a_form_that_switches_speeds_by_itself_cannot_be_told_from_a_change_as_large():
     switching = np.repeat([1000.0, 1080.0, 1000.0, 1080.0], 10) * np.tile(STEADY, 4) / 1000
     verdict, notes = judge(*make_pair(switching, np.tile(STEADY, 4) / 1.03), ORDER * 4)
     assert verdict.result == "inconclusive"
@@ -230,30 +222,6 @@ def test_the_noise_floor_of_several_processes_is_the_largest():
     walls = np.full(12, 1000.0)
     pairs = [Pairs(walls, walls, tuple(ControlCall(at, us, None) for at in range(6))) for us in (1000.0, 1030.0)]
     assert find_noise_floor(pairs) == find_noise_floor(pairs[::-1]) == pytest.approx(0.03)
-
-
-def test_a_repeat_of_a_few_calls_does_not_count():
-    eager, compiled = repeated("eager", 1.0, (1.0, 1.0)), repeated("compiled", 0.5, (0.5, 0.9))
-    assert compiled.timing is not None
-    short = replace(compiled.timing.processes[1], wall_us=scaled(0.9)[:4])
-    timing = replace(compiled.timing, processes=(compiled.timing.processes[0], short))
-    sides = (make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)))
-    verdict, _ = judge(*sides, ORDER)
-    assert (verdict.processes, verdict.n) == (2, 20)
-    assert verdict.speedup == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize(("gpu", "small", "large"), [(False, 1.09, 1.12), (True, 1.38, 1.42)])
-def test_a_large_change_in_one_process_needs_no_advice(gpu, small, large):
-    """What is large depends on whether the GPU is known to wait for the host (test_one_process.py)."""
-    analysis = make_analysis({"gemm": ("gemm", 20, 400.0)}) if gpu else make_cpu_analysis()
-
-    def told(factor: float) -> tuple[Note, ...]:
-        forms = (make_form("eager", STEADY), make_form("compiled", scaled(1 / factor)))
-        return judge(*(make_side(form.name, analysis, form) for form in forms), ORDER)[1]
-
-    assert told(small)[0].code in ("one_process_small_change", "one_process_waits_for_host")
-    assert told(large) == ()
 
 
 def test_controls_are_not_used_where_rounds_are_left_out():
@@ -314,21 +282,3 @@ def test_the_times_of_several_processes_are_of_all_of_them_as_the_ratio_is():
     assert verdict.a_wall_us is not None
     assert verdict.b_wall_us is not None
     assert verdict.a_wall_us / verdict.b_wall_us == pytest.approx(verdict.speedup)
-
-
-def test_a_process_that_did_not_reach_its_target_is_why_timing_stopped():
-    eager, compiled = repeated("eager", 1.0, (1.0, 1.0)), repeated("compiled", 0.5, (0.5, 0.5))
-    assert compiled.timing is not None
-    spent = replace(compiled.timing.processes[1], stopped="budget spent")
-    first = replace(compiled.timing.processes[0], stopped="target reached")
-    timing = replace(compiled.timing, stopped="target reached", processes=(first, spent))
-    sides = (make_side("eager", form=eager), make_side("compiled", form=replace(compiled, timing=timing)))
-    assert judge(*sides, ORDER)[0].stopped == "budget spent"
-
-
-def test_few_calls_are_told_and_so_are_repeats_that_do_not_help():
-    a, b = make_pair(STEADY[:1], STEADY[:1])
-    assert too_few_calls(1) in judge(a, b, ORDER)[1]
-    forms = [replace(repeated(name, 1.0, (1.0, 1.0)), wall_us=STEADY[:4]) for name in ("eager", "compiled")]
-    _, notes = judge(*(make_side(form.name, form=form) for form in forms), ORDER[:8])
-    assert Note("too_few_calls", facts={"calls": 4, "needed": 5, "repeats": 2}) in notes

@@ -68,7 +68,6 @@ def test_provenance_comes_first_and_alignment_takes_the_rest():
     a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
     b = replace(b, sequence=Sequence((*COMPILED, COPY), 1, "own"), provenance=compiled_sites())
     cells, amiss = find_cells(a, b)
-    assert cells is not None
     check_partition(cells, 5, 3)
     assert {(cell.a, cell.b) for cell in cells if cell.how == "provenance"} >= {((0, 1), (0,)), ((2, 3), (1,))}
     assert {(cell.a, cell.b) for cell in cells} == {((0, 1), (0,)), ((2, 3), (1,)), ((4,), (2,))}
@@ -80,15 +79,11 @@ def test_equal_blocks_are_one_group_under_the_pattern_of_their_modules():
     a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
     b = replace(b, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
     cells, _ = find_cells(a, b)
-    assert a.sequence is not None
-    assert b.sequence is not None
-    assert cells is not None
     (group,) = group_by_cells(a.sequence, b.sequence, cells)
     assert (group.kind, group.how, group.repeats) == ("fused", "provenance", 2)
     assert group.where == ("blocks.*", LINE)
     assert (group.delta_count, group.delta_us) == (-2, -4)
     # Each addition and product reads one tensor of 128 bytes and writes one; so does what is fused of them.
-    assert group.traffic is not None
     assert group.traffic.eager_bytes == 2 * 2 * 256
 
 
@@ -97,7 +92,6 @@ def test_without_provenance_of_both_sides_alignment_does_all():
     a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
     b = replace(b, sequence=Sequence(COMPILED, 1, "own"))
     cells, _ = find_cells(a, b)
-    assert cells is not None
     assert {cell.how for cell in cells} <= {"anchors", "names", "unmatched"}
     assert find_cells(replace(a, sequence=None), b) == (None, ())
 
@@ -111,7 +105,6 @@ def test_provenance_is_of_no_use_across_runs_or_backwards():
         (b, a, "other_forms"),
     ):
         cells, _ = find_cells(one, other)
-        assert cells is not None
         assert all(cell.how != "provenance" for cell in cells)
         assert why_no_provenance(one, other) == reason
 
@@ -123,10 +116,8 @@ def test_one_step_that_differs_costs_the_others_no_provenance():
     steps = ((*COMPILED, COPY), (*COMPILED, stranger, COPY), (*COMPILED, COPY))
     work = Sequence(tuple(each for step in steps for each in step), 1 / 3, "own", starts=(0, 3, 7))
     a, b = with_as_many_steps(a, replace(b, sequence=work, provenance=compiled_sites()))
-    assert a.sequence is not None
     assert a.sequence.starts == (0, 5, 10)
     cells, notes = find_cells(a, b)
-    assert cells is not None
     check_partition(cells, 15, 10)
     linked = {(cell.a, cell.b) for cell in cells if cell.how == "provenance" and len(cell.a) == 2}
     assert linked == {((at, at + 1), (bt,)) for at, bt in ((0, 0), (2, 1), (5, 3), (7, 4), (10, 7), (12, 8))}
@@ -142,7 +133,6 @@ def test_steps_of_unknown_beginnings_are_aligned_as_one_and_that_is_said():
     a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
     b = replace(b, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"), provenance=compiled_sites())
     cells, _ = find_cells(*with_as_many_steps(a, b))
-    assert cells is not None
     check_partition(cells, 8, 5)
     assert all(cell.how != "provenance" for cell in cells)
     assert why_no_provenance(*with_as_many_steps(a, b)) == "steps_differ"
@@ -155,7 +145,6 @@ def test_an_empty_step_stands_beside_none_and_nothing_is_said_of_it():
     for starts in ((0, 0, 3), (0, 3, 3), (0, 3, 6)):
         work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=starts)
         cells, notes = find_cells(a, replace(b, sequence=work, provenance=compiled_sites()))
-        assert cells is not None
         check_partition(cells, 10, 6)
         linked = {(cell.a, cell.b) for cell in cells if cell.how == "provenance" and len(cell.a) == 2}
         assert linked == {((0, 1), (0,)), ((2, 3), (1,)), ((5, 6), (3,)), ((7, 8), (4,))}
@@ -168,7 +157,6 @@ def test_what_ran_beside_an_empty_step_matches_nothing_silently():
     a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
     work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=(0, 3, 3))
     cells, notes = find_cells(*with_as_many_steps(a, replace(b, sequence=work, provenance=compiled_sites())))
-    assert cells is not None
     check_partition(cells, 15, 6)
     lonely = [cell for cell in cells if not cell.b]
     assert sorted(at for cell in lonely for at in cell.a) == [5, 6, 7, 8, 9]
@@ -182,7 +170,6 @@ def test_steps_of_the_same_kernels_for_other_operators_are_matched_each_for_itse
     a = replace(a, sequence=Sequence((add, mul, add, mul), 1 / 2, "own", starts=(0, 2)))
     b = replace(b, sequence=Sequence((add, mul, mul, add), 1 / 2, "own", starts=(0, 2)))
     cells, _ = find_cells(a, b)
-    assert cells is not None
     check_partition(cells, 4, 4)
     pairs = {(cell.a, cell.b) for cell in cells if cell.a and cell.b}
     assert pairs >= {((0,), (0,)), ((1,), (1,))}
@@ -196,10 +183,7 @@ def test_what_provenance_told_by_elimination_is_no_exact_group():
     a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=replace(ops, ops=(*unlike, *ops.ops[2:])))
     b = replace(b, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
     cells, _ = find_cells(a, b)
-    assert cells is not None
     assert {cell.a: cell.exact for cell in cells} == {(0, 1): False, (2, 3): True}
-    assert a.sequence is not None
-    assert b.sequence is not None
     assert sorted(group.exact for group in group_by_cells(a.sequence, b.sequence, cells)) == [False, True]
 
 
@@ -208,12 +192,9 @@ def test_a_side_whose_steps_are_alike_is_repeated_beside_one_whose_steps_are_not
     a = replace(a, sequence=Sequence(EAGER, 1, "own"))
     b = replace(b, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"))
     one, other = with_as_many_steps(a, b)
-    assert one.sequence is not None
-    assert other.sequence is not None
     assert (len(one.sequence.activities), one.sequence.per_step) == (8, 1 / 2)
     assert other.sequence == b.sequence
     cells, _ = find_cells(one, other)
-    assert cells is not None
     groups = group_by_cells(one.sequence, other.sequence, cells)
     assert sum(group.delta_us for group in groups) == 10 + 2 / 2 - 14
     assert with_as_many_steps(a, a) == (a, a)

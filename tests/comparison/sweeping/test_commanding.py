@@ -6,7 +6,7 @@ import shlex
 
 from tests.sweeps import compiled_cell, eager_cell, make_failure, make_result
 
-from tracekit.comparison.sweeping.commanding import command_of
+from tracekit.comparison.sweeping.cells import command_of
 
 
 def test_a_cell_that_failed_before_it_was_built_is_asked_for_in_full() -> None:

@@ -183,11 +183,15 @@ def test_published_figures_stand_beside_the_batch_size_they_are_of() -> None:
     assert (row.dtype, row.machine, row.size) == ("bfloat16", "NVIDIA H200", "full")
     assert row.eager_ms == pytest.approx(8.0, rel=0.01)
     assert row.compiled_ms == pytest.approx(4.0, rel=0.01), "the default mode's, not the fastest's"
-    told = " ".join(sweep.differs)
-    assert "NVIDIA H200 here, one A100 there" in told
-    assert "2.11.0 here, 2.0.1 there" in told
-    assert "Weights: random here" in told
-    assert "40 of each form" in told
+    differences = {each.code: each.facts for each in sweep.differences}
+    assert differences == {
+        "machine": {"here": ["NVIDIA H200"]},
+        "torch": {"here": ["2.11.0"]},
+        "dtype": {"here": ["bfloat16"]},
+        "random_weights": {},
+        "calls": {"least": 40, "most": 40},
+        "what_a_call_contains": {},
+    }
 
 
 def changed(result: CellResult, **settings: object) -> CellResult:

@@ -16,8 +16,7 @@ from tracekit.comparison.matching.operators import is_library, plain_name
 from tracekit.model.comparison import Side
 from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.provenance import EagerOp, EagerOps
-from tracekit.model.rates import NotedCall, Traffic
-from tracekit.model.sequence import Activity, Operator
+from tracekit.model.sequence import Activity, NotedCall, Operator, Traffic
 
 #: Operators that touch some rows of a tensor: the bytes of all of it say nothing.
 PICKING = ("embedding", "gather", "index", "scatter", "take", "put")
@@ -106,8 +105,12 @@ def note_calls(side: Side) -> Side:
             call = activities[at].operator_call
             calls.setdefault(UNNUMBERED + number if call is None else call, []).append(at)
         main = _main_call(calls, activities)
+        sizes = op.outputs[0].sizes if op.outputs else (None,)
+        output = tuple(size for size in sizes if size is not None) if None not in sizes else None
         for call, some in calls.items():
-            noted = _noted(op, alone=len(calls) == 1) if call == main else None
+            # What an operator moves that runs several others is more than its own inputs and results.
+            moved = bytes_of_noted(op) if len(calls) == 1 else None
+            noted = NotedCall(moved, op.flops, output) if call == main else None
             for at in some:
                 activities[at] = replace(activities[at], operator_call=call, noted=noted)
     return replace(side, sequence=replace(side.sequence, activities=tuple(activities)))
@@ -138,14 +141,6 @@ def _main_call(calls: Mapping[int, list[int]], activities: Sequence[Activity]) -
         if (operator := activities[some[0]].operator) is not None and is_counted(operator.name)
     ]
     return counted[0] if len(counted) == 1 else None
-
-
-def _noted(op: EagerOp, *, alone: bool) -> NotedCall:
-    """What an operator moves that runs several others is more than its own inputs and results."""
-    sizes = op.outputs[0].sizes if op.outputs else ()
-    whole = tuple(size for size in sizes if size is not None)
-    output = whole if op.outputs and len(whole) == len(sizes) else None
-    return NotedCall(bytes_of_noted(op) if alone else None, op.flops, output)
 
 
 def bytes_of_noted(op: EagerOp) -> int | None:

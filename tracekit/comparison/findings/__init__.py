@@ -11,7 +11,7 @@ from tracekit.comparison.findings.broken_graphs import find_broken_graphs
 from tracekit.comparison.findings.cold_start import find_cold_start
 from tracekit.comparison.findings.compile_slower import find_compile_slower
 from tracekit.comparison.findings.cuda_graphs import find_graphed_launches, find_launch_bound, find_skipped_cuda_graphs
-from tracekit.comparison.findings.eager_code import find_eager_fallback, find_little_compiled
+from tracekit.comparison.findings.eager_code import find_eager_fallback, find_little_compiled, find_uncompiled_component
 from tracekit.comparison.findings.gpu_work import find_fewer_kernels, find_more_gpu_time
 from tracekit.comparison.findings.lost_attention import find_lost_attention
 from tracekit.comparison.findings.outputs_differ import find_outputs_differ
@@ -19,9 +19,8 @@ from tracekit.comparison.findings.profiler_distortion import find_profiler_disto
 from tracekit.comparison.findings.recompiles import find_compiled_again, find_recompiled_during_timing
 from tracekit.comparison.findings.single_precision import find_single_precision
 from tracekit.comparison.findings.slower_kernels import find_slower_attention, find_slower_convolutions
-from tracekit.comparison.findings.uncompiled_component import find_uncompiled_component
-from tracekit.model.analysis import Severity
 from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
+from tracekit.model.note import Severity
 
 Finder = Callable[[Comparison], Finding | None]
 #: The least first.
@@ -53,10 +52,8 @@ FINDERS: tuple[Finder, ...] = (
     find_fewer_kernels,
     find_profiler_distortion,
 )
-
-
 #: Those that look at one side alone.
-FINDERS_ALONE = (
+FINDERS_OF_ONE_SIDE = (
     find_recompiled_during_timing,
     find_eager_fallback,
     find_launch_bound,
@@ -71,12 +68,12 @@ FINDERS_ALONE = (
 )
 
 
-def find_alone(side: Side, bound: Bound | None = None) -> tuple[Finding, ...]:
+def find_of_one_side(side: Side, bound: Bound | None = None) -> tuple[Finding, ...]:
     """What is found of one side without another: it stands on both sides of the comparison that is looked at."""
     nothing = Verdict("not_timed", None, None, None, None, None)
     deltas = Deltas(None, None, None, None)
     itself = Comparison(side, side, nothing, deltas, None, (), None, (), (), bound, bound)
-    found = (find(itself) for find in FINDERS_ALONE)
+    found = (find(itself) for find in FINDERS_OF_ONE_SIDE)
     return tuple(finding for finding in found if finding is not None)
 
 
@@ -84,8 +81,4 @@ def find_all(comparison: Comparison) -> tuple[Finding, ...]:
     """The graver first, and of equally grave ones what may save most; what puts the figures in doubt before both."""
     doubting = tuple(finding for find in DOUBTING if (finding := find(comparison)) is not None)
     found = [finding for find in FINDERS if (finding := find(comparison)) is not None]
-    return (*doubting, *sorted(found, key=lambda finding: (-SEVERITIES.index(finding.severity), -_promise(finding))))
-
-
-def _promise(finding: Finding) -> float:
-    return finding.saving_us or 0.0
+    return (*doubting, *sorted(found, key=lambda each: (-SEVERITIES.index(each.severity), -(each.saving_us or 0.0))))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tracekit.comparison.commands import profile_command, switched_command
-from tracekit.model.action import Action
-from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.model.compilation import GraphBreak
-from tracekit.model.run import Settings
+from tracekit.model.advice import Action
+from tracekit.model.comparison import Comparison, Finding
 
 #: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
 MANY = 3
@@ -30,10 +26,17 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     if not breaks:
         return None
     costs = [each.per_step_us for each in breaks if each.per_step_us is not None]
-    cost = sum(costs) if costs else None
-    costly = cost is not None and side.wall_us is not None and cost > COSTLY * side.wall_us
+    cost = sum(costs)
+    costly = side.wall_us is not None and cost > COSTLY * side.wall_us
+    idle_us = side.unprofiled_idle_us if side.unprofiled_idle_us is not None else side.recorded_idle_us
     longest = sorted(breaks, key=lambda each: -(each.per_step_us or 0))[:NAMED]
-    switches = _switches(breaks)
+    # What torch's hints name can be switched on; for the rest an error says where it happens.
+    hints = " ".join(each.hint or "" for each in breaks)
+    switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
+    action = None
+    if side.settings:
+        command = profile_command(side.settings, more=("--fullgraph",))
+        action = Action("run_again", switched_command(side.settings, switches) if switches else command)
     return Finding(
         code="broken_graphs",
         severity="warning" if costly or len(breaks) >= MANY else "info",
@@ -47,26 +50,7 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
             "counted_by_dynamo": side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
             "can_be_switched": bool(switches),
         },
-        saving_us=_saving(side, cost),
-        action=_action(side.settings, switches) if side.settings else None,
+        saving_us=min(us for us in (cost, idle_us, side.wall_us) if us is not None) if costs else None,
+        action=action,
         environment=switches if side.settings else {},
     )
-
-
-def _switches(breaks: Sequence[GraphBreak]) -> dict[str, str]:
-    """The variables that switch on what torch's hints name."""
-    hints = " ".join(each.hint or "" for each in breaks)
-    return {variable: "1" for name, variable in SWITCHES.items() if name in hints}
-
-
-def _action(settings: Settings, switches: dict[str, str]) -> Action:
-    """With what torch's hints switch on; where they name nothing of the kind, `--fullgraph`."""
-    if switches:
-        return Action("run_again", switched_command(settings, switches))
-    return Action("run_again", profile_command(settings, more=("--fullgraph",)))
-
-
-def _saving(side: Side, cost: float | None) -> float | None:
-    idle_us = side.unprofiled_idle_us if side.unprofiled_idle_us is not None else side.recorded_idle_us
-    bounds = [us for us in (cost, idle_us, side.wall_us) if us is not None]
-    return min(bounds) if cost is not None else None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
-from tracekit.model.action import Action
-from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.advice import Action
+from tracekit.model.comparison import Comparison, Finding
 
 
 def find_compile_slower(comparison: Comparison) -> Finding | None:
@@ -14,6 +14,12 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
         return None
     if verdict.a_wall_us is None or verdict.b_wall_us is None or verdict.speedup is None:
         raise AssertionError("a verdict of slower comes with both walls and their ratio")
+    # CUDA graphs, where the GPU waits for longer than was lost: they shorten nothing else. On a CPU there are none.
+    settings, idle_us = comparison.b.settings, comparison.b.unprofiled_idle_us
+    lost_us = verdict.b_wall_us - verdict.a_wall_us
+    command = None
+    if settings and settings.device != "cpu" and settings.mode == "default" and (idle_us is None or idle_us > lost_us):
+        command = profile_command(settings, {"mode": "reduce-overhead"})
     # By the ratio within rounds, on which the verdict stands: the medians need not differ by the same.
     saving_us = verdict.b_wall_us * (1 - verdict.speedup)
     return Finding(
@@ -21,15 +27,5 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
         severity="warning",
         facts={"a_wall_us": verdict.a_wall_us, "b_wall_us": verdict.b_wall_us},
         saving_us=saving_us,
-        action=_other_mode(comparison.b, verdict.b_wall_us - verdict.a_wall_us),
+        action=Action("run_again", command) if command else None,
     )
-
-
-def _other_mode(side: Side, lost_us: float) -> Action | None:
-    """CUDA graphs, where the GPU waits for longer than was lost: they shorten nothing else. On a CPU there are none."""
-    settings, idle_us = side.settings, side.unprofiled_idle_us
-    if settings is None or settings.device == "cpu" or settings.mode != "default":
-        return None
-    if idle_us is not None and idle_us <= lost_us:
-        return None
-    return Action("run_again", profile_command(settings, {"mode": "reduce-overhead"}))

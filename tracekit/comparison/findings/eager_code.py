@@ -1,14 +1,23 @@
-"""Did something run eager that was to be compiled, or is little of the GPU's work that of compiled code?"""
+"""Did something run eager: what was to be compiled, most of the GPU's work, or a component with much to fuse?"""
 
 from __future__ import annotations
 
-from tracekit.comparison.commands import profile_command
-from tracekit.comparison.judging.fallbacks import ran_eager
-from tracekit.model.action import Action
+import math
+from collections import defaultdict
+
+from tracekit.comparison.commands import can_be_whole, profile_command
+from tracekit.comparison.judging.fairness import ran_eager
+from tracekit.comparison.matching.groups_by_name import time_of
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.run import Component
 
 #: Compiled code that launches less than this share of GPU time is little.
 LITTLE = 0.5
+#: Less than this share of the call's GPU time is not worth a line.
+WORTH_SAYING = 0.03
+#: Families of kernels that the compiler fuses.
+FUSIBLE = ("pointwise", "normalization", "reduction", "copy")
 
 
 def find_eager_fallback(comparison: Comparison) -> Finding | None:
@@ -65,3 +74,62 @@ def find_little_compiled(comparison: Comparison) -> Finding | None:
         # Lists what --scope takes.
         action=Action("list_scopes", "tracekit workloads") if side.settings else None,
     )
+
+
+def find_uncompiled_component(comparison: Comparison) -> Finding | None:
+    """Found when kernels that could be fused take over 3 % of B's GPU time in a component, or what is left of one, that
+    was not compiled.
+
+    Needs the modules of kernels (provenance) and fused groups in this very run: the saving supposes that the component
+    would keep the same share of such kernels' time as the compiled ones did.
+    """
+    side, settings = comparison.b, comparison.b.settings
+    fused = [group for group in comparison.groups if group.kind == "fused" and group.how == "provenance"]
+    before = math.fsum(time_of(group.a) for group in fused)
+    kept = math.fsum(time_of(group.b) for group in fused) / before if before else 1.0
+    if kept >= 1 or not side.busy_us or settings is None or not can_be_whole(settings) or len(side.components) < 2:
+        return None
+    component, us = max(_fusible_time(comparison).items(), key=lambda each: each[1], default=("", 0.0))
+    if not component or us < WORTH_SAYING * side.busy_us:
+        return None
+    return Finding(
+        code="uncompiled_component",
+        severity="info",
+        facts={
+            "component": component,
+            "partly_compiled": any(each.compiled for each in side.components if each.name == component),
+            "fusible_us": us,
+            "busy_us": side.busy_us,
+            "kept_share": kept,
+        },
+        saving_us=us * (1 - kept),
+        action=Action("run_again", profile_command(settings, {"scope": "all"})),
+        changes={"scope": "all"},
+    )
+
+
+def _fusible_time(comparison: Comparison) -> dict[str, float]:
+    """GPU time per call of B's kernels that could be fused, by the one component that all modules of a group are in,
+    where none of them was compiled."""
+    kernels, components = comparison.b.analysis.kernels, comparison.b.components
+    families = {each.name: each.family for each in kernels.by_name} if kernels else {}
+    found: dict[str, float] = defaultdict(float)
+    for group in comparison.groups:
+        left = {_left_in(place, components) for place in group.modules}
+        component = left.pop() if group.kind == "unchanged" and len(left) == 1 else None
+        if component is not None:
+            found[component] += time_of(each for each in group.b if families.get(each.name) in FUSIBLE)
+    return found
+
+
+def _left_in(module: str, components: tuple[Component, ...]) -> str | None:
+    """The component of a module that is not compiled; None for one that is, or is in no component."""
+    within = next((each for each in components if _is_within(module, each.name)), None)
+    if within is None or (within.compiled and not within.compiled_parts):
+        return None
+    compiled = any(_is_within(module, part.removesuffix(".*")) for part in within.compiled_parts)
+    return None if compiled else within.name
+
+
+def _is_within(module: str, part: str) -> bool:
+    return module == part or module.startswith(f"{part}.")

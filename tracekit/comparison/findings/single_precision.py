@@ -25,7 +25,12 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
     side = comparison.b
     products = _products(side)
     single = [each for each in products if _type(each) == "float"]
-    if not single or side.sequence is None or not side.busy_us or not _is_half(side, products):
+    if side.settings is not None:
+        is_half = side.settings.dtype in HALVES
+    else:
+        half_us = sum(each.duration_us for each in products if _type(each) in HALF_TYPES)
+        is_half = half_us > sum(each.duration_us for each in products) / 2
+    if not single or side.sequence is None or not side.busy_us or not is_half:
         return None
     us = math.fsum(each.duration_us for each in single) * side.sequence.per_step
     if us < WORTH_SAYING * side.busy_us or find_lost_attention(comparison):
@@ -58,10 +63,3 @@ def _type(activity: Activity) -> str:
     """The type of the first input that is a tensor of numbers."""
     types = activity.operator.dtypes if activity.operator else ()
     return next((each for each in types if each in ("float", *HALF_TYPES)), "")
-
-
-def _is_half(side: Side, products: list[Activity]) -> bool:
-    if side.settings is not None:
-        return side.settings.dtype in HALVES
-    half = sum(each.duration_us for each in products if _type(each) in HALF_TYPES)
-    return half > sum(each.duration_us for each in products) / 2

@@ -13,9 +13,9 @@ from tracekit.comparison.cost.operator_calls import Call, find_calls
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.comparison.matching.inputs import Dims
 from tracekit.comparison.matching.operators import library_family
-from tracekit.model.action import Action
-from tracekit.model.comparison import Comparison, Finding, KernelGroup, Side
-from tracekit.model.evidence import Evidence
+from tracekit.model.advice import Action
+from tracekit.model.comparison import Comparison, Finding, KernelGroup
+from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Sequence
 
 #: What takes so many times as long got another kernel, or another layout; recordings of the same differ by less.
@@ -129,11 +129,14 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
     if not slower:
         return None
     moved = all(each.moved for each in slower)
-    by_inductor = moved and _is_compiled(comparison.b)
+    # Inductor had a say: eager code lies as its author laid it. A bare trace tells it by Triton kernels.
+    side, kernels = comparison.b, comparison.b.analysis.kernels
+    compiled = side.form.name == "compiled" if side.form else kernels is not None and kernels.triton_count > 0
+    by_inductor = moved and compiled
     lost_us = sum(each.delta_us for each in slower)
     gained_us = -sum(each.delta_us for each in found if each.moved and not each.slower)
     worth_it = by_inductor and lost_us > gained_us
-    settings = comparison.b.settings if worth_it else None
+    settings = side.settings if worth_it else None
     evidence = slower[0].group.evidence
     if moved and not any(each.kind == "channels_moved_last" for each in evidence):
         # Of kernels that stayed as they were the group does not say it.
@@ -153,13 +156,6 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
         action=Action("run_again", switched_command(settings, SWITCH)) if settings else None,
         environment=SWITCH if settings else {},
     )
-
-
-def _is_compiled(side: Side) -> bool:
-    """Whether Inductor had a say: eager code lies as its author laid it. A bare trace tells it by Triton kernels."""
-    if side.form is not None:
-        return side.form.name == "compiled"
-    return side.analysis.kernels is not None and side.analysis.kernels.triton_count > 0
 
 
 def _convolutions(comparison: Comparison) -> Iterator[_SameWork]:

@@ -2,44 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from math import prod
 
-from tracekit.comparison.judging.quietness import find_disturbance
-from tracekit.comparison.judging.separate_runs import FEWEST_CALLS
+from tracekit.comparison.cost.convolutions import find_convolution
+from tracekit.comparison.cost.flops import attention_sizes, factors_of, flops_of
+from tracekit.comparison.cost.operator_calls import find_calls
+from tracekit.comparison.judging.disturbances import find_disturbance
+from tracekit.comparison.judging.thresholds import FEWEST_CALLS, SLOWER_THAN_RECORDED
+from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
-from tracekit.model.generation import Generation
 from tracekit.model.note import Note, distinct
-from tracekit.model.option import WORK, words_of
-from tracekit.model.own import Own
-from tracekit.model.run import Environment, Settings
+from tracekit.model.option import SIZES, WORK, words_of
+from tracekit.model.run import Environment, Generation, Settings, UserModel
+from tracekit.model.sequence import Operator, Sequence
 
-Compared = Settings | Environment | Generation | Own
+Compared = Settings | Environment | Generation | UserModel
+Question = Callable[[Side, Side], Iterable[Note]]
 
 MACHINE = ("gpu", "driver", "cuda", "cpu", "cpu_threads", "python")
 #: Settings of torch that choose other kernels. Runs from before they were recorded differ in nothing that is known.
 CHOOSING = ("float32_matmul_precision",)
+#: A sequence whose operators are of the very work that it holds.
+OF_ITS_OWN = ("own", "rich")
+#: The compiler exchanges some matmuls for others; of other sizes are the inputs where fewer than this share of the
+#: lender's matmuls, of so many at least, is as large as one of the other side.
+LEAST_SHARE, LEAST_MATMULS = 0.25, 4
 
 
 def find_unfairness(a: Side, b: Side) -> tuple[Note, ...]:
     """One note for each thing a reader must know before believing the figures; empty when there is none."""
-    questions = (
-        _same_recording,
-        _missing_gpu,
-        _other_work,
-        find_other_machine,
-        _other_windows,
-        _busier_than_the_call,
-        _disturbed,
-        find_disturbance,
-        _unsound,
-    )
+    first: tuple[Question, ...] = (_same_recording, _missing_gpu, _other_work, find_other_machine, _other_windows)
+    questions = (*first, _busier_than_the_call, _slower_than_recorded, find_disturbance, _damaged)
     return tuple(note for ask in questions for note in ask(a, b))
 
 
 def find_unsound(side: Side) -> tuple[Note, ...]:
     """One note for each thing a reader of one side alone must know; empty when there is none."""
-    questions = (_missing_gpu, _busier_than_the_call, _disturbed, _unsound)
+    questions = (_missing_gpu, _busier_than_the_call, _slower_than_recorded, _damaged)
     return distinct(note for ask in questions for note in ask(side, side))
+
+
+def find_other_work(a: Side, b: Side) -> Iterator[Note]:
+    """One note for each setting, and for the GPUs, that makes figures of the two sides differ whatever the code.
+    What neither a run nor the devices of a trace tell is not held against anybody."""
+    yield from _other_work(a, b)
+    yield from _other_gpu(a, b)
+    one, other = len(a.analysis.devices), len(b.analysis.devices)
+    if one and other and one != other:
+        yield _differ("gpus", one, other)
+    # To a model of 16 bits the precision of float32 matmuls means little.
+    in_float32 = "float32" in {side.settings.dtype for side in (a, b) if side.settings}
+    if a.environment and b.environment and in_float32:
+        yield from _choosing_differences(a.environment, b.environment)
+
+
+def find_other_machine(a: Side, b: Side) -> Iterator[Note]:
+    """One note for each difference in machine and software, and in the variables that steer it."""
+    if a.settings and b.settings and a.settings.variables != b.settings.variables:
+        yield _differ("variables", dict(a.settings.variables), dict(b.settings.variables))
+    if not (a.environment and b.environment):
+        yield from _other_gpu(a, b)
+        return
+    yield from _differences(a.environment, b.environment, MACHINE)
+    yield from _choosing_differences(a.environment, b.environment)
+    one, other = a.environment.packages, b.environment.packages
+    for name in sorted({*one, *other}):
+        if one.get(name) != other.get(name):
+            yield Note("package_differs", facts={"package": name, "a": one.get(name), "b": other.get(name)})
+
+
+def find_fallbacks(*sides: Side) -> Iterator[Note]:
+    """A note for each side that ran eager though it was to be compiled, and for each part of one that did."""
+    for side in sides:
+        parts = side.diagnostics.fallbacks if side.diagnostics else ()
+        if ran_eager(side):
+            yield Note("ran_eager", "error", facts={"reason": parts[-1].reason if parts else None}, grave=True)
+            continue
+        for part in parts:
+            named = part.function or "a frame without a name"
+            place = f"{named} ({part.where})" if part.where else named
+            yield Note("part_ran_eager", subject=side.label, facts={"place": place, "reason": part.reason})
+
+
+def ran_eager(side: Side) -> bool:
+    """Whether no step of the compiled form, as recorded, entered compiled code. False where that was not recorded, or
+    only a part of the step is looked at."""
+    if side.form is None or side.form.name != "compiled" or side.entering is None:
+        return False
+    regions = side.entering.regions
+    return side.entering.window.kind == "steps" and regions is not None and regions.count == regions.graphs == 0
+
+
+def refuse_other_sizes(place: str, lender: Side, borrower: Side, other: Side) -> None:
+    """Raises TracekitError where the trace at `place`, which lends its operators, is of other sizes than the borrower:
+    they would pass for those of the borrower. Known are the settings of runs, and the matmuls of `other`, which does
+    the same work as the borrower."""
+    refused = f"{place} lends {borrower.label} no operators:"
+    if lender.settings and borrower.settings:
+        for field, word in words_of(*SIZES).items():
+            size, own_size = getattr(lender.settings, field), getattr(borrower.settings, field)
+            if size != own_size:
+                raise TracekitError(
+                    f"{refused} its {word} is {size}, that of {borrower.label} is {own_size};"
+                    " pass one of the same sizes"
+                )
+    if lender.sequence is None or other.sequence is None or other.sequence.operators not in OF_ITS_OWN:
+        return
+    theirs, own = _matmul_sizes(lender.sequence), set(_matmul_sizes(other.sequence))
+    alike = sum(each in own for each in theirs)
+    if own and len(theirs) >= LEAST_MATMULS and alike < LEAST_SHARE * len(theirs):
+        raise TracekitError(
+            f"{refused} {len(theirs) - alike} of its {len(theirs)} products have other sizes than any of"
+            f" {other.label}'s; pass one of the same sizes"
+        )
+
+
+def _matmul_sizes(sequence: Sequence) -> list[tuple[int, int]]:
+    """Each matmul, attention and convolution whose sizes were recorded: how many operations it takes, and over how
+    many elements it sums up. Neither depends on which factor stands first, or on how dimensions are put together."""
+
+    def length_of_sums(operator: Operator) -> int | None:
+        factors, attention, convolution = factors_of(operator), attention_sizes(operator), find_convolution(operator)
+        if factors:
+            return factors[0][2]
+        if attention:
+            return attention[0][3]
+        return prod(convolution.weight[1:]) if convolution else None
+
+    operators = [call.operator for call in find_calls(sequence.activities).values() if call.operator]
+    found = ((flops_of(operator), length_of_sums(operator)) for operator in operators)
+    return [(flops, length) for flops, length in found if flops and length]
 
 
 def _same_recording(a: Side, b: Side) -> Iterator[Note]:
@@ -69,21 +162,9 @@ def _differ(setting: str, one: object, other: object) -> Note:
     return Note("setting_differs", facts={"setting": setting, "a": one, "b": other})
 
 
-def _known(a: Environment, b: Environment, settings: Iterable[str]) -> tuple[str, ...]:
-    """Those of the settings that both sides hold."""
-    return tuple(each for each in settings if None not in (getattr(a, each), getattr(b, each)))
-
-
-def find_other_work(a: Side, b: Side) -> Iterator[Note]:
-    """One note for each setting, and for the GPUs, that makes figures of the two sides differ whatever the code.
-    What neither a run nor the devices of a trace tell is not held against anybody."""
-    yield from _other_work(a, b)
-    yield from _other_gpu(a, b)
-    one, other = len(a.analysis.devices), len(b.analysis.devices)
-    if one and other and one != other:
-        yield _differ("gpus", one, other)
-    if a.environment and b.environment and _multiplies_in_float32(a, b):
-        yield from _differences(a.environment, b.environment, _known(a.environment, b.environment, CHOOSING))
+def _choosing_differences(a: Environment, b: Environment) -> Iterator[Note]:
+    """As far as both sides hold them."""
+    return _differences(a, b, [each for each in CHOOSING if None not in (getattr(a, each), getattr(b, each))])
 
 
 def _other_work(a: Side, b: Side) -> Iterator[Note]:
@@ -103,48 +184,18 @@ def _other_work(a: Side, b: Side) -> Iterator[Note]:
         yield Note("one_side_is_own", facts={"side": "A" if a.settings.own else "B"})
 
 
-def _multiplies_in_float32(a: Side, b: Side) -> bool:
-    """Whether either run's model is of float32: to one of 16 bits the precision of float32 products means little."""
-    return "float32" in {side.settings.dtype for side in (a, b) if side.settings}
-
-
-def find_other_machine(a: Side, b: Side) -> Iterator[Note]:
-    """One note for each difference in machine and software, and in the variables that steer it."""
-    yield from _other_variables(a, b)
-    if a.environment and b.environment:
-        yield from _differences(a.environment, b.environment, MACHINE)
-        yield from _differences(a.environment, b.environment, _known(a.environment, b.environment, CHOOSING))
-        yield from _other_packages(a.environment.packages, b.environment.packages)
-        return
-    yield from _other_gpu(a, b)
-
-
-def _other_variables(a: Side, b: Side) -> Iterator[Note]:
-    if a.settings and b.settings and a.settings.variables != b.settings.variables:
-        yield _differ("variables", dict(a.settings.variables), dict(b.settings.variables))
-
-
 def _other_gpu(a: Side, b: Side) -> Iterator[Note]:
     """By what runs say of their machines, and where a side is a bare trace by the devices that it names."""
     if a.environment and b.environment:
         yield from _differences(a.environment, b.environment, ("gpu",))
         return
-    one, other = map(_gpu_names, (a, b))
-    if one and other and one != other:
-        yield _differ("gpu", one, other)
-
-
-def _gpu_names(side: Side) -> str:
-    names = {device.name for device in side.analysis.devices if device.name}
-    if not names and side.environment and side.environment.gpu:
-        names = {side.environment.gpu}
-    return ", ".join(sorted(names))
-
-
-def _other_packages(a: dict[str, str], b: dict[str, str]) -> Iterator[Note]:
-    for name in sorted({*a, *b}):
-        if a.get(name) != b.get(name):
-            yield Note("package_differs", facts={"package": name, "a": a.get(name), "b": b.get(name)})
+    names = []
+    for side in (a, b):
+        of_devices = {device.name for device in side.analysis.devices if device.name}
+        of_run = {side.environment.gpu} if side.environment and side.environment.gpu else set()
+        names.append(", ".join(sorted(of_devices or of_run)))
+    if all(names) and names[0] != names[1]:
+        yield _differ("gpu", *names)
 
 
 def _other_windows(a: Side, b: Side) -> Iterator[Note]:
@@ -169,23 +220,20 @@ def _busier_than_the_call(a: Side, b: Side) -> Iterator[Note]:
             yield Note("busier_than_the_call", subject=side.label, facts=facts)
 
 
-def _disturbed(a: Side, b: Side) -> Iterator[Note]:
+def _slower_than_recorded(a: Side, b: Side) -> Iterator[Note]:
     """Recording never makes a call faster: a recorded step that is much shorter was undisturbed, the timed ones not."""
     for side in (a, b):
         recorded, wall = side.recorded_wall_us, side.wall_us
-        if (
-            recorded is not None
-            and wall is not None
-            and side.analysis.window.kind == "steps"
-            and wall > 1.25 * recorded
-        ):
+        if recorded is None or wall is None or side.analysis.window.kind != "steps":
+            continue
+        if wall > SLOWER_THAN_RECORDED * recorded:
             calls = len(side.form.wall_us) if side.form else 0
             facts = {"wall_us": wall, "recorded_us": recorded, "timed_calls": calls}
             first_calls = calls < FEWEST_CALLS
             yield Note("timed_slower_than_recorded", subject=side.label, facts={**facts, "first_calls": first_calls})
 
 
-def _unsound(a: Side, b: Side) -> Iterator[Note]:
+def _damaged(a: Side, b: Side) -> Iterator[Note]:
     for side in (a, b):
         for finding in side.health:
             if finding.severity == "error":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
-from tracekit.comparison.judging.ranges import RANGES, Doubt, Range, Span, is_slight
+from tracekit.comparison.judging.estimates import MEASURES, Measured, is_slight
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
+from tracekit.model.estimate import Doubt, Estimate, Statement, compare_estimates, exactly
 from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Outcome
-from tracekit.numbers import duration, percent
 
 #: What each metric is measured in, and the factor of each unit that may be written.
 TIME = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
@@ -25,7 +26,8 @@ UNITS: dict[Metric, dict[str, float]] = {
     "breaks": {},
     "groups_lost": {},
 }
-NO_SHARE = "A has 0, and anything is more than any share of that: limit the change or B's own figure"
+#: What is assumed of processes that were not timed, and stands among the doubts where nothing was decided.
+AMONG_DOUBTS = ("process_spread_assumed", "noise_for_process_spread")
 WRITTEN = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*<=\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|[A-Za-zµ]*)\s*"
 )
@@ -69,40 +71,36 @@ def check(comparison: Comparison, conditions: tuple[Condition, ...], taken_for: 
 
 
 def _check(comparison: Comparison, condition: Condition) -> Checked:
-    measured = RANGES[condition.metric](comparison)
+    measured = MEASURES[condition.metric](comparison)
     own = condition.kind == "value"
-    span = measured.own if own else measured.beside
-    if span is None:
+    estimate, base, new = measured.own if own else measured.given_base, measured.base, measured.new
+    if estimate is None:
         unknown = measured.own_unknown if own else measured.unknown
-        return Checked(condition, "inconclusive", measured.base, measured.new, None, None, unknown)
-    low, high = (_in_terms_of(condition.kind, measured.base, each) for each in (span.low, span.high))
-    outcome = _decide(condition.limit, *(_in_terms_of(condition.kind, measured.base, each) for each in span.held_to))
-    because = _because(condition, measured, span, outcome)
-    if outcome == "fail" and _is_slight(condition, measured, span):
-        outcome, because = "pass", "the limit is exceeded by less than is held against anybody (docs/gate.md)"
-    # Where nothing was decided what is assumed of other processes is among the doubts.
-    if span.assumed and not (outcome == "inconclusive" and span.counted):
-        because = f"{because}; {span.assumed}"
+        return Checked(condition, "inconclusive", base, new, None, None, (unknown,))
+
+    value, low, high, lowest, highest = (
+        _in_terms_of(condition.kind, base, each)
+        for each in (estimate.value, estimate.low, estimate.high, *estimate.bounds)
+    )
+    outcome = _decide(condition.limit, Estimate(value, lowest, highest))
+    assumptions = estimate.assumptions
+    reasons: tuple[Statement, ...]
+    if outcome == "inconclusive":
+        within_floor = _decide(condition.limit, Estimate(value, low, high)) != "inconclusive"
+        reasons = (_why_open(condition, base, estimate, within_floor=within_floor),)
+        assumptions = tuple(each for each in assumptions if each.code not in AMONG_DOUBTS)
+    elif outcome == "fail" and _is_slightly_beyond(condition, measured, estimate):
+        outcome, reasons = "pass", (Statement("slight"),)
+    elif estimate.low < estimate.high:
+        reasons = (Statement("interval"),)
+    else:
+        # That it was matched but for little stands among what is assumed.
+        reasons = () if any(each.code == "mostly_matched" for each in assumptions) else (Statement("exact"),)
+    reasons += assumptions
     if math.isinf(low) or math.isinf(high):
-        because = NO_SHARE if outcome == "fail" else f"{because}; {NO_SHARE}"
-        return Checked(condition, outcome, measured.base, measured.new, None, None, because)
-    return Checked(condition, outcome, measured.base, measured.new, low, high, because)
-
-
-def _is_slight(condition: Condition, measured: Range, span: Span) -> bool:
-    """Whether a time is beyond its limit by less than the floors; of forms of one run the time that rounds tell, where
-    medians may say another."""
-    if UNITS[condition.metric] is not TIME or measured.new is None:
-        return False
-    # A limit of B's own time asks for no base.
-    base = measured.new if measured.base is None else measured.base
-    allowed = {
-        "relative": base * (1 + condition.limit),
-        "change": base + condition.limit,
-        "value": condition.limit,
-    }
-    figure = measured.new if span.middle is None else span.middle
-    return is_slight(figure - allowed[condition.kind], base)
+        reasons = (*(() if outcome == "fail" else reasons), Statement("no_share_of_0"))
+        return Checked(condition, outcome, base, new, None, None, reasons)
+    return Checked(condition, outcome, base, new, low, high, reasons)
 
 
 def _in_terms_of(kind: LimitKind, base: float | None, value: float) -> float:
@@ -116,27 +114,39 @@ def _in_terms_of(kind: LimitKind, base: float | None, value: float) -> float:
     return 0.0 if value == base else math.inf
 
 
-def _decide(limit: float, low: float, high: float) -> Outcome:
+def _decide(limit: float, limited: Estimate) -> Outcome:
     # A limit of +3 % is met at 3 %, whatever the last bit of the division.
     slack = 1e-9 * max(abs(limit), 1.0)
-    if high <= limit + slack:
-        return "pass"
-    return "fail" if low > limit + slack else "inconclusive"
+    order = compare_estimates(limited, exactly(limit + slack))
+    return "inconclusive" if order is None else "pass" if order == "smaller" else "fail"
 
 
-def _because(condition: Condition, measured: Range, span: Span, outcome: Outcome) -> str:
-    if outcome != "inconclusive":
-        return span.settled if span.low == span.high else "all of its interval says so"
-    ends = (_in_terms_of(condition.kind, measured.base, each) for each in (span.low, span.high))
-    if _decide(condition.limit, *ends) != "inconclusive":
-        floor = Doubt(span.floor, *span.floored)
-        return f"the limit is no further from the figure than {_doubt(condition, measured.base, floor)}"
-    doubts = sorted(span.doubts, key=lambda doubt: -doubt.by)
-    told = [_doubt(condition, measured.base, doubt) for doubt in doubts if doubt.by]
-    return "its interval holds the limit" + (f": {'; '.join(told)}" if told else "")
+def _is_slightly_beyond(condition: Condition, measured: Measured, estimate: Estimate) -> bool:
+    """Whether a time is beyond its limit by less than the floors; of forms of one run the time that rounds give, where
+    medians may say another."""
+    if UNITS[condition.metric] is not TIME or measured.new is None:
+        return False
+    # A limit of B's own time asks for no base.
+    base = measured.new if measured.base is None else measured.base
+    allowed = {
+        "relative": base * (1 + condition.limit),
+        "change": base + condition.limit,
+        "value": condition.limit,
+    }
+    figure = measured.new if estimate.floor is None else estimate.value
+    return is_slight(figure - allowed[condition.kind], base)
 
 
-def _doubt(condition: Condition, base: float | None, doubt: Doubt) -> str:
-    """`±2.0 % is how calls differ (more calls narrow that: --iterations)`, in the limit's own terms."""
-    by = percent(doubt.by / base) if condition.kind == "relative" and base else duration(doubt.by)
-    return f"±{by} is {doubt.what} ({doubt.narrowed})"
+def _why_open(condition: Condition, base: float | None, estimate: Estimate, *, within_floor: bool) -> Statement:
+    """What makes the interval hold the limit, the largest part first, each in the limit's own terms."""
+
+    def doubt(each: Doubt) -> dict[str, Any]:
+        return {
+            "code": each.code,
+            **({"by_share": each.by / base} if condition.kind == "relative" and base else {"by_us": each.by}),
+        }
+
+    if within_floor and estimate.floor:
+        return Statement("within_floor", doubt(estimate.floor))
+    doubts = sorted(estimate.doubts, key=lambda each: -each.by)
+    return Statement("holds_limit", {"doubts": [doubt(each) for each in doubts if each.by]})

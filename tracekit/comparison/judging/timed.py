@@ -1,12 +1,16 @@
-"""What the verdict and its neighbours ask of a side: its form, how it was timed, of traces idle time alone."""
+"""What judging asks of a side: its form, how it was timed, which calls compiled; of traces idle time alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import Protocol
 
-from tracekit.model.compilation import Diagnostics
+import numpy as np
+
+from tracekit.model.compilation import CompilingCall, Diagnostics, FrameCompilation
 from tracekit.model.run import FormResult
+from tracekit.statistics.interval import Values
 
 
 class Timed(Protocol):
@@ -38,8 +42,6 @@ class TimedForm:
     @property
     def wall_us(self) -> float | None:
         """The median unprofiled call; None when there was none."""
-        from statistics import median
-
         return median(self.form.wall_us) if self.form.wall_us else None
 
     @property
@@ -51,3 +53,62 @@ class TimedForm:
     def diagnostics(self) -> Diagnostics | None:
         """What torch.compile said while the form was run; None where nobody asked."""
         return self.form.compilation.diagnostics if self.form.compilation else None
+
+
+@dataclass(frozen=True, slots=True)
+class CompilingCost:
+    """A timed call that compiled, what of it, and how much longer it took than the median call that did not; None where
+    none did not, or the call's time is not known."""
+
+    call: CompilingCall
+    frames: tuple[FrameCompilation, ...]
+    extra_us: float | None
+
+
+def find_compiling_costs(side: Timed) -> tuple[CompilingCost, ...]:
+    """The timed calls of the side that compiled, in order; empty where nobody asked torch."""
+    found, form = side.diagnostics, side.form
+    if found is None or form is None:
+        return ()
+    calls, others = found.timed_calls(), [form.wall_us[at] for at in _without(len(form.wall_us), _compiling(side))]
+    usual = float(np.median(others)) if others else None
+    return tuple(
+        CompilingCost(
+            call,
+            found.frames_of(call),
+            call.wall_us - usual if call.wall_us is not None and usual is not None else None,
+        )
+        for call in calls
+    )
+
+
+def compilations_while_timed(side: Timed) -> int:
+    """How much was compiled inside timed calls, of the run's own process and of those that repeated it."""
+    return side.form.compilations_while_timed if side.form else 0
+
+
+def calls_that_count(side: Timed) -> Values:
+    """The side's timed calls, in microseconds, without those that compiled; all of them where no other was made."""
+    wall_us = np.asarray(side.form.wall_us if side.form else ())
+    kept = _without(len(wall_us), _compiling(side))
+    return wall_us[kept] if kept else wall_us
+
+
+def without_compiling(a: Timed, b: Timed, a_us: Values, b_us: Values) -> tuple[Values, Values]:
+    """The times of both sides without the rounds in which either compiled; as they are where no round would be left, or
+    the sides have not as many calls."""
+    compiling = _compiling(a) | _compiling(b)
+    kept = _without(len(a_us), compiling)
+    if not compiling or len(a_us) != len(b_us) or not kept:
+        return a_us, b_us
+    return a_us[kept], b_us[kept]
+
+
+def _compiling(side: Timed) -> set[int]:
+    """The positions of the timed calls that compiled."""
+    found = side.diagnostics if side.form else None
+    return {call.call - 1 for call in found.timed_calls()} if found else set()
+
+
+def _without(calls: int, compiling: set[int]) -> list[int]:
+    return [at for at in range(calls) if at not in compiling]

@@ -4,58 +4,70 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tracekit.comparison.judging.compiling_calls import compilations_while_timed, without_compiling
-from tracekit.comparison.judging.one_process import ENOUGH_PROCESSES, find_unrepeated
-from tracekit.comparison.judging.process_spread import find_other_speeds
-from tracekit.comparison.judging.separate_runs import FEWEST_CALLS, halves_floor, judge_apart, too_few_calls
-from tracekit.comparison.judging.steadiness import find_restlessness, tell_thirds, unshared_change
-from tracekit.comparison.judging.timed import Timed
-from tracekit.model.comparison import Verdict, VerdictBasis
+from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
+from tracekit.comparison.judging.processes import (
+    find_process_spread,
+    find_unrepeated,
+    process_medians,
+    processes_of,
+)
+from tracekit.comparison.judging.thresholds import (
+    ENOUGH_PROCESSES,
+    FEWEST_CALLS,
+    FEWEST_PAIRS,
+    LEAST_IN_ONE_PROCESS,
+    LEAST_IN_SEVERAL,
+)
+from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, without_compiling
+from tracekit.model.comparison import Verdict
+from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
-from tracekit.model.timing import ControlCall, StopReason
-from tracekit.statistics.blocks import block_length
+from tracekit.model.timing import ControlCall
 from tracekit.statistics.interval import (
     Interval,
+    Values,
+    block_length,
+    interval_of_difference,
     interval_of_processes,
     median_interval,
+    odd_even_noise,
     resampled_medians,
 )
 
-#: A smaller change than this is not called one, however sure it is: another start of the program differs by as much.
-LEAST_IN_ONE_PROCESS = 0.02
-#: The same where that was measured in several processes.
-LEAST_IN_SEVERAL = 0.01
-#: Of fewer control pairs one form has no floor of its own: that of five is nearly their largest difference.
-FEWEST_PAIRS = 10
-
-Result = Literal["faster", "slower", "inconclusive"]
-Times = NDArray[np.float64]
-
 NOT_TIMED = Verdict("not_timed", None, None, None, None, None)
+NOT_ALTERNATED = Note("not_alternated")
+Judged = tuple[Verdict, tuple[Note, ...]]
 
 
 @dataclass(frozen=True)
 class Pairs:
     """Both sides' calls in one process, round by round, and the controls that were made between them."""
 
-    a_us: Times
-    b_us: Times
+    a_us: Values
+    b_us: Values
     a_controls: tuple[ControlCall, ...] = ()
     b_controls: tuple[ControlCall, ...] = ()
 
     @property
-    def log_ratios(self) -> Times:
+    def log_ratios(self) -> Values:
         return np.asarray(np.log(self.a_us / self.b_us))
 
+    @property
+    def control_ratios(self) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+        """The logarithm of first by second call of a form in one round, with the round; of either side."""
+        a, b = (
+            [(each.round, math.log(us[each.round] / each.wall_us)) for each in controls if each.round < len(us)]
+            for us, controls in ((self.a_us, self.a_controls), (self.b_us, self.b_controls))
+        )
+        return a, b
 
-def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tuple[Note, ...]]:
+
+def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     """The verdict, and what a reader must know of how it was reached.
 
     In alternation (`order` is not empty) the speed-up is the median over rounds of A's call by B's, with a block
@@ -66,117 +78,38 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> tuple[Verdict, tup
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
         return NOT_TIMED, (Note("not_timed"),)
-    ends = (float(np.median(a.form.wall_us)), float(np.median(b.form.wall_us)))
-    own = without_compiling(a, b, np.asarray(a.form.wall_us), np.asarray(b.form.wall_us))
-    recompiled = _recompiled(a, b)
-    if not order:
-        verdict, notes = judge_apart(a, b, ends)
-        return verdict, (*notes, *recompiled)
-    every = _every_process(a.form, b.form, own)
-    uneven = _uneven(a.form, b.form)
-    if len(every[0].a_us) < FEWEST_CALLS:
-        few = too_few_calls(len(every[0].a_us), len(a.form.timing.processes) if a.form.timing else 0)
-        speedup = math.exp(float(np.median(every[0].log_ratios)))
-        verdict = Verdict("inconclusive", speedup, None, None, *ends, n=len(every[0].a_us), basis="rounds")
-        return verdict, (*uneven, few, *recompiled)
-    if len(every) > 1:
-        ends = _typical_ends(every)
-    verdict = _judge_together(every, ends, withheld=bool(recompiled))
-    verdict = replace(verdict, stopped=_stopped(b.form))
-    restless = (*find_restlessness(a, b), *tell_thirds(every[0].a_us, every[0].b_us), *_unshared(every))
-    spread = (*find_other_speeds(a), *find_other_speeds(b))
-    return verdict, (*uneven, *recompiled, *restless, *spread, *find_unrepeated(a, b, verdict))
-
-
-def _typical_ends(every: tuple[Pairs, ...]) -> tuple[float, float]:
-    """What a call takes in all processes together: the mean (of logarithms) of their medians, as the speed-up is."""
-    logs = np.log([(np.median(pairs.a_us), np.median(pairs.b_us)) for pairs in every])
-    a_us, b_us = np.exp(logs.mean(axis=0))
-    return float(a_us), float(b_us)
-
-
-def _stopped(form: FormResult) -> StopReason | None:
-    """Why timing stopped; of several processes the reason of one that did not reach its target, where there is one."""
-    if form.timing is None:
-        return None
-    reasons = (form.timing.stopped, *(each.stopped for each in form.timing.processes))
-    return next((each for each in reasons if each != "target reached"), "target reached")
-
-
-def _unshared(every: tuple[Pairs, ...]) -> tuple[Note, ...]:
-    """Where one form changed its speed by itself so far that this decides what counts as a change."""
-    changes = [unshared_change(pairs.a_us, pairs.b_us) for pairs in every]
-    largest = max(changes)
-    if largest <= _least_change(every):
-        return ()
-    repeat = changes.index(largest) if len(every) > 1 else None
-    return (Note("ratio_changed", facts={"share": largest, "repeat": repeat}),)
-
-
-def _least_change(every: tuple[Pairs, ...]) -> float:
-    return LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS
-
-
-def _judge_together(every: tuple[Pairs, ...], ends: tuple[float, float], *, withheld: bool) -> Verdict:
-    within = tuple(median_interval(pairs.log_ratios) for pairs in every)
-    interval = within[0] if len(within) == 1 else interval_of_processes(within)
-    noise = find_noise_floor(every)
-    speedup, ci95 = math.exp(interval.middle), (math.exp(interval.low), math.exp(interval.high))
-    least = max(_least_change(every), *(unshared_change(pairs.a_us, pairs.b_us) for pairs in every))
-    basis: VerdictBasis = "rounds" if len(every) == 1 else "processes"
-    return Verdict(
-        "inconclusive" if withheld else _decide(interval, max(noise, least)),
-        speedup,
-        ci95,
-        noise,
-        *ends,
-        n=sum(len(pairs.a_us) for pairs in every),
-        processes=len(every),
-        basis=basis,
-        least_change=least,
-        block=interval.block,
-    )
-
-
-def _every_process(a: FormResult, b: FormResult, times: tuple[Times, Times]) -> tuple[Pairs, ...]:
-    """The run's own process, whose calls that count are `times`, and those that repeated it and made enough calls."""
-    rounds = min(len(times[0]), len(times[1]))
-    whole = len(times[0]) == len(a.wall_us)
-    # Controls are known by the number of their round, which says nothing where rounds are left out.
-    controls = ((form.timing.controls if form.timing and whole else ()) for form in (a, b))
-    own = Pairs(times[0][:rounds], times[1][:rounds], *controls)
-    if not (a.timing and b.timing):
-        return (own,)
-    repeats = []
-    for one, other in zip(a.timing.processes, b.timing.processes, strict=False):
-        rounds = min(len(one.wall_us), len(other.wall_us))
-        if rounds >= FEWEST_CALLS:
-            a_us, b_us = np.asarray(one.wall_us[:rounds]), np.asarray(other.wall_us[:rounds])
-            repeats.append(Pairs(a_us, b_us, one.controls, other.controls))
-    return (own, *repeats)
-
-
-def _uneven(a: FormResult, b: FormResult) -> tuple[Note, ...]:
-    if len(a.wall_us) == len(b.wall_us):
-        return ()
-    rounds = min(len(a.wall_us), len(b.wall_us))
-    return (Note("uneven_calls", facts={"rounds": rounds}),)
-
-
-def _recompiled(a: Timed, b: Timed) -> tuple[Note, ...]:
-    return tuple(
+    recompiled = tuple(
         Note("compiled_while_timed", subject=side.label, facts={"compilations": count})
         for side in (a, b)
         if (count := compilations_while_timed(side))
     )
+    if not order:
+        verdict, notes = _judge_separate_runs(a, b)
+        return verdict, (*notes, *recompiled)
+
+    ends = (float(np.median(a.form.wall_us)), float(np.median(b.form.wall_us)))
+    own = without_compiling(a, b, np.asarray(a.form.wall_us), np.asarray(b.form.wall_us))
+    every = _pairs_of_processes(a.form, b.form, own)
+    rounds = min(len(a.form.wall_us), len(b.form.wall_us))
+    uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (Note("uneven_calls", facts={"rounds": rounds}),)
+    count = len(every[0].a_us)
+    if count < FEWEST_CALLS:
+        speedup = math.exp(float(np.median(every[0].log_ratios)))
+        verdict = Verdict("inconclusive", speedup, None, None, *ends, n=count, basis="rounds")
+        repeats = len(a.form.timing.processes) if a.form.timing else 0
+        return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
+
+    verdict, changed = _judge_pairs(every, ends, b.form, withheld=bool(recompiled))
+    unsteady = (*find_unsteady_speeds(a, b), *find_drift_of_ratio(every[0].a_us, every[0].b_us), *changed)
+    spread = (*find_process_spread(a), *find_process_spread(b))
+    return verdict, (*uneven, *recompiled, *unsteady, *spread, *find_unrepeated(a, b, verdict))
 
 
-def _decide(interval: Interval, least: float) -> Result:
-    if interval.low > 0 and interval.middle > math.log1p(least):
-        return "faster"
-    if interval.high < 0 and -interval.middle > math.log1p(least):
-        return "slower"
-    return "inconclusive"
+def speedup_of(verdict: Verdict) -> Estimate | None:
+    """The verdict's speed-up with its interval; None where it has none."""
+    if verdict.speedup is None or verdict.ci95 is None:
+        return None
+    return Estimate(verdict.speedup, *verdict.ci95, basis="processes" if verdict.basis == "processes" else "calls")
 
 
 def find_noise_floor(every: Sequence[Pairs]) -> float:
@@ -187,31 +120,112 @@ def find_noise_floor(every: Sequence[Pairs]) -> float:
     two rounds; and of each form those of all processes, where there are enough. So it errs on the side of a higher
     floor. Without controls (runs of older versions, few rounds) the odd and even calls of each form are compared.
     """
-    by_form = (
-        [ratio for pairs in every for _, ratio in _control_ratios(pairs.a_us, pairs.a_controls)],
-        [ratio for pairs in every for _, ratio in _control_ratios(pairs.b_us, pairs.b_controls)],
-    )
-    of_forms = [_floor_of(ratios) for ratios in by_form if len(ratios) >= FEWEST_PAIRS]
-    return max((*map(_floor, every), *of_forms))
+    floors = []
+    by_form: tuple[list[float], list[float]] = ([], [])
+    for pairs in every:
+        for ratios, control_ratios in zip(by_form, pairs.control_ratios, strict=True):
+            ratios.extend(ratio for _, ratio in control_ratios)
+        both = sorted([*pairs.control_ratios[0], *pairs.control_ratios[1]])
+        if len(both) < FEWEST_CALLS:
+            floors += [odd_even_noise(pairs.a_us), odd_even_noise(pairs.b_us)]
+        else:
+            floors.append(_noise_of([ratio for _, ratio in both]))
+    return max((*floors, *(_noise_of(ratios) for ratios in by_form if len(ratios) >= FEWEST_PAIRS)))
 
 
-def _floor(pairs: Pairs) -> float:
-    both = (*_control_ratios(pairs.a_us, pairs.a_controls), *_control_ratios(pairs.b_us, pairs.b_controls))
-    if len(both) < FEWEST_CALLS:
-        return max(halves_floor(pairs.a_us), halves_floor(pairs.b_us))
-    return _floor_of([ratio for _, ratio in sorted(both)])
-
-
-def _floor_of(ratios: list[float]) -> float:
+def _noise_of(ratios: list[float]) -> float:
     controls = np.array(ratios)
     medians = resampled_medians(controls, block_length(controls))
     return float(np.percentile(np.expm1(np.abs(medians)), 95))
 
 
-def _control_ratios(wall_us: Times, controls: Sequence[ControlCall]) -> list[tuple[int, float]]:
-    """The logarithm of first by second call of a form in one round, with the round."""
-    return [
-        (control.round, math.log(wall_us[control.round] / control.wall_us))
-        for control in controls
-        if control.round < len(wall_us)
-    ]
+def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
+    """A ratio with an interval that holds if nothing else changed, and no verdict.
+
+    Where a run was timed in several processes, it is the ratio of the means (of logarithms) of their medians, with an
+    interval that knows how they differ. Calls that compiled are left out.
+    """
+    calls = tuple(calls_that_count(side) for side in (a, b))
+    a_us, b_us = (float(np.median(side.form.wall_us if side.form else ())) for side in (a, b))
+    fewest = min(map(len, calls))
+    if fewest < FEWEST_CALLS:
+        verdict = Verdict("inconclusive", a_us / b_us, None, None, a_us, b_us, n=fewest, basis="apart")
+        return verdict, (NOT_ALTERNATED, _too_few_calls(fewest))
+    of_a, of_b = process_medians(a), process_medians(b)
+    interval = interval_of_difference(of_a, of_b)
+    verdict = Verdict(
+        "inconclusive",
+        *_speedup(interval),
+        max(map(odd_even_noise, calls)),
+        a_us,
+        b_us,
+        n=min(sum(map(len, processes_of(side))) for side in (a, b)),
+        processes=min(len(of_a), len(of_b)),
+        basis="apart",
+        block=interval.block,
+    )
+    return verdict, (NOT_ALTERNATED,)
+
+
+def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormResult, *, withheld: bool) -> Judged:
+    """The verdict on both sides' calls in the same rounds, and a note where one form changed its speed by itself so far
+    that this decides what counts as a change. `ends` are the sides' medians in the run's own process."""
+    within = tuple(median_interval(pairs.log_ratios) for pairs in every)
+    single = len(every) == 1
+    interval = within[0] if single else interval_of_processes(within)
+    if not single:
+        # The mean (of logarithms) of the processes' medians, as the speed-up is.
+        medians = np.log([(np.median(pairs.a_us), np.median(pairs.b_us)) for pairs in every])
+        a_us, b_us = np.exp(medians.mean(axis=0))
+        ends = float(a_us), float(b_us)
+    speedup, ci95 = _speedup(interval)
+    noise, changes = find_noise_floor(every), [ratio_change(pairs.a_us, pairs.b_us) for pairs in every]
+    least, changed = LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS, max(changes)
+    notes: tuple[Note, ...] = ()
+    if changed > least:
+        repeat = None if single else changes.index(changed)
+        least, notes = changed, (Note("ratio_changed", facts={"share": changed, "repeat": repeat}),)
+    estimate = Estimate(speedup, *ci95)
+    order = None if withheld else compare_estimates(estimate, exactly(1.0), max(noise, least))
+    # Of several processes the reason of one that did not reach its target, where there is one.
+    stops = [b.timing.stopped, *(each.stopped for each in b.timing.processes)] if b.timing else []
+    verdict = Verdict(
+        "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive",
+        speedup,
+        ci95,
+        noise,
+        *ends,
+        n=sum(len(pairs.a_us) for pairs in every),
+        processes=len(every),
+        basis="rounds" if single else "processes",
+        least_change=least,
+        block=interval.block,
+        stopped=next((each for each in stops if each != "target reached"), "target reached") if stops else None,
+    )
+    return verdict, notes
+
+
+def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:
+    """Of the logarithm's interval."""
+    return math.exp(interval.middle), (math.exp(interval.low), math.exp(interval.high))
+
+
+def _pairs_of_processes(a: FormResult, b: FormResult, times: tuple[Values, Values]) -> tuple[Pairs, ...]:
+    """The run's own process, whose calls that count are `times`, and those that repeated it and made enough calls."""
+    rounds = min(map(len, times))
+    whole = len(times[0]) == len(a.wall_us)
+    # Controls are known by the number of their round, which says nothing where rounds are left out.
+    controls = ((form.timing.controls if form.timing and whole else ()) for form in (a, b))
+    every = [Pairs(times[0][:rounds], times[1][:rounds], *controls)]
+    repeats = zip(a.timing.processes, b.timing.processes, strict=False) if a.timing and b.timing else ()
+    for one, other in repeats:
+        rounds = min(len(one.wall_us), len(other.wall_us))
+        if rounds >= FEWEST_CALLS:
+            a_us, b_us = np.asarray(one.wall_us[:rounds]), np.asarray(other.wall_us[:rounds])
+            every.append(Pairs(a_us, b_us, one.controls, other.controls))
+    return tuple(every)
+
+
+def _too_few_calls(calls: int, repeats: int = 0) -> Note:
+    """That so few calls a side give no verdict; those of `repeats` of the process do not make up for it."""
+    return Note("too_few_calls", facts={"calls": calls, "needed": FEWEST_CALLS, "repeats": repeats})

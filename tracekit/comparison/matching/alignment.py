@@ -1,9 +1,17 @@
-"""Two sequences to cells: library calls first, then what is alike between them, then what was fused, then the rest."""
+"""Two sequences to cells: library calls first, then what is alike between them, then what was fused, then the rest.
+
+What has found no partner is not called gone for want of a partner alone. It takes evidence: everything around it is
+matched, and on the other side nothing is left that could do its work. docs/kinds.md has the rule in words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from tracekit.comparison.matching.fusion import REACH, likeness
 from tracekit.comparison.matching.joining import (
     join_fused,
     join_helpers,
@@ -13,11 +21,12 @@ from tracekit.comparison.matching.joining import (
     join_taken_over,
 )
 from tracekit.comparison.matching.pairing import Cell, Pairing, check_partition
-from tracekit.comparison.matching.units import cut_into_units
-from tracekit.comparison.matching.unmatched import find_unmatched
+from tracekit.comparison.matching.units import Unit, cut_into_units
 from tracekit.model import sequence as work
 from tracekit.model.comparison import MatchedBy
 
+#: By segment: what library calls of the other side do there that their partners do not.
+Epilogues = Mapping[int, set[str]]
 #: Units of either side, how they were matched, and whether one by one.
 _Group = tuple[list[int], list[int], MatchedBy, bool]
 
@@ -65,3 +74,93 @@ def _groups(pairing: Pairing) -> Iterator[_Group]:
         yield plain, fused, how if plain and fused else "unmatched", exact and not pairing.by_names
     yield from (([i], [], how if i in gone else "unmatched", True) for i in pairing.plain_left())
     yield from (([], [j], how if j in new else "unmatched", True) for j in pairing.fused_left())
+
+
+def find_unmatched(pairing: Pairing) -> tuple[frozenset[int], frozenset[int]]:
+    """Units of each side, of what is left once all else is joined, for which it is certain that the other side has no
+    counterpart."""
+    if pairing.by_names:
+        # Names of kernels tell too little to say that nothing does the same.
+        return frozenset(), frozenset()
+    plain_left, fused_left = pairing.plain_left(), pairing.fused_left()
+    plain_matched, fused_matched = _matched(pairing)
+    plain_epilogues, fused_epilogues = _epilogues_of_others(pairing)
+    plain = _Side(pairing.plain, pairing.plain_segments, plain_left, pairing.plain_done, plain_matched, plain_epilogues)
+    fused = _Side(pairing.fused, pairing.fused_segments, fused_left, pairing.fused_done, fused_matched, fused_epilogues)
+    return (
+        frozenset(i for i in plain_left if _has_no_counterpart(i, plain, fused)),
+        frozenset(j for j in fused_left if _has_no_counterpart(j, fused, plain)),
+    )
+
+
+def _matched(pairing: Pairing) -> tuple[set[int], set[int]]:
+    """Units of each side that have a partner on the other, and not by elimination. A library call that is another one
+    on the other side is none of them: nobody knows what else that does."""
+    plain: set[int] = set()
+    fused: set[int] = set()
+    for some, others, exact in pairing.groups():
+        if some and others and exact:
+            plain.update(some)
+            fused.update(others)
+    for tie in pairing.ties:
+        one, other = pairing.plain[tie.a[0]].signature, pairing.fused[tie.b[0]].signature
+        same_operators = [name for name, _ in one.operators] == [name for name, _ in other.operators]
+        if not (len(tie.a) == len(tie.b) == 1 and one.names == other.names and same_operators):
+            plain.difference_update(tie.a)
+            fused.difference_update(tie.b)
+    return plain, fused
+
+
+def _epilogues_of_others(pairing: Pairing) -> tuple[Epilogues, Epilogues]:
+    plain: dict[int, set[str]] = defaultdict(set)
+    fused: dict[int, set[str]] = defaultdict(set)
+    for tie in pairing.ties:
+        one = {word for i in tie.a for word in pairing.plain[i].epilogue}
+        other = {word for j in tie.b for word in pairing.fused[j].epilogue}
+        segment = pairing.plain_segments[tie.a[0]]
+        plain[segment] |= other - one
+        fused[segment] |= one - other
+    return plain, fused
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Its units and their segments, what is left of it, what is done and what of that matched, and epilogues of the
+    other side's calls."""
+
+    units: Sequence[Unit]
+    segments: Sequence[int]
+    left: Sequence[int]
+    done: set[int]
+    matched: set[int]
+    epilogues: Epilogues
+
+
+def _has_no_counterpart(at: int, own: _Side, other: _Side) -> bool:
+    """Whether the units before and behind it are matched, nothing is left of the other side within reach, and no kernel
+    there names what this one does, nor has a library call there taken it over."""
+    unit, segment = own.units[at], own.segments[at]
+    if unit.kind is not None or not (unit.words or unit.fused) or not _is_enclosed(at, own):
+        return False
+    if any(unit.words & own.epilogues.get(each, set()) for each in range(segment - REACH, segment + REACH + 1)):
+        return False
+    near = range(bisect_left(other.segments, segment - REACH), bisect_right(other.segments, segment + REACH))
+    if bisect_left(other.left, near.start) != bisect_left(other.left, near.stop):
+        return False
+    return not any(_names_the_same(unit, other.units[each]) for each in near)
+
+
+def _is_enclosed(at: int, own: _Side) -> bool:
+    """Whether what stands next to it, others that are left aside, is matched; where the step begins or ends, on the one
+    side that there is."""
+    before = next((each for each in range(at - 1, -1, -1) if each in own.done), None)
+    behind = next((each for each in range(at + 1, len(own.units)) if each in own.done), None)
+    beside = [each for each in (before, behind) if each is not None]
+    return bool(beside) and own.matched.issuperset(beside)
+
+
+def _names_the_same(one: Unit, other: Unit) -> bool:
+    """Whether a fused kernel names what the other does."""
+    if one.fused is not None and other.fused is None:
+        one, other = other, one
+    return other.fused is not None and other.kind is None and likeness(one, other) > 0

@@ -17,7 +17,7 @@ from tracekit.comparison.matching.provenance_links import link
 from tracekit.model.comparison import Side
 from tracekit.model.note import Note, distinct
 from tracekit.model.provenance import CompiledSites, EagerOps
-from tracekit.model.sequence import Activity, OperatorSource, Sequence
+from tracekit.model.sequence import OperatorSource, Sequence
 
 #: The provenance leads between other forms than an eager and a compiled one, the sides are of two runs, or the steps of
 #: a side do not all run the same kernels.
@@ -143,15 +143,13 @@ def lend_operators(sequence: Sequence, other: Sequence, source: OperatorSource) 
     activities = list(sequence.activities)
     names, others = ([without_number(each.name) for each in side] for side in (activities, lenders))
     for at, lender in common_subsequence(names, others):
-        if activities[at].operator is None and lenders[lender].operator is not None:
-            activities[at] = _lent(activities[at], lenders[lender], lender // len(other.activities))
-    lent = activities != list(sequence.activities)
-    return replace(sequence, activities=tuple(activities), operators=source if lent else sequence.operators)
-
-
-def _lent(activity: Activity, lender: Activity, repeat: int) -> Activity:
-    """Calls of the lender get negative numbers, and meet none of one's own."""
-    call, operator_call = (
-        None if number is None else -1 - number - repeat * (1 << 32) for number in (lender.call, lender.operator_call)
-    )
-    return replace(activity, operator=lender.operator, within=lender.within, call=call, operator_call=operator_call)
+        lent = lenders[lender]
+        if activities[at].operator is None and lent.operator is not None:
+            # Calls of the lender get negative numbers, and meet none of one's own.
+            offset = 1 + lender // len(other.activities) * (1 << 32)
+            call, operator_call = (None if each is None else -offset - each for each in (lent.call, lent.operator_call))
+            activities[at] = replace(
+                activities[at], operator=lent.operator, within=lent.within, call=call, operator_call=operator_call
+            )
+    changed = activities != list(sequence.activities)
+    return replace(sequence, activities=tuple(activities), operators=source if changed else sequence.operators)

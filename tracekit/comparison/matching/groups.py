@@ -22,10 +22,9 @@ from tracekit.comparison.matching.labels import label_of, sizes_of
 from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.matching.pairing import Cell, check_partition
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side, comparable
-from tracekit.model.labels import label_order
-from tracekit.model.picture import MatchedWork, Matching
-from tracekit.model.rates import Peak, Rates, Traffic
-from tracekit.model.sequence import Activity, Sequence
+from tracekit.model.groups import label_order
+from tracekit.model.sequence import Activity, Peak, Rates, Sequence, Traffic
+from tracekit.model.timeline import MatchedWork, Matching
 
 #: Of the devices that A and B ran on.
 Peaks = tuple[Peak | None, Peak | None]
@@ -50,6 +49,14 @@ class Piece:
     @property
     def kind(self) -> GroupKind:
         return "unmatched" if self.cell.how == "unmatched" else kind_of(self.a, self.b)
+
+    @property
+    def work(self) -> Hashable:
+        """What became of it, the kernels of both sides and the operators of A: the numbers in names of Triton kernels
+        say nothing."""
+        a = tuple((without_number(each.name), each.operator and without_number(each.operator.name)) for each in self.a)
+        b = tuple(without_number(each.name) for each in self.b)
+        return self.cell.how, self.cell.exact, self.kind, _places((self,)), a, b
 
     @property
     def shapes(self) -> Hashable:
@@ -120,7 +127,7 @@ def gather_cells(
             tuple(a_calls[at] for at in cell.a if at in a_calls),
             tuple(b_calls[at] for at in cell.b if at in b_calls),
         )
-        by_work[_work(piece)][piece.shapes].append(piece)
+        by_work[piece.work][piece.shapes].append(piece)
     found: list[list[Piece]] = []
     for by_shape in by_work.values():
         some = list(by_shape.values())
@@ -128,16 +135,6 @@ def gather_cells(
     return tuple(
         (_group(pieces, a.per_step, b.per_step, peaks), tuple(piece.cell for piece in pieces)) for pieces in found
     )
-
-
-def _work(piece: Piece) -> Hashable:
-    """What became of it, the kernels of both sides and the operators of A: the numbers in names of Triton kernels say
-    nothing."""
-    a = tuple(
-        (without_number(each.name), without_number(each.operator.name) if each.operator else None) for each in piece.a
-    )
-    b = tuple(without_number(each.name) for each in piece.b)
-    return piece.cell.how, piece.cell.exact, piece.kind, _places((piece,)), a, b
 
 
 def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:

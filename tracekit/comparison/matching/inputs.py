@@ -124,18 +124,13 @@ def same_inputs(one: Operator, other: Operator) -> bool:
     sizes = size_of(one), size_of(other)
     if None not in sizes and sizes[0] != sizes[1]:
         return False
-    if not _masked_alike(masking_of(one), masking_of(other)):
+    masking, others = masking_of(one), masking_of(other)
+    if masking and others and (masking.mask != others.mask or {masking.causal, others.causal} == {True, False}):
         return False
     if plain_name(without_number(one.name)) == plain_name(without_number(other.name)):
         shorter, longer = sorted((list(_tensors(one)), list(_tensors(other))), key=len)
         return len(longer) <= len(shorter) + 1 and longer[: len(shorter)] == shorter
     return None in sizes or {dtype for _, dtype in _tensors(one)} == {dtype for _, dtype in _tensors(other)}
-
-
-def _masked_alike(one: Masking | None, other: Masking | None) -> bool:
-    if one is None or other is None:
-        return True
-    return one.mask == other.mask and (None in (one.causal, other.causal) or one.causal == other.causal)
 
 
 def _tensors(operator: Operator) -> Iterator[tuple[int, str]]:

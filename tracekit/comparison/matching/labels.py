@@ -14,7 +14,7 @@ from tracekit.comparison.matching.operators import (
     triton_operators,
 )
 from tracekit.model.comparison import GroupKind
-from tracekit.model.labels import GroupLabel, KernelCounts, Label
+from tracekit.model.groups import GroupLabel, KernelCounts, Label
 from tracekit.model.sequence import Activity
 
 #: At most so many operators are named, and so many inputs.
@@ -30,7 +30,7 @@ def label_of(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity], repe
         return _main(a).name
     # Attention has one name, and a long one.
     names = [] if _main(a or b).family == "attention" else _operators(a) or _operators(b)
-    before, after = (_counts(side) if side else None for side in (a, b))
+    before, after = (_counts(side) for side in (a, b))
     return GroupLabel(kind, repeats, before, after, tuple(names[:MOST_NAMES]), len(names) > MOST_NAMES)
 
 
@@ -39,7 +39,9 @@ def _main(activities: Sequence[Activity]) -> Activity:
     return max(activities, key=lambda each: (is_library(each), each.duration_us))
 
 
-def _counts(activities: Sequence[Activity]) -> KernelCounts:
+def _counts(activities: Sequence[Activity]) -> KernelCounts | None:
+    if not activities:
+        return None
     kinds = Counter(KIND_OF_FAMILY[family] for each in activities if (family := library_family(each)))
     triton = sum(each.family == "triton" for each in activities)
     return KernelCounts(len(activities), triton, tuple(sorted(kinds.items())))

@@ -110,8 +110,11 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
         for key in sorted(common, key=repr):
             for some, nodes, same_number in _paired(ops_by_key[key], by_key[key]):
                 sites = tuple(dict.fromkeys((each.call, site) for each in nodes for site in each.sites))
+                made = {output.numel() for each in nodes for output in each.node.outputs}
                 for i in some:
-                    fits = _sizes_agree(eager.ops[i], nodes)
+                    # Whether an output of the operator is as large as one of the nodes'; unknown sizes agree with any.
+                    wanted = {output.numel() for output in eager.ops[i].outputs}
+                    fits = not wanted or not made or None in made or not wanted.isdisjoint(made)
                     wrong_sizes += exact and same_number and not fits
                     joined.append(Joined(i, sites, exact and same_number and fits))
         ops = [i for i in ops if op_key(eager.ops[i]) not in common]
@@ -145,13 +148,6 @@ def _paired(ops: list[int], work: list[_Work]) -> Iterator[tuple[list[int], list
             yield from _paired(ops[k * share : (k + 1) * share], part)
         return
     yield ops, work, False
-
-
-def _sizes_agree(op: EagerOp, work: Sequence[_Work]) -> bool:
-    """Whether an output of the operator is as large as one of the nodes'; unknown sizes agree with any."""
-    wanted = {output.numel() for output in op.outputs}
-    made = {output.numel() for each in work for output in each.node.outputs}
-    return not wanted or not made or None in made or not wanted.isdisjoint(made)
 
 
 def _all_work(compiled: CompiledSites) -> Iterator[_Work]:

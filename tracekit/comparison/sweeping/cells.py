@@ -1,28 +1,35 @@
-"""What does one cell say?"""
+"""What does one cell say, and which command profiles its settings by themselves?"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+import shlex
+from dataclasses import fields, replace
 
 import numpy as np
 
+from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.break_even import extra_us, find_break_even
-from tracekit.comparison.judging.quietness import find_disturbance, find_limits, other_processes
+from tracekit.comparison.judging.disturbances import find_disturbance, find_limits, other_processes
+from tracekit.comparison.judging.thresholds import FEWEST_CALLS
 from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
-from tracekit.comparison.sweeping.commanding import command_of
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
-from tracekit.model.gpu_state import GpuState
+from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note
-from tracekit.model.run import CompileFacts, FormName, FormResult
-from tracekit.model.startup import BreakEven
-from tracekit.model.sweep import CellResult, CellRun
+from tracekit.model.option import words_of
+from tracekit.model.run import FormName, FormResult
+from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions
-from tracekit.model.timing import FormTiming, ProcessTimes
-from tracekit.statistics.interval import FEWEST, Interval, mean_time, median_time
+from tracekit.model.timing import BreakEven, FormTiming
+from tracekit.model.workload import Request
+from tracekit.statistics.interval import Interval, mean_time, median_time
 
+#: Of a request, what is no option of its own name, or says how it was timed.
+NOT_OPTIONS = ("workload", "options", "seed", "iterations")
+#: Options of compiled forms alone.
+COMPILING = words_of("compiling")
 #: That the forms were timed in alternation; which form came when is no part of the verdict.
 ORDER: tuple[FormName, FormName] = ("eager", "compiled")
 
@@ -35,6 +42,17 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
     # Of a cell that failed before its compiled form was warm there is nothing that is its own.
     last = compiled if result.cell.form == "compiled" else eager
     facts = compiled.compilation if compiled else None
+    during_timing = [form.times.during_timing for form in (run.forms if run else ()) if form.times]
+    # Until the eager form was quiet. A part of it, nobody knows how much, any form that comes first in a process pays.
+    spared_us = None
+    if compiled and eager and eager.times:
+        spared_us = max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.wall_us))))
+    # A cell's own cache is empty, but a remote one, or one that the environment names, may not be.
+    if facts and facts.cache_hits:
+        hits = {"hits": facts.cache_hits, "graphs": facts.graphs, "cache_was_empty": facts.cache_was_empty}
+        notes = (*notes, Note("graphs_from_cache", facts=hits))
+    elif facts and facts.cache_was_empty is False:
+        notes = (*notes, Note("cache_not_empty"))
     return CellFigures(
         cell=result.cell,
         outcome=result.outcome,
@@ -48,39 +66,19 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
         compile_seconds=facts.seconds if facts else None,
         graphs=facts.graphs if facts else None,
         graph_breaks=facts.graph_breaks if facts else None,
-        during_timing=_during_timing(run),
+        during_timing=sum(during_timing) if during_timing else None,
         cache_hits=facts.cache_hits if facts else None,
         cache_was_empty=facts.cache_was_empty if facts else None,
         first_call_us=last.warmup_us[0] if last else None,
         soon_us=until_done_us(last, calls) if last and last.times else None,
-        spared_us=_spared_us(eager) if compiled else None,
+        spared_us=spared_us,
         load_seconds=run.load_seconds if run else None,
         size_reason=run.size_reason if run else None,
         break_even=break_even,
         conditions=_conditions(last.gpu_state if last else None, result.host_load),
-        notes=(*notes, *_of_cache(facts)),
+        notes=notes,
         command=command_of(result, result.cell.form),
     )
-
-
-def _spared_us(eager: ChildForm | None) -> float | None:
-    """What the eager form's calls until quiet took longer than steady ones. A part of it, nobody knows how much, any
-    form that comes first in a process pays."""
-    if eager is None or eager.times is None:
-        return None
-    return max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.wall_us))))
-
-
-def _of_cache(facts: CompileFacts | None) -> tuple[Note, ...]:
-    """A cell's own cache is empty, but a remote one, or one that the environment names, may not be."""
-    if facts is None:
-        return ()
-    if facts.cache_hits:
-        told = {"hits": facts.cache_hits, "graphs": facts.graphs, "cache_was_empty": facts.cache_was_empty}
-        return (Note("graphs_from_cache", facts=told),)
-    if facts.cache_was_empty is False:
-        return (Note("cache_not_empty"),)
-    return ()
 
 
 def _conditions(state: GpuState | None, host_load: float | None) -> Conditions:
@@ -95,18 +93,13 @@ def _conditions(state: GpuState | None, host_load: float | None) -> Conditions:
     )
 
 
-def _during_timing(run: CellRun | None) -> int | None:
-    timed = [form.times.during_timing for form in (run.forms if run else ()) if form.times]
-    return sum(timed) if timed else None
-
-
 def read_calls(form: ChildForm | None, *, alone: bool) -> CallFigures | None:
     """The figures of a form's timed calls; None where there are none. `alone`: no other form's CUDA graphs were there
     when its memory in steady calls was measured."""
     if form is None or form.times is None or not form.times.wall_us:
         return None
     wall_us, device_us = np.asarray(form.times.wall_us), form.times.device_us
-    mean, median = (make(wall_us) if len(wall_us) >= FEWEST else None for make in (mean_time, median_time))
+    mean, median = (make(wall_us) if len(wall_us) >= FEWEST_CALLS else None for make in (mean_time, median_time))
     return CallFigures(
         calls=len(wall_us),
         mean_us=float(wall_us.mean()),
@@ -139,15 +132,17 @@ def _judged(
     """The verdict as any run's with both forms, and what a reader must know of it."""
     if eager is None or compiled is None or eager.times is None or compiled.times is None:
         return None, None, ()
-    a, b = (TimedForm(form.name, _form_result(form, form.times)) for form in (eager, compiled) if form.times)
+    a, b = map(_timed_form, (eager, compiled))
     verdict, notes = judge(a, b, ORDER)
     found = find_break_even(a, b, verdict)
     return verdict, found[0] if found else None, (*notes, *find_disturbance(a, b, ORDER))
 
 
-def _form_result(form: ChildForm, times: ProcessTimes) -> FormResult:
-    compilation = form.compilation
-    return FormResult(
+def _timed_form(form: ChildForm) -> TimedForm:
+    """As a run's form is judged."""
+    times, compilation = form.times, form.compilation
+    assert times is not None
+    result = FormResult(
         name=form.name,
         warmup_us=form.warmup_us,
         wall_us=times.wall_us,
@@ -160,3 +155,30 @@ def _form_result(form: ChildForm, times: ProcessTimes) -> FormResult:
         memory=form.memory,
         gpu_state=form.gpu_state,
     )
+    return TimedForm(form.name, result)
+
+
+def command_of(result: CellResult, form: FormName) -> str:
+    """What profiles this form of the cell: with what it was measured at, or all that was asked where that is not
+    known."""
+    asked, compiled = result.cell.request, form == "compiled"
+    if result.run is not None:
+        more = option_words("fullgraph", asked.fullgraph) if asked.fullgraph is not None and compiled else ()
+        return profile_command(result.run.settings, more=tuple(more), compiled=compiled)
+    # What was not given stays the workload's and the machine's choice.
+    words = ["tracekit", "profile", asked.workload, *(["--compiled"] if compiled else [])]
+    default = Request(asked.workload)
+    for name in (field.name for field in fields(Request) if field.name not in NOT_OPTIONS):
+        value = getattr(asked, name)
+        given = name == "batch_size" or (name == "mode" and compiled) or value != getattr(default, name)
+        if given and (compiled or name not in COMPILING):
+            words += option_words(name, value)
+    return shlex.join([*words, *(["--", *asked.options] if asked.options else [])])
+
+
+def option_words(name: str, value: object) -> list[str]:
+    """What sets this field of a Request on the command line: `batch_size` by `--batch-size 4`."""
+    option = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{option}" if value else f"--no-{option}"]
+    return [f"--{option}", str(value)]

@@ -5,30 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from tracekit import __version__
-from tracekit.comparison.sweeping.beside import differences, set_beside
 from tracekit.comparison.sweeping.best import find_best
-from tracekit.comparison.sweeping.cells import read_cell
-from tracekit.comparison.sweeping.commanding import command_of
-from tracekit.comparison.sweeping.machines import find_differences, machine_of
-from tracekit.comparison.sweeping.neighbours import of_neighbours
-from tracekit.comparison.sweeping.pooling import pool_eager
-from tracekit.comparison.sweeping.spread import is_within_spread
+from tracekit.comparison.sweeping.cells import command_of, read_cell
+from tracekit.comparison.sweeping.pooling import is_within_spread, pool_eager
+from tracekit.comparison.sweeping.published import find_differences_from_published, set_beside_published
 from tracekit.model.note import Note
-from tracekit.model.suite import Suite
-from tracekit.model.sweep import Asked, CellResult
-from tracekit.model.sweep_figures import CellFigures, EagerPool, Sweep, Work
-from tracekit.model.timing import StoppingRule
+from tracekit.model.run import Environment
+from tracekit.model.sweep import Asked, CellResult, Suite
+from tracekit.model.sweep_figures import Sweep, Work
+from tracekit.shell import variable_words
+
+#: Packages whose version decides which kernels run and how long the host takes to start them.
+PACKAGES = ("torch", "triton", "transformers", "diffusers")
+#: A cell that begins while the one before it is still going out meets little of it.
+SHORTEST_SECONDS = 5.0
 
 
 def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], suite: Suite | None, calls: int) -> Sweep:
     """All that these cells say. `asked` is None where nobody knows what was; `suite` is the one they are of."""
     groups = tuple(_by_work(results))
-    works = tuple(_read_work(_without_doubles(group), calls) for group in groups)
+    works = tuple(_read_work(group, calls) for group in groups)
     there = {result.cell.key for result in results}
     left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in there)
-    beside = set_beside(works, suite) if suite else ()
+    beside = set_beside_published(works, suite) if suite else ()
     return Sweep(
         schema="tracekit.sweep/1",
         tracekit=__version__,
@@ -40,23 +42,47 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
         works=works,
         published=beside,
         published_source=suite.source if suite and beside else "",
-        differs=differences(works, results) if beside else (),
-        notes=(
-            *_unlike_cells(results),
-            *_of_differences(works),
-            *_of_doubles(groups),
-            *of_neighbours(results),
-            *_of_limits(works),
-        ),
+        differences=tuple(find_differences_from_published(works, results)) if beside else (),
+        notes=(*_unlike_cells(results), *_notes_of_works(works, groups)),
         left=left,
     )
 
 
-def _read_work(results: Sequence[CellResult], calls: int) -> Work:
+def machine_of(environment: Environment) -> str | None:
+    """The GPU's name, or the CPU's where there is none."""
+    return environment.gpu or environment.cpu
+
+
+def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
+    """Cells of the same work, size, type, machine and torch. One that never said goes with the first of its work."""
+    groups: dict[str, dict[tuple[object, ...], list[CellResult]]] = {}
+    for result in results:
+        where: tuple[object, ...] = ()
+        if result.run is not None:
+            settings, environment = result.run.settings, result.run.environment
+            where = settings.size, settings.dtype, machine_of(environment), environment.packages.get("torch")
+        groups.setdefault(result.cell.work, {}).setdefault(where, []).append(result)
+    order = {id(result): number for number, result in enumerate(results)}
+    for group in groups.values():
+        silent = group.pop((), [])
+        kept = list(group.values()) or [[]]
+        kept[0].extend(silent)
+        yield from (tuple(sorted(some, key=lambda each: order[id(each)])) for some in kept)
+
+
+def _read_work(group: Sequence[CellResult], calls: int) -> Work:
+    # Of several files of one cell the one that was begun last, where the first of them stands.
+    latest: dict[str, CellResult] = {}
+    for result in group:
+        known = latest.get(result.cell.key)
+        latest[result.cell.key] = result if known is None or result.started > known.started else known
+    results = tuple(latest.values())
+
     first = next((result for result in results if result.run), None)
     run = first.run if first else None
     eager = pool_eager(results, calls)
-    cells = tuple(_beside_spread(read_cell(result, calls), eager) for result in results)
+    read = [read_cell(result, calls) for result in results]
+    cells = tuple(replace(cell, within_eager_spread=is_within_spread(cell.verdict, eager)) for cell in read)
     return Work(
         key=results[0].cell.work,
         workload=results[0].cell.request.workload,
@@ -66,74 +92,43 @@ def _read_work(results: Sequence[CellResult], calls: int) -> Work:
         eager=eager,
         cells=cells,
         best=find_best(eager, cells, calls, command_of(first, "eager") if first else ""),
-        differs=find_differences(results),
+        differs=_find_differences(results),
     )
 
 
-def _beside_spread(cell: CellFigures, eager: EagerPool | None) -> CellFigures:
-    return replace(cell, within_eager_spread=is_within_spread(cell.verdict, eager))
+def _find_differences(results: Sequence[CellResult]) -> tuple[str, ...]:
+    """What is not the same on all machines that these cells were measured on: `driver: 580.1, 590.2`.
 
-
-def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
-    """Cells of the same work, size, type, machine and torch. One that never said goes with the first of its work."""
-    groups: dict[str, dict[tuple[object, ...], list[CellResult]]] = {}
-    for result in results:
-        groups.setdefault(result.cell.work, {}).setdefault(_where(result), []).append(result)
-    for group in groups.values():
-        silent = group.pop((), [])
-        kept = list(group.values()) or [[]]
-        kept[0].extend(silent)
-        order = {id(result): number for number, result in enumerate(results)}
-        yield from (tuple(sorted(some, key=lambda each: order[id(each)])) for some in kept)
-
-
-def _without_doubles(results: Sequence[CellResult]) -> tuple[CellResult, ...]:
-    """Of several files of one cell the one that was begun last, where the first of them stands."""
-    latest: dict[str, CellResult] = {}
-    for result in results:
-        known = latest.get(result.cell.key)
-        latest[result.cell.key] = result if known is None or result.started > known.started else known
-    return tuple(latest.values())
-
-
-def _of_doubles(groups: Sequence[Sequence[CellResult]]) -> Iterator[Note]:
-    for group in groups:
-        for key, number in Counter(result.cell.key for result in group).items():
-            if number > 1:
-                yield Note("same_cell_in_files", facts={"key": key, "files": number})
-
-
-def _of_differences(works: Sequence[Work]) -> Iterator[Note]:
-    differing = [work for work in works if work.differs]
-    if differing:
-        differences = list(dict.fromkeys(each for work in differing for each in work.differs))
-        facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
-        yield Note("machines_of_a_work_differ", facts=facts)
-
-
-def _of_limits(works: Sequence[Work]) -> Iterator[Note]:
-    timed = [cell for work in works for cell in work.cells if cell.failure is None]
-    if held := sum(bool(cell.conditions.limits) for cell in timed):
-        yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
-
-
-def _where(result: CellResult) -> tuple[object, ...]:
-    if result.run is None:
-        return ()
-    settings, environment = result.run.settings, result.run.environment
-    return settings.size, settings.dtype, machine_of(environment), environment.packages.get("torch")
+    A host cannot be told by name, and those of one kind are alike: it is what they have that counts. What a cell does
+    not say is taken to be as in the others.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for run in (result.run for result in results if result.run):
+        environment = run.environment
+        said = {"CPU": environment.cpu, "driver": environment.driver, "Python": environment.python}
+        said |= {name: environment.packages.get(name) for name in PACKAGES}
+        said["precision of float32 products"] = environment.float32_matmul_precision
+        said["variables"] = variable_words(run.settings.variables) or "none"
+        for what, value in said.items():
+            if value is not None:
+                found.setdefault(what, {})[value] = None
+    return tuple(f"{what}: {', '.join(values)}" for what, values in found.items() if len(values) > 1)
 
 
 def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
     """What keeps the cells from being compared with each other."""
-    ran = [result.run.environment for result in results if result.run]
-    machines = list(dict.fromkeys(name for each in ran if (name := machine_of(each))))
-    torches = list(dict.fromkeys(name for each in ran if (name := each.packages.get("torch"))))
+    ran = [result.run for result in results if result.run]
+    machines = list(dict.fromkeys(name for each in ran if (name := machine_of(each.environment))))
+    torches = list(dict.fromkeys(name for each in ran if (name := each.environment.packages.get("torch"))))
     if len(machines) > 1:
         yield Note("several_machines", facts={"machines": machines})
     if len(torches) > 1:
         yield Note("several_torches", facts={"versions": torches})
-    rules = {_rule(result.run.rule) for result in results if result.run}
+    # Where a number of calls was asked for, nothing else counts.
+    rules = {
+        (rule.rounds,) if rule.rounds is not None else (None, rule.target, rule.budget_seconds)
+        for rule in (run.rule for run in ran)
+    }
     if len(rules) > 1:
         yield Note("several_timing_rules")
     versions = list(dict.fromkeys(result.tracekit for result in results))
@@ -141,6 +136,36 @@ def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
         yield Note("several_tracekits", facts={"versions": versions})
 
 
-def _rule(rule: StoppingRule) -> tuple[float | None, ...]:
-    """Where a number of calls was asked for, nothing else counts."""
-    return (rule.rounds,) if rule.rounds is not None else (None, rule.target, rule.budget_seconds)
+def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]]) -> Iterator[Note]:
+    """Where machines of one work differ, one cell has several files, cells ran beside each other, or were throttled."""
+    differing = [work for work in works if work.differs]
+    if differing:
+        differences = list(dict.fromkeys(each for work in differing for each in work.differs))
+        facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
+        yield Note("machines_of_a_work_differ", facts=facts)
+    for group in groups:
+        for key, number in Counter(result.cell.key for result in group).items():
+            if number > 1:
+                yield Note("same_cell_in_files", facts={"key": key, "files": number})
+    yield from find_side_by_side([result for group in groups for result in group])
+    timed = [cell for work in works for cell in work.cells if cell.failure is None]
+    if held := sum(bool(cell.conditions.limits) for cell in timed):
+        yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
+
+
+def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
+    """A note where cells that have times were measured while others ran. On which host is not known: hosts have no
+    names here."""
+    spans = []
+    for result in results:
+        began = datetime.fromisoformat(result.started).timestamp()
+        spans.append((result.cell.key, began, began + result.seconds))
+    timed = [span for span, result in zip(spans, results, strict=True) if result.outcome == "done"]
+    beside = 0
+    for key, began, ended in timed:
+        # A cell does not run beside itself.
+        others = (each for each in spans if each[0] != key)
+        seconds = sum(max(0.0, min(ended, end) - max(began, begin)) for _, begin, end in others)
+        beside += seconds > SHORTEST_SECONDS
+    if beside:
+        yield Note("cells_side_by_side", facts={"cells": beside, "of_cells": len(timed)})

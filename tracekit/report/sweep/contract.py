@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tracekit.model.sweep_figures import Sweep
+from tracekit.report.sweep.words import published_differences
 from tracekit.report.words.notes import note_sentences
 
 
@@ -13,6 +14,7 @@ def sweep_json(sweep: Sweep) -> str:
     say."""
     told = msgspec.to_builtins(sweep)
     told["warnings"] = note_sentences(sweep.notes)
+    told["differs"] = published_differences(sweep)
     for work, fields in zip(sweep.works, told["works"], strict=True):
         for cell, of_cell in zip(work.cells, fields["cells"], strict=True):
             of_cell["warnings"] = note_sentences(cell.notes)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from tracekit.model.apart import ApartChange
+from tracekit.model.analysis import Place
 from tracekit.model.comparison import Comparison, KernelGroup, Side
-from tracekit.model.generation import Generation
-from tracekit.model.run import Settings
+from tracekit.model.estimate import SeparateRunsChange
+from tracekit.model.run import Generation, Settings
 from tracekit.names import printable
 from tracekit.numbers import count, counted, duration, times
 from tracekit.report.sides import Sides
+from tracekit.report.words.estimates import reason_words
 from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.
@@ -92,6 +93,20 @@ def result_word(comparison: Comparison) -> str:
     return "Separate runs" if verdict.apart else "Not judged"
 
 
+#: So many lines that wait are named.
+MOST_LINES = 3
+
+
+def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_code: bool) -> str:
+    """`aten::copy_ in Head_0, in eager code at model.py:14 (2), model.py:12`; empty where nothing is known."""
+    told = [place.words] if place else []
+    if lines:
+        named = [f"{line} ({n})" if n > 1 else line for line, n in list(lines.items())[:MOST_LINES]]
+        more = f" and {counted(len(lines) - MOST_LINES, 'line')} more" if len(lines) > MOST_LINES else ""
+        told.append(f"{'in eager code ' if in_eager_code else ''}at {', '.join(named)}{more}")
+    return ", ".join(told)
+
+
 def cause_words(cause: str) -> str:
     return CAUSES[cause][0] if cause in CAUSES else cause
 
@@ -149,7 +164,7 @@ def _other_models(comparison: Comparison) -> str | None:
     return f"{one.workload} and {other.workload}"
 
 
-def _apart(change: ApartChange, a: str, b: str) -> str:
+def _apart(change: SeparateRunsChange, a: str, b: str) -> str:
     """What separate runs say, which is less than a verdict."""
     if not change.beyond:
         return (
@@ -186,8 +201,8 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     text += f"; {_what_was_timed(comparison)}"
     if verdict.noise_floor is not None:
         text += f"; a form differs from itself by up to {_roughly(verdict.noise_floor)} here"
-    if verdict.apart is not None and verdict.apart.assumed:
-        text += f"; the range above is wider: {verdict.apart.assumed}"
+    if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
+        text += f"; the range above is wider: {assumed}"
     return text + "."
 
 

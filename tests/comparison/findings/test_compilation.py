@@ -1,0 +1,282 @@
+"""What is found in what torch.compile said, and that a healthy run asks for nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.advised import command_of
+from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
+
+from tracekit.comparison import compare
+from tracekit.comparison.judging.fairness import ran_eager
+from tracekit.comparison.judging.timed import find_compiling_costs
+from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.compilation import (
+    CompiledRegions,
+    CompilingCall,
+    CudaGraphSkip,
+    Diagnostics,
+    EagerFallback,
+    FailedGuard,
+    FrameCompilation,
+    GraphBreak,
+    RegionTime,
+)
+from tracekit.model.note import Note
+from tracekit.model.run import FormName
+
+ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
+SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
+FRAME = FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40)
+ITEM = GraphBreak("model.py:20", "forward", "Unsupported Tensor.item()", None, "Keep it a tensor.", "gb0124", ("0/0",))
+LIMIT = EagerFallback("recompile_limit", "forward", "model.py:12", "Dynamo recompile limit exceeded")
+
+
+def make_regions(count: int = 2, share: float = 1.0) -> CompiledRegions:
+    """Of two steps."""
+    regions = (RegionTime("0/0", count, 500.0, 80.0),) if count else ()
+    return CompiledRegions(regions, count, count, 20.0, 10.0, 1418 * share if count else 0.0, 1418.0, 0.0, 46, 46)
+
+
+def sides(
+    found: Diagnostics | None = None,
+    *,
+    regions: CompiledRegions | None = None,
+    wall_us: tuple[float, ...] = scaled(0.88),
+    during_timing: int = 0,
+    **settings: Any,
+) -> tuple[Side, Side]:
+    a = make_side("eager", make_analysis(EAGER), make_form("eager", STEADY))
+    form = make_form("compiled", wall_us, during_timing=during_timing)
+    form = replace(form, compilation=replace(form.compilation, diagnostics=found))
+    analysis = replace(make_analysis(COMPILED, idle_us=300.0), regions=regions or make_regions())
+    return a, replace(make_side("compiled", analysis, form), settings=make_settings(**settings))
+
+
+def compared(found: Diagnostics | None = None, **options: Any) -> Comparison:
+    return compare(*sides(found, **options), ORDER)
+
+
+def findings(found: Diagnostics | None = None, **options: Any) -> dict[str, Finding]:
+    return {each.code: each for each in compared(found, **options).findings}
+
+
+def test_a_healthy_compilation_asks_for_nothing():
+    comparison = compared(Diagnostics(frames=(FRAME,)))
+    assert {finding.severity for finding in comparison.findings} <= {"info"}
+    codes = {finding.code for finding in comparison.findings}
+    assert not codes & {"broken_graphs", "eager_fallback", "recompile_limit", "skipped_cuda_graphs", "compiled_again"}
+    assert comparison.notes == compared(None).notes == ()
+
+
+def test_one_cheap_break_is_information_with_its_line_and_what_helps():
+    finding = findings(Diagnostics(frames=(FRAME,), breaks=(replace(ITEM, per_step_us=9.0),)))["broken_graphs"]
+    assert finding.severity == "info"
+    (told,) = finding.facts["longest"]
+    assert told == {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
+    assert finding.facts["hints"] == ["Keep it a tensor."]
+    assert not finding.facts["can_be_switched"]
+    assert finding.saving_us == 9.0
+    assert command_of(finding).endswith("--fullgraph")
+
+
+def test_what_torch_hints_at_is_switched_on_by_the_command():
+    hints = ("`torch._dynamo.config.capture_scalar_outputs = True`", "capture_dynamic_output_shape_ops = True")
+    breaks = tuple(replace(ITEM, where=f"model.py:{n}", hint=hint) for n, hint in enumerate(hints))
+    finding = findings(Diagnostics(breaks=breaks))["broken_graphs"]
+    both = "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1 TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1 tracekit profile "
+    assert command_of(finding).startswith(both)
+    assert "--fullgraph" not in command_of(finding) and finding.facts["can_be_switched"]
+    names = {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS", "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS"}
+    assert set(finding.environment) == names
+    assert findings(Diagnostics(breaks=(ITEM,)))["broken_graphs"].environment == {}
+
+
+def test_lines_that_break_graphs_are_not_mistaken_for_dynamo_s_count():
+    a, b = sides(Diagnostics(breaks=(ITEM,)))
+    assert b.form and b.form.compilation
+    counted = replace(b, form=replace(b.form, compilation=replace(b.form.compilation, graph_breaks=23)))
+    (finding,) = (each for each in compare(a, counted).findings if each.code == "broken_graphs")
+    assert (finding.facts["lines"], finding.facts["counted_by_dynamo"]) == (1, 23)
+
+
+def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
+    many = [replace(ITEM, where=f"model.py:{n}", per_step_us=float(n)) for n in range(1, 6)]
+    many = (*many[:-1], replace(many[-1], called_from="model.py:40"))
+    finding = findings(Diagnostics(breaks=many))["broken_graphs"]
+    assert finding.facts["lines"] == 5
+    # A break in a helper names the model's line that called it.
+    lines = ["model.py:5, called from model.py:40", "model.py:4", "model.py:3"]
+    assert [each["line"] for each in finding.facts["longest"]] == lines
+    assert finding.saving_us == 15.0
+
+
+def test_a_costly_break_is_a_warning_that_saves_no_more_than_the_gpu_waits():
+    idle_us = sides(Diagnostics())[1].unprofiled_idle_us
+    for cost_us, severity, saving_us in ((40.0, "warning", 40.0), (1e4, "warning", idle_us), (None, "info", None)):
+        finding = findings(Diagnostics(breaks=(replace(ITEM, per_step_us=cost_us),)))["broken_graphs"]
+        assert (finding.severity, finding.saving_us) == (severity, saving_us)
+
+
+def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the_verdict():
+    comparison = compared(Diagnostics(frames=(FRAME,), fallbacks=(LIMIT,)), regions=make_regions(share=0.25))
+    finding = {each.code: each for each in comparison.findings}["recompile_limit"]
+    assert finding.facts["part"]["kind"] == "recompile_limit"
+    assert (finding.facts["part"]["function"], finding.facts["part"]["where"]) == ("forward", "model.py:12")
+    assert finding.facts["eager_gpu_share"] == pytest.approx(0.75)
+    assert command_of(finding).endswith("--dynamic")
+    facts = {"place": "forward (model.py:12)", "reason": "Dynamo recompile limit exceeded"}
+    assert comparison.notes == (Note("part_ran_eager", subject="compiled", facts=facts),)
+
+
+def test_a_compiled_form_without_any_compiled_step_ran_eager():
+    comparison = compared(Diagnostics(fallbacks=(LIMIT,)), regions=make_regions(0))
+    facts = {"reason": "Dynamo recompile limit exceeded"}
+    assert comparison.notes == (Note("ran_eager", "error", facts=facts, grave=True),)
+    assert comparison.findings[0].facts["ran_eager"]
+
+
+def test_that_a_form_ran_eager_is_told_of_a_run_of_before_too():
+    comparison = compared(None, regions=make_regions(0))
+    assert comparison.findings[0].code == "eager_fallback"
+    assert comparison.notes[0] == Note("ran_eager", "error", facts={"reason": None}, grave=True)
+
+
+def test_a_window_that_is_only_a_part_of_the_call_does_not_show_that_a_form_ran_eager():
+    _, b = sides(None, regions=make_regions(0))
+    assert ran_eager(b)
+    part = replace(b.analysis, window=replace(b.analysis.window, kind="span"))
+    assert not ran_eager(replace(b, analysis=part))
+
+
+def test_compiled_code_that_does_less_than_half_of_the_work_is_told():
+    finding = findings(None, regions=make_regions(share=0.2))["little_compiled"]
+    assert finding.facts["compiled_share"] == pytest.approx(0.2)
+    assert (finding.facts["busy_us"], finding.facts["scope"]) == (709.0, "transformer")
+    assert "little_compiled" not in findings(None, regions=make_regions(share=0.5))
+    # What ran eager is another finding.
+    found = findings(None, regions=replace(make_regions(0), gpu_us=0.0))
+    assert "eager_fallback" in found and "little_compiled" not in found
+
+
+def test_skipped_cuda_graphs_are_told_with_the_reason_where_they_were_asked_for():
+    skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("mutated inputs (2 instances)", 3),))
+    finding = findings(skipped, mode="reduce-overhead")["skipped_cuda_graphs"]
+    assert finding.facts["skips"] == [{"reason": "mutated inputs (2 instances)", "times": 3}]
+    assert finding.facts["graphed_share"] == 0
+    assert "--mode default" in command_of(finding)
+    assert "skipped_cuda_graphs" not in findings(skipped)
+    assert "skipped_cuda_graphs" not in findings(skipped, mode="reduce-overhead", device="cpu")
+
+
+def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
+    a, b = sides(Diagnostics(), mode="reduce-overhead")
+    count = b.analysis.kernels.count
+
+    def told(share: float) -> Finding | None:
+        launches = replace(b.analysis.launches, graph_launches=2, kernels_in_graphs=round(share * count))  # type: ignore[type-var]
+        side = replace(b, analysis=replace(b.analysis, launches=launches))
+        codes = {each.code: each for each in compare(a, side, ORDER).findings}
+        return codes.get("skipped_cuda_graphs")
+
+    some = told(0.3)
+    assert some.facts["graphed_share"] == pytest.approx(0.3, abs=0.02)
+    assert some.facts["skips"] == []
+    assert told(0.6) is None
+
+
+def test_graphs_that_any_size_hinders_are_tried_with_fixed_ones():
+    skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("graph with symbolic shapes inputs", 1),))
+    advice = command_of(findings(skipped, mode="max-autotune")["skipped_cuda_graphs"])
+    assert "--mode max-autotune" in advice and advice.endswith("--no-dynamic")
+
+
+def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
+    again = replace(FRAME, id="0/1", because=(SIZE,), seconds=3.0)
+    finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
+    assert (finding.facts["function"], finding.facts["where"]) == ("forward", "model.py:12")
+    assert finding.facts["failed_check"] == SIZE.facts
+    assert finding.facts["whole_s"] == 3.0
+    assert finding.severity == "info"
+    assert command_of(finding).endswith("--dynamic")
+
+
+def test_of_several_checks_the_one_that_cost_most_is_told():
+    other = FailedGuard("0/0", "len(args) == 2  # output = func(self, *args)")
+    quick = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
+    slow = replace(FRAME, id="0/2", because=(SIZE, other), seconds=45.0)
+    finding = findings(Diagnostics(frames=(FRAME, quick, slow)))["compiled_again"]
+    assert finding.facts["failed_check"] == SIZE.facts
+    assert (finding.facts["dearest_s"], finding.facts["whole_s"]) == (45.0, 45.5)
+    # Any size is no advice where no size was checked.
+    alone = findings(Diagnostics(frames=(FRAME, quick)))["compiled_again"]
+    assert (alone.facts["failed_check"], alone.facts["whole_s"]) == (other.facts, 0.5)
+    assert (alone.action, alone.changes) == (None, {})
+
+
+def audited() -> Diagnostics:
+    """Warmed up at batch 1; the first timed call compiled again."""
+    again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
+    return Diagnostics(
+        frames=(FRAME, again),
+        calls=(
+            CompilingCall("warm-up", 1, 1, 0, 9e6),
+            CompilingCall("timed", 1, 1, 0, 12.3e6),
+        ),
+        warmed_up_at={"batch_size": 1},
+    )
+
+
+WALLS = (12.3e6, *scaled(0.5)[1:])
+
+
+def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
+    comparison = compared(audited(), wall_us=WALLS, during_timing=1, batch_size=4)
+    finding = comparison.findings[0]
+    assert finding.code == "recompiled_during_timing"
+    (call,) = finding.facts["first"]
+    assert (call["call"], call["wall_us"], call["failed_checks"]) == (1, 12.3e6, [SIZE.facts])
+    assert (finding.facts["calls"], finding.facts["cost_us"]) == (1, pytest.approx(12.3e6, rel=1e-3))
+    assert finding.facts["warmed_up_at"] == {"batch_size": 1}
+    assert "--batch-size 4" in command_of(finding) and "--warmup" not in command_of(finding)
+
+
+def test_the_verdict_is_withheld_and_its_interval_is_of_the_calls_that_did_not_compile():
+    verdict = compared(audited(), wall_us=WALLS, during_timing=1).verdict
+    assert verdict.result == "inconclusive"
+    assert verdict.speedup == pytest.approx(2.0, rel=0.01)
+    assert verdict.noise_floor is not None and verdict.noise_floor < 0.05
+    assert verdict.ci95 is not None and verdict.ci95[0] > 1.95
+
+
+def test_what_a_compiling_call_cost_is_what_it_took_beyond_the_usual_call():
+    _, side = sides(audited(), wall_us=WALLS, during_timing=1)
+    (cost,) = find_compiling_costs(side)
+    assert cost.extra_us == pytest.approx(12.3e6 - 500, abs=2)
+    assert [frame.id for frame in cost.frames] == ["0/1"]
+    # Without a call that did not compile nobody knows.
+    found = replace(audited(), calls=tuple(CompilingCall("timed", n, 1, 0, 9e6) for n in (1, 2)))
+    _, side = sides(found, wall_us=(9e6, 9e6), during_timing=2)
+    assert [cost.extra_us for cost in find_compiling_costs(side)] == [None, None]
+
+
+def test_without_the_audit_recompiling_in_timed_calls_is_met_with_dynamic():
+    found = replace(audited(), warmed_up_at=None)
+    finding = findings(found, wall_us=WALLS, during_timing=1)["recompiled_during_timing"]
+    assert command_of(finding).endswith("--dynamic")
+    dynamic = findings(found, wall_us=WALLS, during_timing=1, dynamic=True)["recompiled_during_timing"]
+    assert command_of(dynamic).count("--dynamic") == 1
+
+
+def test_dynamic_is_not_advised_to_whoever_had_it_on():
+    again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
+    found = Diagnostics(frames=(FRAME, again), calls=(CompilingCall("timed", 1, 1, 0, 12.3e6),))
+    finding = findings(found, during_timing=1, dynamic=True)["recompiled_during_timing"]
+    assert finding.facts["any_size"] and finding.facts["failed_for_one"]
+    assert command_of(finding).startswith("TORCH_LOGS=recompiles ")
+    told = findings(replace(found, warmed_up_at={"batch_size": 3}), during_timing=1, dynamic=True)
+    assert told["recompiled_during_timing"].facts["any_size"]
+    without = findings(found, during_timing=1)["recompiled_during_timing"]
+    assert not without.facts["any_size"]

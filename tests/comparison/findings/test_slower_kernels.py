@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.advised import command_of
+from tests.sides import make_analysis, make_form, make_side, scaled
+
+from tracekit.comparison import compare
+from tracekit.comparison.findings.slower_kernels import find_slower_convolutions
+from tracekit.comparison.judging.alternatives import top_advice
+from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
+from tracekit.model.groups import Evidence
+from tracekit.model.sequence import Activity, Operator, Sequence
+
+Sizes = tuple[int, ...]
+#: What the group at the first place has as evidence, at the second, and what is said of channels that moved.
+OF_0, OF_1, MOVED = (
+    *({"kind": "epilogue_lost", "facts": {"kernels_beside": at}} for at in range(2)),
+    {"kind": "channels_moved_last", "facts": {}},
+)
+FIRST, LAST = (960, 320, 8, 1), (960, 1, 96, 12)
+
+
+def convolution(
+    us: float,
+    strides: Sizes,
+    *,
+    data: Sizes = (4, 12, 8, 10),
+    weight: Sizes = (12, 1, 3, 3),
+    call: int | None = None,
+    type_: str = "c10::BFloat16",
+    by: int = 1,
+) -> Activity:
+    """A kernel of a convolution with a stride of `by`; without a number it is a call of its own."""
+    values = ("", "", "[1, 1]", f"[{by}, {by}]", "[1, 1]", "12")
+    strides_of = (strides, (9, 9, 3, 1), (), (), (), ())
+    dims: tuple[Sizes, ...] = (data, weight, (), (), (), ())
+    operator = Operator("aten::cudnn_convolution", dims, (type_,) * 2 + ("",) * 4, values, strides_of)
+    return Activity("k", "convolution", us, operator, ("aten::cudnn_convolution",), call, call)
+
+
+def side(label: str, activities: list[Activity], busy_us: float = 10_000.0, per_step: float = 1.0) -> Side:
+    analysis = make_analysis({"k": ("convolution", 2, 2 * busy_us)})
+    made = make_side(label, analysis, make_form("compiled" if label == "compiled" else "eager", scaled(1.3)))
+    return replace(made, sequence=Sequence(tuple(activities), per_step, "own"))
+
+
+def group(a: tuple[int, ...], b: tuple[int, ...] | None = None) -> KernelGroup:
+    """The kernels at these places; without those of B, at the same."""
+    members = (GroupMember("k", 1, 1.0),)
+    b = a if b is None else b
+    evidence = (Evidence("epilogue_lost", {"kernels_beside": a[0]}),) if a else ()
+    return KernelGroup("substituted", "x", "anchors", members, members, 0, 0.0, (), evidence=evidence, a_at=a, b_at=b)
+
+
+def compared(a: Side, b: Side, *groups: KernelGroup) -> Comparison:
+    plain = compare(replace(a, sequence=None), replace(b, sequence=None))
+    return replace(plain, a=a, b=b, groups=groups)
+
+
+def found(
+    a: list[Activity],
+    b: list[Activity],
+    *groups: KernelGroup,
+    busy_us: float = 10_000.0,
+    per_step: tuple[float, float] = (1.0, 1.0),
+) -> Finding | None:
+    """Without groups each pair is one of its own."""
+    sides = side("eager", a, busy_us, per_step[0]), side("compiled", b, busy_us, per_step[1])
+    return find_slower_convolutions(compared(*sides, *(groups or [group((at,)) for at in range(len(a))])))
+
+
+def times_of(finding: Finding) -> tuple[int, float, float]:
+    """How many convolutions, and microseconds before and after."""
+    return finding.facts["convolutions"], finding.facts["before_us"], finding.facts["after_us"]
+
+
+def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to_switch_off():
+    slow = [convolution(500, FIRST, call=1), convolution(700, FIRST, call=2)]
+    finding = found(slow, [convolution(2000, LAST, call=1), convolution(4000, LAST, call=2)])
+    assert times_of(finding) == (2, 1200, 6000)
+    assert finding.saving_us == pytest.approx(6000 - 1200)
+    assert finding.facts["shown_by"] == [OF_1, MOVED]
+    assert finding.facts["laid_out_by_inductor"]
+    assert finding.environment == {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
+    assert command_of(finding).startswith("TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0 tracekit profile flux --compiled")
+    assert finding.severity == "warning"
+
+
+def test_what_the_layout_gains_elsewhere_is_taken_off_the_saving():
+    a = [convolution(500, FIRST), convolution(800, FIRST), convolution(900, FIRST)]
+    b = [convolution(2000, LAST), convolution(300, LAST), convolution(100, FIRST)]
+    finding = found(a, b)
+    # The third gains without lying otherwise: it keeps that.
+    assert finding.saving_us == pytest.approx(1500 - 500)
+    assert finding.facts["others_gained_us"] == pytest.approx(500)
+
+
+def test_where_the_layout_gains_more_than_it_costs_it_is_left():
+    a, b = [convolution(500, FIRST), convolution(3000, FIRST)], [convolution(900, LAST), convolution(300, LAST)]
+    finding = found(a, b)
+    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
+    assert finding.facts["others_gained_us"] == pytest.approx(2700)
+    assert times_of(finding) == (1, 500, 900)
+
+
+def test_without_another_layout_the_loss_is_told_and_nothing_advised():
+    finding = found([convolution(500, FIRST)], [convolution(2000, FIRST)])
+    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
+    assert times_of(finding) == (1, 500, 2000)
+    assert finding.facts["shown_by"] == [OF_0]
+    assert not finding.facts["laid_out_by_inductor"]
+
+
+def test_what_the_layout_costs_others_a_little_is_saved_too():
+    a, b = [convolution(500, FIRST), convolution(500, FIRST)], [convolution(2000, LAST), convolution(600, LAST)]
+    finding = found(a, b)
+    assert finding.saving_us == pytest.approx(1600)
+    assert finding.facts["others_gained_us"] == pytest.approx(-100)
+
+
+@pytest.mark.parametrize(
+    ("a_us", "b_us", "busy_us", "is_told"),
+    [(500, 620, 1e4, False), (500, 630, 1e4, True), (100, 250, 15_100, False), (100, 250, 14_900, True)],
+)
+def test_a_quarter_longer_is_slower_and_a_hundredth_of_the_gpu_s_time_worth_telling(
+    a_us: float, b_us: float, busy_us: float, is_told: bool
+):
+    finding = found([convolution(a_us, FIRST)], [convolution(b_us, LAST)], busy_us=busy_us)
+    assert (finding is not None) is is_told
+
+
+def test_of_steps_that_differ_the_time_is_per_step():
+    finding = found([convolution(1000, FIRST)] * 2, [convolution(4000, LAST)] * 2, per_step=(1 / 2, 1 / 2))
+    assert times_of(finding) == (1, 1000, 4000)
+
+
+def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
+    two, three = group((0, 1), tuple(range(6))), group((0,), (0,))
+    a, b = [convolution(1000, FIRST)] * 2, [convolution(4000, LAST)] * 6
+    finding = found(a, b, two, per_step=(1.0, 1 / 3))
+    assert times_of(finding) == (2, 2000, 8000)
+    assert found(a, b, two) is None
+    assert found(b, a, group(tuple(range(6)), (0, 1)), per_step=(1 / 3, 1.0)) is None, "these take less"
+    many = [convolution(1000, FIRST)] * 49, [convolution(4000, LAST)]
+    assert found(*many, group(tuple(range(49)), (0,)), per_step=(1 / 49, 1.0)) is not None, "by 49 times 1/49"
+    # In one of several steps.
+    rare = found(a, b, three, per_step=(1 / 3, 1 / 3))
+    assert rare.facts["convolutions"] == 1
+    assert rare.facts["after_us"] == pytest.approx(4 * rare.facts["before_us"])
+
+
+def test_more_convolutions_of_the_same_size_are_other_work():
+    one, two = [convolution(500, FIRST)], [convolution(500, LAST)] * 2
+    assert found(one, two, group((0,), (0, 1))) is None
+    assert found(two, one, group((0, 1), (0,))) is None
+
+
+def silent(activity: Activity) -> Activity:
+    """The same where stride and padding, and so the size of the result, were not recorded."""
+    return replace(activity, operator=replace(activity.operator, values=()))
+
+
+@pytest.mark.parametrize("other", [{"data": (8, 12, 8, 10)}, {"weight": (12, 1, 5, 5)}])
+def test_sizes_of_data_and_of_weights_tell_by_themselves(other: dict[str, Sizes]):
+    a, b = silent(convolution(500, FIRST)), silent(convolution(2000, LAST, **other))  # type: ignore[arg-type]
+    assert found([a], [b]) is None
+    assert found([a], [silent(convolution(2000, LAST))]) is not None
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (convolution(500, FIRST), convolution(2000, LAST, data=(8, 12, 8, 10))),
+        (convolution(500, FIRST), convolution(2000, LAST, type_="float")),
+        (convolution(500, FIRST, by=2), convolution(2000, LAST)),
+    ],
+)
+def test_convolutions_of_another_size_type_or_stride_are_other_work(a: Activity, b: Activity):
+    assert found([a], [b]) is None
+    # Sizes decide where a side's stride was not recorded.
+    assert found([convolution(500, FIRST, by=2)], [silent(convolution(2000, LAST))]) is not None
+
+
+def test_a_call_counts_once_and_whole_in_the_group_of_what_took_longest_of_it():
+    # A lays its data out and back, in groups that B has no part in.
+    a = [convolution(300, FIRST, call=7), convolution(500, FIRST, call=7), convolution(100, FIRST, call=7)]
+    gone = (group((0,), ()), group((2,), ()))
+    assert found(a, [convolution(900, LAST)], group((1,), (0,)), *gone) is None
+    slower = found(a, [convolution(2000, LAST, call=3), convolution(1, LAST, call=3)], group((1,), (0,)), *gone)
+    assert times_of(slower) == (1, 900, 2001)
+    # Two kernels of either side's call, each of which takes longer.
+    before = [convolution(us, FIRST, call=7) for us in (400, 500)]
+    twice = found(before, [convolution(us, LAST, call=3) for us in (1000, 2000)])
+    assert times_of(twice) == (1, 900, 3000)
+
+
+def test_what_took_no_time_takes_no_number_of_times_as_long():
+    assert found([convolution(0, FIRST)], [convolution(2000, LAST)]) is None
+
+
+def test_of_eager_code_nobody_but_its_author_laid_it_out():
+    sides = side("eager", [convolution(500, FIRST)]), side("other", [convolution(2000, LAST)])
+    finding = find_slower_convolutions(compared(*sides, group((0,))))
+    assert finding.facts["shown_by"] == [OF_0, MOVED]
+    assert not finding.facts["laid_out_by_inductor"]
+    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
+
+
+@pytest.mark.parametrize(("family", "inductor"), [("triton", True), ("convolution", False)])
+def test_of_a_bare_trace_triton_kernels_tell_that_inductor_made_it(family: str, inductor: bool):
+    analysis = make_analysis({"k": (family, 2, 20_000.0)})
+    b = replace(side("compiled", [convolution(2000, LAST)]), analysis=analysis, form=None, settings=None)
+    finding = find_slower_convolutions(compared(side("eager", [convolution(500, FIRST)]), b, group((0,))))
+    assert finding.facts["laid_out_by_inductor"] is inductor
+    assert finding.saving_us == (1500 if inductor else None)
+    assert (finding.action, finding.environment) == (None, {})
+
+
+def test_that_channels_moved_is_said_once():
+    sides = side("eager", [convolution(500, FIRST)]), side("compiled", [convolution(2000, LAST)])
+    evidence = (Evidence("other_kernel", {"before": "a", "after": "b"}), Evidence("channels_moved_last"))
+    finding = find_slower_convolutions(compared(*sides, replace(group((0,)), evidence=evidence)))
+    assert [each["kind"] for each in finding.facts["shown_by"]] == ["other_kernel", "channels_moved_last"]
+
+
+def test_advice_with_a_saving_is_what_is_tried():
+    sides = side("eager", [convolution(500, FIRST)]), side("compiled", [convolution(2000, LAST)])
+    comparison = compared(*sides, group((0,)))
+    finding = find_slower_convolutions(comparison)
+    assert top_advice(replace(comparison, findings=(finding,))) == finding

@@ -1,0 +1,396 @@
+"""What a library call does itself on one side, and other kernels do on the other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
+
+from tracekit.comparison.matching import align, check_partition, lacks_operators, lend_operators
+from tracekit.comparison.matching.groups import group_by_cells
+from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue
+from tracekit.model.comparison import KernelGroup
+from tracekit.model.groups import Evidence
+from tracekit.model.sequence import Activity, Operator, Sequence
+
+WIDTH = 4096
+
+
+def cells(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[int, ...]]:
+    return {cell.a: cell.b for cell in align(make_sequence(a), make_sequence(b))}
+
+
+def test_what_stands_between_two_products_is_divided_by_the_names_of_triton_kernels() -> None:
+    a = [
+        product(64, 64, 64, call=0),
+        eager("add", (64, 64), call=1),
+        eager("gelu", (64, 64), call=2),
+        product(64, 128, 64, call=3),
+        eager("mul", (64, 128), call=4),
+        eager("silu", (64, 128), call=5),
+    ]
+    b = [
+        product(64, 64, 64, call=0, within="addmm"),
+        triton("add_gelu", (64, 64), call=1),
+        product(64, 128, 64, call=2, within="addmm"),
+        triton("mul_silu_view", (64, 128), call=3),
+    ]
+    assert cells(a, b) == {(0,): (0,), (1, 2): (1,), (3,): (2,), (4, 5): (3,)}
+
+
+def test_products_of_other_sizes_may_change_places() -> None:
+    a = [product(64, 64, 64, call=0), product(32, 64, 64, call=1), product(16, 64, 64, call=2)]
+    b = [product(32, 64, 64, call=0), product(64, 64, 64, call=1), product(16, 64, 64, call=2)]
+    assert cells(a, b) == {(0,): (1,), (1,): (0,), (2,): (2,)}
+
+
+def test_a_product_is_the_same_with_and_without_a_bias_of_its_own() -> None:
+    with_bias = product(64, 32, 16, call=0)
+    without = replace(with_bias.operator, name="aten::mm", dims=((64, 16), (16, 32)))  # type: ignore[type-var]
+    assert cells([with_bias], [replace(with_bias, operator=without, within=("aten::mm",))]) == {(0,): (0,)}
+
+
+def test_work_that_moved_over_a_product_is_found_behind_it() -> None:
+    a = [product(64, 64, 64, call=0), eager("tanh", (64, 64), call=1), product(64, 128, 64, call=2)]
+    b = [product(64, 64, 64, call=0), product(64, 128, 64, call=1), triton("tanh", (64, 64), call=2)]
+    assert cells(a, b)[1,] == (2,)
+
+
+def test_attention_made_of_two_products_is_found_with_its_softmax() -> None:
+    a = [product(64, 64, 64, call=0), attention(8, 16, 32, call=1), product(16, 64, 64, call=2)]
+    b = [
+        product(64, 64, 64, call=0),
+        triton("mul_transpose", (8 * 16, 32), call=1),
+        batched(8, 16, 16, 32, call=2),
+        triton("_safe_softmax", (8, 16, 16), call=3),
+        batched(8, 16, 32, 16, call=4),
+        product(16, 64, 64, call=5),
+    ]
+    assert cells(a, b) == {(0,): (0,), (1,): (1, 2, 3, 4), (2,): (5,)}
+    assert cells(b, a) == {(0,): (0,), (1, 2, 3, 4): (1,), (5,): (2,)}
+
+
+def ways(a: list[Activity], b: list[Activity]) -> dict[tuple[tuple[int, ...], tuple[int, ...]], str]:
+    return {(cell.a, cell.b): cell.how for cell in align(make_sequence(a), make_sequence(b))}
+
+
+FIRST, MIDDLE, LAST = product(64, 64, 64, call=0), product(32, 64, 64, call=2), product(16, 64, 64, call=9)
+
+
+def test_a_kernel_between_matched_ones_that_nothing_on_the_other_side_could_do_is_gone() -> None:
+    a, b = [FIRST, eager("erfinv", (64, 64), call=1), LAST], [FIRST, LAST]
+    assert ways(a, b)[(1,), ()] == "anchors"
+    assert ways(b, a)[(), (1,)] == "anchors"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "alone"),
+    [
+        # Its neighbour has no partner either: what is around it is not known.
+        ([FIRST, eager("erfinv", (64, 64), call=1), product(8, 8, 8, call=2)], [FIRST, LAST], ((1,), ())),
+        # A kernel nearby names the operator, though it knows no tensor of that size.
+        (
+            [FIRST, eager("erfinv", (7,), call=1), MIDDLE, eager("add", (64, 64), call=3), LAST],
+            [FIRST, MIDDLE, triton("add_erfinv", (64, 64), call=3), LAST],
+            ((1,), ()),
+        ),
+        # Something is left on the other side: it may be that.
+        (
+            [FIRST, make_activity("Memcpy DtoD", "memcpy", "clone>copy_", ((64, 64),), 1), LAST],
+            [FIRST, triton("zeros_like", (64, 64), call=1), LAST],
+            ((1,), ()),
+        ),
+        # No operator is known: there is nothing that another kernel could name.
+        ([FIRST, Activity("mystery", "other", 10.0, None), LAST], [FIRST, LAST], ((1,), ())),
+        # Another kernel attends: it may take the inputs as they lay before.
+        (
+            [FIRST, eager("clone", (64, 64), call=1), attention(8, 16, 32, call=2), LAST],
+            [FIRST, replace(attention(8, 16, 32, call=2), name="flash_v3"), LAST],
+            ((1,), ()),
+        ),
+        # A product further on now adds, though its size is another.
+        (
+            [FIRST, eager("add", (64, 64), call=1), MIDDLE, product(8, 8, 8, call=3, within="mm", kernel="k"), LAST],
+            [FIRST, MIDDLE, product(8, 8, 8, call=3, within="addmm", kernel="k"), LAST],
+            ((1,), ()),
+        ),
+        # A product does not vanish because nobody has its size.
+        ([FIRST, product(4, 4, 4, call=1), LAST], [FIRST, LAST], ((1,), ())),
+    ],
+)
+def test_want_of_a_partner_alone_is_no_evidence_that_work_is_gone(
+    a: list[Activity], b: list[Activity], alone: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    assert ways(a, b)[alone] == "unmatched"
+
+
+def test_work_of_a_library_call_that_has_no_partner_is_unmatched_with_it() -> None:
+    call = product(8, 8, 8, call=1)
+    bias = make_activity("vectorized_add", "pointwise", "linear>add_", ((8, 8),), 1)
+    assert ways([FIRST, call, bias, LAST], [FIRST, LAST])[(1, 2), ()] == "unmatched"
+
+
+def test_what_is_left_of_both_sides_in_one_place_is_matched_by_elimination_and_says_so() -> None:
+    a = [FIRST, eager("erfinv", (64, 64), call=1), LAST]
+    b = [FIRST, triton("mystery", (64, 64), call=1), LAST]
+    found = {cell.a: (cell.b, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
+    assert found == {(0,): ((0,), True), (1,): ((1,), False), (2,): ((2,), True)}
+
+
+def test_products_of_other_sizes_that_were_paired_by_place_are_no_exact_match() -> None:
+    a, b = [FIRST, product(60, 64, 64, call=1), LAST], [FIRST, product(63, 64, 64, call=1), LAST]
+    found = {cell.a: (cell.b, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
+    assert found[1,] == ((1,), False)
+
+
+def test_equal_products_told_by_names_alone_may_be_paired_wrongly_and_that_is_said() -> None:
+    """Without operators two products of different work that run the same kernel cannot be told apart."""
+    small, large = product(16, 64, 64, call=0), product(64, 64, 4096, call=1)
+    a, b = make_sequence([small, large]), make_sequence(without_operators([large, small]), "none")
+    found = align(a, b)
+    assert [(cell.a, cell.b) for cell in found] == [((0,), (0,)), ((1,), (1,))]
+    assert {(cell.how, cell.exact) for cell in found} == {("names", False)}
+    assert {(cell.a, cell.b): cell.exact for cell in align(a, make_sequence([large, small]))} == {
+        ((0,), (1,)): True,
+        ((1,), (0,)): True,
+    }
+
+
+def test_by_names_alone_nothing_is_said_to_be_gone() -> None:
+    a = [FIRST, eager("erfinv", (64, 64), call=1), LAST]
+    found = align(make_sequence(a), make_sequence(without_operators([FIRST, LAST]), "none"))
+    assert [(cell.b, cell.how) for cell in found if cell.a == (1,)] == [((), "unmatched")]
+
+
+def test_a_kernel_and_the_reduction_of_its_parts_are_one_product() -> None:
+    one = product(64, 64, 4096, call=0)
+    a = [one, replace(one, name="splitKreduce_kernel")]
+    assert cells(a, [product(64, 64, 4096, call=0)]) == {(0, 1): (0,)}
+
+
+def test_without_operators_products_are_told_by_their_kernels() -> None:
+    def bare(activity: Activity) -> Activity:
+        return replace(activity, operator=None, within=(), call=None)
+
+    a = [
+        product(64, 64, 64, call=0, kernel="nvjet_a"),
+        eager("gelu", (64, 64), call=1),
+        product(1, 1, 1, call=2, kernel="x"),
+    ]
+    b = [bare(product(64, 64, 64, call=0, kernel="nvjet_a")), bare(triton("gelu", call=1)), bare(a[2])]
+    found = align(make_sequence(a), make_sequence(b, "none"))
+    assert [(cell.a, cell.b) for cell in found] == [((0,), (0,)), ((1,), (1,)), ((2,), (2,))]
+
+
+def test_without_operators_on_either_side_pytorch_s_kernels_are_told_by_their_names() -> None:
+    def bare(name: str, family: str) -> Activity:
+        return Activity(name, family, 10.0, None)
+
+    a = [
+        bare("vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>", "pointwise"),
+        bare("vectorized_layer_norm_kernel<float>", "normalization"),
+        bare("nvjet_a", "gemm"),
+        bare("GeluCUDAKernelImpl", "pointwise"),
+        bare("nvjet_b", "gemm"),
+    ]
+    b = [
+        bare("triton_per_fused_add_native_layer_norm_0", "triton"),
+        bare("nvjet_a", "gemm"),
+        bare("triton_poi_fused_gelu_1", "triton"),
+        bare("nvjet_b", "gemm"),
+    ]
+    found = {cell.a: cell.b for cell in align(make_sequence(a, "none"), make_sequence(b, "none"))}
+    assert found == {(0, 1): (0,), (2,): (1,), (3,): (2,), (4,): (3,)}
+
+
+def test_operators_are_lent_by_position_where_kernels_have_the_same_names() -> None:
+    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
+    light = make_sequence([replace(each, operator=None, within=(), call=None) for each in rich.activities], "none")
+    assert lacks_operators(light) and not lacks_operators(rich)
+    lent = lend_operators(light, rich, "rich")
+    assert [each.operator for each in lent.activities] == [each.operator for each in rich.activities]
+    assert lent.operators == "rich"
+
+
+def test_a_kernel_that_the_lender_lacks_keeps_no_operator() -> None:
+    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
+    bare = [replace(each, operator=None, within=(), call=None) for each in rich.activities]
+    light = make_sequence([bare[0], replace(bare[1], name="another"), bare[1]], "none")
+    lent = lend_operators(light, rich, "lent")
+    assert [each.operator is None for each in lent.activities] == [False, True, False]
+
+
+def test_several_steps_in_one_sequence_borrow_from_one_step() -> None:
+    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
+    bare = [replace(each, operator=None, within=(), call=None) for each in rich.activities]
+    lent = lend_operators(make_sequence([*bare, *bare, *bare], "none", per_step=1 / 3), rich, "rich")
+    assert not lacks_operators(lent)
+    assert len({each.call for each in lent.activities}) == 6
+
+
+ACTIVITIES = st.one_of(
+    st.builds(product, *[st.sampled_from((16, 32, 64))] * 3, call=st.integers(0, 9)),
+    st.builds(batched, *[st.sampled_from((8, 16))] * 4, call=st.integers(0, 9)),
+    st.builds(attention, st.just(8), st.sampled_from((8, 16)), st.just(16), call=st.integers(0, 9)),
+    st.builds(
+        eager, st.sampled_from(("add", "mul", "gelu", "to>_to_copy>copy_")), st.just((64, 64)), call=st.integers(0, 9)
+    ),
+    st.builds(
+        triton,
+        st.sampled_from(("add_mul", "gelu", "_to_copy_add", "_safe_softmax", "addmm_view")),
+        st.just((64, 64)),
+        call=st.integers(0, 9),
+        number=st.integers(0, 3),
+    ),
+)
+SEQUENCES = st.lists(ACTIVITIES, max_size=30)
+
+
+def numbered(activities: list[Activity]) -> list[Activity]:
+    """Each with a call of its own."""
+    return [replace(each, call=at) for at, each in enumerate(activities)]
+
+
+def without_operators(activities: list[Activity]) -> list[Activity]:
+    return [replace(each, operator=None, within=(), call=None) for each in activities]
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEQUENCES, SEQUENCES, st.booleans())
+def test_any_two_sequences_are_divided_without_rest_or_overlap(
+    a: list[Activity], b: list[Activity], bare: bool
+) -> None:
+    right = make_sequence(without_operators(b), "none") if bare else make_sequence(b)
+    check_partition(align(make_sequence(a), right), len(a), len(b))
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEQUENCES)
+def test_any_sequence_against_itself_is_the_same_one_by_one(activities: list[Activity]) -> None:
+    same = make_sequence(numbered(activities))
+    assert all(cell.a == cell.b for cell in align(same, same))
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEQUENCES, SEQUENCES, st.integers(1, 99))
+def test_the_numbers_in_names_of_triton_kernels_say_nothing(a: list[Activity], b: list[Activity], more: int) -> None:
+    a, b = numbered(a), numbered(b)
+    assert align(make_sequence(a), make_sequence(b)) == align(make_sequence(a), _renumbered(b, more))
+
+
+def _renumbered(activities: list[Activity], more: int) -> Sequence:
+    def changed(name: str) -> str:
+        return (
+            re.sub(r"_(\d+)$", lambda found: f"_{int(found[1]) + more}", name) if name.startswith("triton_") else name
+        )
+
+    return make_sequence(
+        replace(
+            each,
+            name=changed(each.name),
+            operator=replace(each.operator, name=changed(each.operator.name)) if each.operator else None,
+            within=tuple(map(changed, each.within)),
+        )
+        for each in activities
+    )
+
+
+def test_a_position_in_two_cells_is_noticed() -> None:
+    found = align(make_sequence([product(1, 2, 3, call=0)]), make_sequence([product(1, 2, 3, call=0)]))
+    with pytest.raises(AssertionError, match="not each of 1 once"):
+        check_partition((*found, *found), 1, 1)
+
+
+FIRST, LAST = product(32, 64, 64, call=0), product(16, 64, 64, call=9)
+
+
+def plain(call: int, kernel: str = "gemm") -> Activity:
+    """A product of 64x64 elements that adds nothing."""
+    operator = Operator("aten::mm", ((64, 32), (32, 64)), ("c10::BFloat16",) * 2)
+    return replace(product(64, 64, 32, call=call, within="mm", kernel=kernel), operator=operator)
+
+
+def adding(call: int, kernel: str = "gemm", within: str = "addmm") -> Activity:
+    return product(64, 64, 32, call=call, within=within, kernel=kernel)
+
+
+def add(call: int, *shape: int) -> Activity:
+    return eager("add", shape or (64, 64), (64,), call=call)
+
+
+def told(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[tuple[int, ...], str, bool]]:
+    return {cell.a: (cell.b, cell.how, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
+
+
+def second(a: list[Activity], b: list[Activity]) -> KernelGroup:
+    """The group of A's second activity."""
+    one, other = make_sequence(a), make_sequence(b)
+    return next(group for group in group_by_cells(one, other, align(one, other)) if 1 in group.a_at)
+
+
+@pytest.mark.parametrize("kernel", ["gemm", "gemm_bias"])
+def test_a_product_and_what_was_added_to_it_are_fused_into_one_call_that_adds(kernel: str) -> None:
+    a, b = [FIRST, plain(1), add(2), LAST], [FIRST, adding(1, kernel), LAST]
+    assert told(a, b) == {
+        (0,): ((0,), "anchors", True),
+        (1, 2): ((1,), "anchors", True),
+        (3,): ((2,), "anchors", True),
+    }
+    assert second(a, b).kind == "fused"
+    assert second(b, a).kind == "defused"
+
+
+def test_a_product_that_no_longer_adds_is_defused_with_the_triton_kernel_that_only_adds() -> None:
+    a, b = [FIRST, adding(1), LAST], [FIRST, plain(1), triton("add", (64, 64), call=2), LAST]
+    assert (second(a, b).kind, second(a, b).delta_count) == ("defused", 1)
+
+
+def test_an_activation_is_fused_into_the_call_that_applies_it() -> None:
+    a = [FIRST, plain(1), add(2), eager("relu", (64, 64), call=3), LAST]
+    b = [FIRST, adding(1, within="_addmm_activation"), LAST]
+    assert told(a, b)[1, 2, 3] == ((1,), "anchors", True)
+
+
+def test_a_kernel_of_the_same_operator_that_names_its_epilogue_takes_the_activation_over() -> None:
+    a = [FIRST, plain(1), eager("relu", (64, 64), call=2), LAST]
+    assert told(a, [FIRST, plain(1, "gemm_relu"), LAST])[1, 2] == ((1,), "anchors", True)
+
+
+def test_of_two_additions_the_first_is_the_call_s_and_that_is_not_sure() -> None:
+    found = told([FIRST, plain(1), add(2), add(3), LAST], [FIRST, adding(1), LAST])
+    assert found[1, 2] == ((1,), "anchors", False)
+    assert found[3,] == ((), "unmatched", True)
+
+
+@pytest.mark.parametrize("other", [eager("tanh", (64, 64), call=2), add(2, 7, 7)])
+def test_work_that_the_call_does_not_do_or_of_another_size_is_not_put_to_it_nor_said_to_be_gone(
+    other: Activity,
+) -> None:
+    found = told([FIRST, plain(1), other, LAST], [FIRST, adding(1), LAST])
+    assert found[2,] == ((), "unmatched", True)
+    assert found[1,] == ((1,), "anchors", True)
+
+
+def test_a_call_that_is_the_same_on_both_sides_takes_nothing_over() -> None:
+    found = told([FIRST, plain(1), add(2), LAST], [FIRST, plain(1), LAST])
+    assert found[2,] == ((), "anchors", True)
+
+
+def test_an_operator_that_adds_in_place_of_one_that_does_not_is_no_unchanged_kernel() -> None:
+    group = second([FIRST, plain(1), LAST], [FIRST, adding(1), LAST])
+    assert group.kind == "substituted"
+    assert (
+        Evidence("other_operator", {"work": "product", "before": "aten::mm", "after": "aten::addmm"}) in group.evidence
+    )
+
+
+def test_what_is_done_beside_a_product_is_told_by_operators_templates_and_kernels() -> None:
+    assert operator_epilogue("aten::mm") == operator_epilogue("aten::add") == frozenset()
+    assert operator_epilogue("aten::baddbmm") == {"add"}
+    assert operator_epilogue("triton_tem_fused_addmm_relu_3") == {"add", "relu"}
+    assert operator_epilogue("triton_poi_fused_addmm_relu_3") == frozenset()
+    assert kernel_epilogue("nvjet_tst_128x64_bias_TNT") == {"add"}

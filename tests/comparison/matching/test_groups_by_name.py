@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sequences import make_activity, make_sequence
+from tests.sides import (
+    COMPILED,
+    EAGER,
+    Kernels,
+    make_analysis,
+    make_cpu_analysis,
+    make_environment,
+    make_form,
+    make_side,
+)
+
+from tracekit.comparison.matching import Cell
+from tracekit.comparison.matching.coverage import measure_coverage
+from tracekit.comparison.matching.groups import group_kernels
+from tracekit.model.analysis import FAMILIES
+from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup
+from tracekit.model.groups import GroupLabel
+
+
+def grouped(a: Kernels, b: Kernels, *, a_steps: int = 2, b_steps: int = 2) -> dict[str, KernelGroup]:
+    one, other = make_analysis(a, steps=a_steps), make_analysis(b, steps=b_steps)
+    groups = group_kernels(make_side("a", one), make_side("b", other))
+    return {_name(group): group for group in groups}
+
+
+def _name(group: KernelGroup) -> str:
+    """The kernel's name, or the family."""
+    return str(group.label.family) if isinstance(group.label, GroupLabel) else group.label
+
+
+def kinds(a: Kernels, b: Kernels) -> dict[str, str]:
+    return {label: group.kind for label, group in grouped(a, b).items()}
+
+
+def test_kernels_of_one_name_and_number_are_unchanged():
+    group = grouped(EAGER, COMPILED)["gemm_128x64"]
+    assert (group.kind, group.how, group.delta_count, group.delta_us) == ("unchanged", "names", 0, 5)
+
+
+def test_figures_are_per_step_so_recordings_of_different_length_compare():
+    doubled = {name: (family, 2 * count, 2 * us) for name, (family, count, us) in EAGER.items()}
+    groups = grouped(EAGER, doubled, a_steps=2, b_steps=4)
+    assert {group.kind for group in groups.values()} == {"unchanged"}
+    assert all(math.isclose(group.delta_us, 0, abs_tol=1e-9) for group in groups.values())
+
+
+def test_fewer_element_wise_kernels_are_fused():
+    group = grouped(EAGER, COMPILED)["element_wise"]
+    assert group.kind == "fused"
+    assert (group.delta_count, group.delta_us) == (10 - 25, 100 - 260)
+
+
+def test_as_many_element_wise_kernels_stay_unmatched():
+    more = {"triton_a": ("triton", 100, 300.0), "gemm_128x64": ("gemm", 20, 1000.0)}
+    group = grouped(EAGER, more)["element_wise"]
+    assert (group.kind, group.how) == ("unmatched", "unmatched")
+
+
+def test_another_product_kernel_is_a_substitution():
+    found = kinds({"cutlass": ("gemm", 4, 40.0)}, {"nvjet": ("gemm", 4, 30.0)})
+    assert found == {"gemm": "substituted"}
+
+
+def test_names_do_not_tell_that_attention_is_gone_for_products_may_do_its_work():
+    found = kinds({"flash": ("attention", 4, 40.0)}, {"bmm": ("gemm", 8, 60.0)})
+    assert found == {"attention": "unmatched", "gemm": "unmatched"}
+
+
+def test_copies_and_sets_are_groups_of_their_own():
+    found = kinds({"Memset (Device)": ("memset", 8, 8.0), "k": ("pointwise", 2, 2.0)}, {"k": ("pointwise", 2, 2.0)})
+    assert found["memset"] == "unmatched"
+
+
+def test_groups_by_names_are_never_exact():
+    assert {group.exact for group in grouped(EAGER, COMPILED).values()} == {False}
+
+
+def test_a_cpu_run_has_no_groups():
+    assert group_kernels(make_side("a", make_cpu_analysis()), make_side("b", make_cpu_analysis())) == ()
+
+
+def test_coverage_leaves_out_what_is_unmatched():
+    a, b = make_side("a", make_analysis(EAGER)), make_side("b", make_analysis({"triton_a": ("triton", 100, 300.0)}))
+    assert measure_coverage(group_kernels(a, b)) == Coverage(0, 0)
+
+
+def make_group(kind: GroupKind, a_us: float, b_us: float, *, exact: bool = True) -> KernelGroup:
+    a, b = ((GroupMember(side, 1, us),) if us else () for side, us in (("a", a_us), ("b", b_us)))
+    return KernelGroup(kind, kind, "anchors", a, b, 0, b_us - a_us, (), exact=exact)
+
+
+def test_coverage_counts_what_has_both_sides_and_says_what_is_alone_or_told_by_elimination():
+    groups = (
+        make_group("unchanged", 40, 30),
+        make_group("fused", 20, 10, exact=False),
+        make_group("eliminated", 30, 0),
+        make_group("added", 0, 40),
+        make_group("unmatched", 10, 0),
+        make_group("unmatched", 0, 20),
+    )
+    found = measure_coverage(groups)
+    assert (found.a_time_matched, found.b_time_matched) == pytest.approx((0.6, 0.4))
+    assert (found.a_time_inexact, found.b_time_inexact) == pytest.approx((0.2, 0.1))
+    assert (found.a_time_alone, found.b_time_alone) == pytest.approx((0.3, 0.4))
+
+
+def test_of_a_side_that_did_nothing_all_is_matched():
+    assert measure_coverage((make_group("added", 0, 40),)) == Coverage(1.0, 0.0, b_time_alone=1.0)
+
+
+NAMES = st.sampled_from([f"kernel_{i}" for i in range(8)])
+TIMES = st.tuples(st.sampled_from(FAMILIES), st.integers(1, 50), st.floats(0.01, 1e5))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(NAMES, TIMES, min_size=1),
+    st.dictionaries(NAMES, TIMES, min_size=1),
+    st.integers(1, 4),
+    st.integers(1, 4),
+)
+def test_every_activity_is_in_exactly_one_group_and_the_changes_add_up(a, b, a_steps, b_steps):
+    groups = grouped(a, b, a_steps=a_steps, b_steps=b_steps).values()
+    assert sorted(member.name for group in groups for member in group.a) == sorted(a)
+    assert sorted(member.name for group in groups for member in group.b) == sorted(b)
+    change = sum(us for _, _, us in b.values()) / b_steps - sum(us for _, _, us in a.values()) / a_steps
+    assert math.fsum(group.delta_us for group in groups) == pytest.approx(change, abs=1e-6)
+
+
+def test_a_kernel_and_a_memory_set_of_one_name_are_told_apart(tmp_path):
+    from tests.traces import make_copy, make_kernel, make_trace
+
+    from tracekit.analysis import analyze
+    from tracekit.model.comparison import Side
+
+    events = [make_kernel(0, 5, name="fillBuffer"), {**make_copy(6, 9, kind="memset"), "name": "fillBuffer"}]
+    side = Side("x", "x", analyze(make_trace(tmp_path, events)), None, None, None)
+    assert sorted(group.a[0].total_us for group in group_kernels(side, side)) == [3, 5]
+
+
+def test_each_side_s_figures_stand_beside_the_peak_of_its_own_device():
+    sides = []
+    for name, gpu, precision in (("gone", "NVIDIA A100-SXM4-80GB", "high"), ("new", "NVIDIA H200", "highest")):
+        activity = make_activity(name, "gemm", "mm", ((64, 64), (64, 64)), 0, 50.0, dtype="float")
+        side = make_side(name, make_analysis({name: ("gemm", 1, 50.0)}, steps=1, gpu_name=gpu), make_form())
+        environment = make_environment(gpu=gpu, float32_matmul_precision=precision)
+        sides.append(replace(side, environment=environment, sequence=make_sequence([activity])))
+    groups = group_kernels(*sides, (Cell((0,), (), "anchors"), Cell((), (0,), "anchors")))
+    shares = {group.label: group.rates.arithmetic_share for group in groups if group.rates}
+    rate = 2 * 64**3 / 50 / 1e6
+    # The names do not tell the units; the setting of each run does: tf32 units there, vector units here.
+    assert sorted(shares.values()) == [pytest.approx(rate / 156), pytest.approx(rate / 67)]

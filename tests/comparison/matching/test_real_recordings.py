@@ -1,0 +1,378 @@
+"""Blocks of real models, matched by hand: the kernels of both sides were read one by one in launch order, with their
+operators and shapes, and put together by what they compute and what they read.
+
+Positions are those of activities in launch order over the whole recording.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from tests.committed import RUNS
+from tests.traces import DATA
+
+from tracekit.analysis import analyze
+from tracekit.analysis.sequence import list_work
+from tracekit.comparison import compare
+from tracekit.comparison.matching import Cell, align, check_partition, lend_operators
+from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
+from tracekit.comparison.matching.operators import without_number
+from tracekit.model.comparison import Comparison, GroupMember, Side
+from tracekit.model.groups import GroupLabel, KernelCounts
+from tracekit.model.sequence import Activity, Sequence
+from tracekit.tracefile import read_trace
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import load_side
+
+Block = dict[tuple[int, ...], tuple[int, ...]]
+
+
+@cache
+def work_of(name: str) -> Sequence:
+    return list_work(read_trace(DATA / f"{name}.json.gz", shapes=True))
+
+
+@cache
+def cells_of(a: str, b: str) -> tuple[Cell, ...]:
+    return align(work_of(a), work_of(b))
+
+
+def to(begin: int, end: int) -> tuple[int, ...]:
+    """Positions from `begin` to `end`, both among them."""
+    return tuple(range(begin, end + 1))
+
+
+#: The second of FLUX's 19 double blocks (without its first half, which hangs together with the first block): image
+#: (1024 tokens) and text (512 tokens) each have products of their own and attend to each other.
+FLUX_DOUBLE_BLOCK: Block = {
+    (215,): (85,),  # image: output of attention
+    (216,): (87,),  # text: output of attention
+    to(217, 222): (86,),  # image: gate, residual, layer_norm, 1 + scale, scale, shift
+    (223, 224): (90, 91),  # image: feed forward, a memset among it
+    (225,): (92,),  # image: gelu
+    (226,): (93,),
+    (227, 228, *to(242, 245)): (94,),  # image: gate, residual; and the next block's layer_norm, scale, shift
+    to(229, 234): (88,),  # text: gate, residual, layer_norm, 1 + scale, scale, shift
+    (235,): (96,),  # text: feed forward
+    (236,): (97,),  # text: gelu
+    (237,): (98,),
+    (238, 239, *to(248, 251)): (99,),  # text: gate, residual; and the next block's layer_norm, scale, shift
+    (241,): (89,),  # image: modulation of the next block
+    (247,): (95,),  # text: modulation of the next block
+    (252,): (102,),  # image: queries, keys, values
+    (253,): (107,),
+    (254,): (111,),
+    (255,): (100,),  # text: queries, keys, values
+    (256,): (105,),
+    (257,): (110,),
+    (258, 260, 262): (101, 103, 104),  # queries: rms_norm of image and text, one behind the other
+    (259, 261, 263): (106, 108, 109),  # keys: the same
+    (264,): (113,),  # values: one behind the other
+    to(265, 282): (112,),  # rotary embedding of queries and keys
+    (283, 284): (114, 115),  # attention
+}
+
+#: One of FLUX's 38 single blocks. The compiled form does the feed forward after attention; the modulation's silu is
+#: done for four blocks at once.
+FLUX_SINGLE_BLOCK: Block = {
+    (1787,): (753,),  # the block before: output
+    (*to(1788, 1790), *to(1794, 1797)): (754,),  # its gate, residual, cat; layer_norm, 1 + scale, scale, shift
+    (1671, 1711, 1751, 1791): (747,),  # silu of the modulation, of four blocks
+    (1792, 1793): (748, 749),  # modulation, split along K
+    (1798, 1799): (763, 764),  # feed forward, a memset among it
+    (1800, 1826): (765,),  # gelu; behind attention, one behind the other
+    (1801,): (755,),  # queries, keys, values
+    (1802,): (756,),
+    (1803,): (758,),
+    to(1804, 1823): (757,),  # rms_norm and rotary embedding of queries and keys
+    (1824, 1825): (759, 760),  # attention
+    (1827,): (766,),  # output
+}
+
+#: The first of ViT's layers, with the patch embedding before it.
+VIT_BLOCK: Block = {
+    to(0, 5): to(0, 5),  # convolution with its layout kernels
+    to(6, 9): (6, 7, 8),  # its bias, class token, position; layer_norm in three parts
+    (10,): (9,),  # queries
+    (11,): (10,),  # keys
+    (12,): (15,),  # values
+    (13, 14): (11, 12, 13, 14, 16, 17, 18),  # attention: two products in float32, softmax, four kernels for layouts
+    (15,): (19,),
+    (16, 17): (20,),  # residual, layer_norm
+    (18,): (21,),
+    (19,): (22,),  # gelu
+    (20,): (23,),
+    (21, 22): (24,),  # residual, layer_norm
+}
+
+#: A decoder layer of Qwen2.5-VL for one generated token.
+QWEN_DECODER_LAYER: Block = {
+    (0,): (0,),  # output of attention
+    to(1, 9): (1,),  # residual, rms_norm
+    (10,): (2,),  # gate
+    (12,): (3,),  # up
+    (11, 13): (4,),  # silu, mul
+    (14, 15): (5, 6),  # down, split along K
+    to(16, 24): (7,),  # residual, rms_norm
+    (25,): (8,),  # queries
+    (26,): (10,),  # keys
+    (27,): (13,),  # values
+    to(28, 32): (9,),  # rotary embedding of the queries
+    to(33, 37): (11,),  # rotary embedding of the keys
+    (38,): (12,),  # keys behind those of earlier tokens
+    (39,): (14,),  # values behind those of earlier tokens
+    (40,): (15, 16, 17),  # attention: keys and values are copied for every head first
+}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "block"),
+    [
+        ("flux_eager", "flux_default", FLUX_DOUBLE_BLOCK),
+        ("flux_eager", "flux_default", FLUX_SINGLE_BLOCK),
+        ("vit_eager", "vit_default", VIT_BLOCK),
+        ("qwen_layers_eager", "qwen_layers_default", QWEN_DECODER_LAYER),
+    ],
+    ids=["flux double block", "flux single block", "vit block", "qwen decoder layer"],
+)
+def test_kernels_of_a_block_belong_where_a_reader_puts_them(a: str, b: str, block: Block) -> None:
+    found = {cell.a: cell.b for cell in cells_of(a, b)}
+    assert {positions: found.get(positions) for positions in block} == block
+
+
+def test_the_compiled_side_first_finds_the_same() -> None:
+    found = {cell.b: cell.a for cell in cells_of("vit_default", "vit_eager")}
+    assert {positions: found.get(positions) for positions in VIT_BLOCK} == VIT_BLOCK
+
+
+def test_a_cuda_graph_with_lent_operators_is_matched_as_the_default_mode_is() -> None:
+    graph = lend_operators(work_of("flux_reduce-overhead"), work_of("flux_default"), "lent")
+    assert graph.operators == "lent"
+    assert sum(each.operator is None for each in graph.activities) < 0.01 * len(graph.activities)
+    cells = align(work_of("flux_eager"), graph)
+    names = [each.name for each in work_of("flux_default").activities]
+    expected = {positions: [names[at] for at in others] for positions, others in FLUX_DOUBLE_BLOCK.items()}
+    found = {cell.a: [graph.activities[at].name for at in cell.b] for cell in cells}
+    assert {positions: found.get(positions) for positions in expected} == expected
+
+
+@pytest.mark.parametrize("name", ["vit_eager", "vit_default", "vit_reduce-overhead", "flux_default"])
+def test_a_recording_against_itself_is_unchanged_kernel_by_kernel(name: str) -> None:
+    work = work_of(name)
+    cells = align(work, work)
+    check_partition(cells, len(work.activities), len(work.activities))
+    assert all(cell.a == cell.b for cell in cells)
+
+
+def test_the_modes_of_one_model_do_the_same_but_for_copying_the_inputs_in() -> None:
+    cells = align(work_of("vit_default"), work_of("vit_reduce-overhead"))
+    alone = [cell for cell in cells if not cell.a or not cell.b]
+    names = [work_of("vit_reduce-overhead").activities[at].name for cell in alone for at in cell.b]
+    assert all("multi_tensor_apply" in name for name in names) and len(names) == 2
+
+
+#: A folder with whole recordings that are too large for the repository.
+MORE_TRACES = os.environ.get("TRACEKIT_TRACES")
+
+
+@cache
+def side_of(name: str, folder: Path = DATA, lender: str | None = None) -> Side:
+    trace = read_trace(folder / f"{name}.json.gz", shapes=True)
+    work = list_work(trace)
+    if lender is not None:
+        work = lend_operators(work, list_work(read_trace(folder / f"{lender}.json.gz", shapes=True)), "lent")
+    return Side(name, name, analyze(trace), None, None, None, sequence=work)
+
+
+def check_groups(comparison: Comparison) -> None:
+    """Against the recordings themselves: every name as often and as long as in the file, on each side."""
+    for side, members in (
+        (comparison.a, [each for group in comparison.groups for each in group.a]),
+        (comparison.b, [each for group in comparison.groups for each in group.b]),
+    ):
+        times: dict[str, tuple[float, float]] = {}
+        for each in members:
+            count, us = times.get(each.name, (0.0, 0.0))
+            times[each.name] = count + each.count, us + each.total_us
+        recorded = (*side.analysis.kernels.by_name, *side.analysis.copies.by_name)
+        assert times.keys() == {each.name for each in recorded}
+        for each in recorded:
+            assert times[each.name] == pytest.approx((each.count / side.steps, each.total_us / side.steps))
+
+
+def check_kinds(comparison: Comparison) -> None:
+    """That no group is called what its kernels contradict."""
+    for group in comparison.groups:
+        a, b = _counts(group.a), _counts(group.b)
+        assert (group.kind == "eliminated") == (not b and group.how != "unmatched"), group
+        assert (group.kind == "added") == (not a and group.how != "unmatched"), group
+        assert (group.kind == "unmatched") == (group.how == "unmatched"), group
+        if group.kind == "unchanged":
+            assert a == b, group
+        if group.kind == "fused":
+            assert group.delta_count < 0 or any(each.name.startswith("triton_") for each in group.b), group
+        if group.kind == "defused":
+            assert group.delta_count > 0, group
+        if group.kind == "substituted":
+            assert group.evidence, group
+
+
+def _counts(members: tuple[GroupMember, ...]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for each in members:
+        counts[without_number(each.name)] += round(each.count)
+    return counts
+
+
+def check_coverage(comparison: Comparison, least: float) -> None:
+    a_us, b_us, missed = 0.0, 0.0, [0.0, 0.0]
+    for group in comparison.groups:
+        a_own, b_own = (sum(each.total_us for each in side) for side in (group.a, group.b))
+        a_us, b_us = a_us + a_own, b_us + b_own
+        if not (group.a and group.b):
+            missed = [missed[0] + a_own, missed[1] + b_own]
+    assert comparison.coverage.a_time_matched == pytest.approx(1 - missed[0] / a_us)
+    assert comparison.coverage.b_time_matched == pytest.approx(1 - missed[1] / b_us)
+    assert min(comparison.coverage.a_time_matched, comparison.coverage.b_time_matched) >= least
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "lender", "least"),
+    [
+        ("flux_eager", "flux_default", None, 0.98),
+        ("vit_eager", "vit_default", None, 0.95),
+        ("flux_eager", "flux_reduce-overhead", "flux_default", 0.98),
+        ("vit_eager", "vit_reduce-overhead", "vit_default", 0.95),
+        ("flux_eager", "flux_reduce-overhead", None, 0.95),
+        ("vit_eager", "vit_reduce-overhead", None, 0.95),
+    ],
+)
+def test_nearly_all_gpu_time_is_matched_and_no_group_is_called_what_it_is_not(
+    a: str, b: str, lender: str | None, least: float
+) -> None:
+    comparison = compare(side_of(a), side_of(b, lender=lender))
+    check_groups(comparison)
+    check_kinds(comparison)
+    check_coverage(comparison, least)
+
+
+@pytest.mark.skipif(MORE_TRACES is None, reason="TRACEKIT_TRACES names no folder with recordings of Qwen")
+def test_nearly_all_gpu_time_of_a_generation_is_matched() -> None:
+    folder = Path(MORE_TRACES or "")
+    comparison = compare(side_of("qwen_eager", folder), side_of("qwen_default", folder))
+    check_groups(comparison)
+    check_kinds(comparison)
+    check_coverage(comparison, 0.95)
+
+
+def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() -> None:
+    group = compare(side_of("vit_eager"), side_of("vit_default")).groups[0]
+    assert (group.kind, group.repeats, group.delta_count) == ("defused", 24, 24 * (7 - 2))
+    lost, single = group.evidence[:2]
+    assert lost.kind == "attention_lost"
+    assert (lost.facts["products"], lost.facts["other_kernels"]) == (2, 5)
+    assert single.kind == "single_precision"
+
+
+def test_large_groups_have_parts_of_the_waterfall_by_their_labels() -> None:
+    comparison = compare(side_of("flux_eager"), side_of("flux_default"))
+    labels = [part.label for part in comparison.waterfall.parts]
+    assert labels[:2] == [group.label for group in comparison.groups[:2]]
+    assert "unchanged_kernels" in labels
+
+
+def test_flux_s_blocks_are_reported_once_with_their_number() -> None:
+    groups = compare(side_of("flux_eager"), side_of("flux_default")).groups
+    one = KernelCounts(1, 1, ())
+    assert [group.label for group in groups[:2]] == [
+        GroupLabel("fused", 76, KernelCounts(20, 0, ()), one, ("rms_norm", "neg", "stack", "mul"), more_operators=True),
+        GroupLabel("fused", 36, KernelCounts(18, 0, ()), one, ("neg", "stack", "mul", "add")),
+    ]
+
+
+def test_names_alone_are_no_exact_match_and_lent_operators_are() -> None:
+    bare, lent = (
+        compare(side_of("vit_eager"), side_of("vit_reduce-overhead", lender=each)) for each in (None, "vit_default")
+    )
+    for comparison, how, inexact in ((bare, "names", True), (lent, "anchors", False)):
+        matched = [group for group in comparison.groups if group.kind != "unmatched"]
+        assert {group.how for group in matched} == {how}
+        assert (comparison.coverage.b_time_inexact > 0.9) == inexact
+    # What copies the inputs into the graph is new in B; names alone do not tell.
+    assert [group.kind for group in lent.groups if not group.a] == ["added"]
+    assert [group.kind for group in bare.groups if not group.a] == ["unmatched"]
+
+
+def test_kernels_that_inductor_wrote_one_for_one_are_no_substitution() -> None:
+    kinds = {group.label: group.kind for group in compare(side_of("vit_eager"), side_of("vit_default")).groups}
+    label = GroupLabel("fused", 24, KernelCounts(1, 0, ()), KernelCounts(1, 1, ()), ("gelu",))
+    assert kinds[label] == "fused"
+    assert "substituted" not in kinds.values()
+
+
+def test_rates_are_shares_of_the_peak_of_the_gpu_that_the_trace_names() -> None:
+    rates = [group.rates for group in compare(side_of("vit_eager"), side_of("vit_default")).groups if group.rates]
+    assert any(each.bandwidth_share for each in rates)
+
+
+TRACES = Path(__file__).parents[3] / "traces"
+
+#: The share of GPU time, of A and of B, that alignment must put beside the same work as provenance does. Provenance is
+#: no truth either: it lists kernels together that alignment tells apart, and may be wrong where it is not exact.
+FLOORS = {
+    "h200-flux-compiled": (0.945, 0.955),
+    "h200-qwen2.5-vl-decode": (0.915, 0.95),
+    "h200-vit": (0.99, 0.99),
+    "h200-vit-reduce-overhead": (0.99, 0.99),
+}
+
+
+@cache
+def sides_of(run: str) -> tuple[Side, Side]:
+    reading = Reading(shapes=True)
+    return with_as_many_steps(*(load_side(TRACES / run, form=form, reading=reading) for form in ("eager", "compiled")))  # type: ignore[arg-type]
+
+
+def agreement(
+    cells: tuple[Cell, ...],
+    others: tuple[Cell, ...],
+    own: tuple[Activity, ...],
+    far: tuple[Activity, ...],
+    side: Literal["a", "b"],
+) -> float:
+    """Of each activity's partners on the far side, the share of time that both have of what either has; the mean over
+    all activities, by their time. 1 where both say that there is none."""
+    one, other = partners(cells, side), partners(others, side)
+    agreed = 0.0
+    for at, activity in enumerate(own):
+        either, both = (
+            sum(far[each].duration_us for each in some) for some in (one[at] | other[at], one[at] & other[at])
+        )
+        agreed += activity.duration_us * (both / either if either else 1.0)
+    return agreed / sum(each.duration_us for each in own)
+
+
+def partners(cells: tuple[Cell, ...], side: Literal["a", "b"]) -> dict[int, frozenset[int]]:
+    if side == "a":
+        return {at: frozenset(cell.b) for cell in cells for at in cell.a}
+    return {at: frozenset(cell.a) for cell in cells for at in cell.b}
+
+
+def test_every_committed_run_has_a_floor() -> None:
+    assert sorted(FLOORS) == sorted(each.name for each in RUNS)
+
+
+@pytest.mark.parametrize("run", FLOORS)
+def test_alignment_says_mostly_what_provenance_says(run: str) -> None:
+    a, b = sides_of(run)
+    told, _ = find_cells(a, b)
+    assert why_no_provenance(a, b) is None
+    found = align(a.sequence, b.sequence)
+    one, other = a.sequence.activities, b.sequence.activities
+    shares = agreement(told, found, one, other, "a"), agreement(told, found, other, one, "b")
+    assert min(share - floor for share, floor in zip(shares, FLOORS[run], strict=True)) >= 0, shares

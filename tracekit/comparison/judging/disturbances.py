@@ -1,0 +1,109 @@
+"""What disturbed the timing: a GPU held back, shared, or clocked differently; forms that changed their speed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from tracekit.comparison.judging.thresholds import (
+    CLOCKS_DIFFER,
+    MOST_BETWEEN_SPEEDS,
+    SECOND_SPEED_SHARE,
+    SHARED_RANGE,
+    THROTTLED_SAMPLES,
+    THROTTLED_SHARE,
+)
+from tracekit.comparison.judging.timed import Timed
+from tracekit.model.gpu import GpuState
+from tracekit.model.note import Note, distinct
+from tracekit.statistics.interval import Values
+from tracekit.statistics.speeds import find_drift, find_two_speeds
+
+
+def find_disturbance(a: Timed, b: Timed, called: tuple[str, str] = ("A", "B")) -> Iterator[Note]:
+    """A grave note for each: held back by power or temperature, other processes on the GPU, clocks that differ.
+    `called` is what the sides are called where the clocks of both are given."""
+    states = [(side.label, side.form.gpu_state if side.form else None) for side in (a, b)]
+    limits = [(label, limit) for label, state in states for limit in find_limits(state)]
+    # Forms of one run share the counters, and mostly the limit.
+    for limit in distinct(limit for _label, limit in limits):
+        labels = list(dict.fromkeys(label for label, each in limits if each == limit))
+        yield replace(limit, facts={"sides": labels, **limit.facts}, grave=True)
+    others = {label: other_processes(state) for label, state in states}
+    if most := max(others.values()):
+        labels = [label for label, number in others.items() if number]
+        yield Note("gpu_shared", facts={"sides": labels, "processes": most}, grave=True)
+
+    one, other = (state.sm_clock_mhz if state else None for _label, state in states)
+    if one and other and abs(other / one - 1) > CLOCKS_DIFFER:
+        lower = a if one < other else b
+        known = a.wall_us is not None and b.wall_us is not None and a.wall_us != b.wall_us
+        faster = min(a, b, key=lambda side: side.wall_us or 0.0).label if known else None
+        facts = {"sides": list(called), "clocks_mhz": [one, other], "lower": lower.label, "faster": faster}
+        yield Note("clocks_differ", facts=facts, grave=True)
+
+
+def find_limits(state: GpuState | None) -> Iterator[Note]:
+    """What held the GPU back while forms were timed, as far as that matters."""
+    if state is None:
+        return
+    for limit, us in (state.slowed_us or {}).items():
+        if state.timed_us and us > THROTTLED_SHARE * state.timed_us:
+            yield Note("throttled", facts={"limit": limit, "share": min(us / state.timed_us, 1)})
+    # What a counter tells exactly, samples need not tell again.
+    counted = {word for limit, us in (state.slowed_us or {}).items() if us for word in (limit, f"{limit} limit")}
+    during = state.during()
+    for reason in dict.fromkeys(reason for sample in during for reason in sample.slowed_by or ()):
+        number = sum(reason in (sample.slowed_by or ()) for sample in during)
+        if reason.partition(" (")[0] not in counted and number > THROTTLED_SAMPLES * len(during):
+            yield Note("throttled_in_samples", facts={"reason": reason, "samples": number, "of_samples": len(during)})
+
+
+def other_processes(state: GpuState | None) -> int:
+    """How many processes besides had the GPU open at most."""
+    return max((sample.other_processes or 0 for sample in state.samples), default=0) if state else 0
+
+
+def find_unsteady_speeds(*sides: Timed) -> Iterator[Note]:
+    """A note for each side that drifted, and for each that ran at two speeds."""
+    for side in sides:
+        wall_us = np.asarray(side.form.wall_us if side.form else ())
+        if (drift := find_drift(wall_us)) is not None:
+            yield Note("drifted", subject=side.label, facts={"share": drift})
+        if (speeds := find_two_speeds(wall_us)) is not None:
+            yield Note("two_speeds", subject=side.label, facts=asdict(speeds))
+
+
+def find_drift_of_ratio(a_us: Values, b_us: Values) -> Iterator[Note]:
+    """Where a form drifted in its rounds, what became of the ratio, which they are to spare; empty where none did."""
+    if find_drift(a_us) is None and find_drift(b_us) is None:
+        return
+    third, ratios = len(a_us) // 3, np.asarray(a_us / b_us)
+    first, last = float(np.median(ratios[:third])), float(np.median(ratios[-third:]))
+    yield Note("speedup_by_thirds", "info", facts={"first": first, "last": last})
+
+
+def ratio_change(a_us: Values, b_us: Values) -> float:
+    """By which share the ratio of the two forms itself changed within the timing, 0 where it did not clearly.
+
+    Forms that drift or switch speeds together leave their ratio in peace. Where the ratio moves, or a form keeps two
+    speeds for several calls each that the ratio is not spared, a difference as small as that may be of when it was
+    measured. Speeds that change from call to call are noise, which the interval knows.
+    """
+    ratios = np.asarray(a_us / b_us)
+    drift, speeds = find_drift(ratios), [find_two_speeds(ratios)]
+    speeds += [find_two_speeds(us) for us in (a_us, b_us) if _log_range(ratios) > SHARED_RANGE * _log_range(us)]
+    changes = [
+        each.slow_us / each.fast_us - 1
+        for each in speeds
+        if each and each.lasting and SECOND_SPEED_SHARE <= each.slow_share <= 1 - SECOND_SPEED_SHARE
+    ]
+    return max((abs(drift or 0.0), *(each for each in changes if each < MOST_BETWEEN_SPEEDS)))
+
+
+def _log_range(values: Values) -> float:
+    """How far the logarithms of most values reach."""
+    low, high = np.percentile(np.log(values), (10, 90))
+    return float(high - low)

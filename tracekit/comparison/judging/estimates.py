@@ -1,0 +1,255 @@
+"""What may each figure that a gate limits really be, and what would make that narrower?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tracekit.comparison.judging.fairness import find_other_work
+from tracekit.comparison.judging.processes import process_medians, typical_call_us, waits_for_host
+from tracekit.comparison.judging.thresholds import (
+    FEWEST_CALLS,
+    LEAST_BUSY_MARGIN,
+    PROCESS_FLOOR,
+    PROCESS_FLOOR_WAITING,
+    SLIGHT_SHARE,
+    SLIGHT_US,
+)
+from tracekit.comparison.judging.timed import calls_that_count, compilations_while_timed
+from tracekit.comparison.matching.coverage import MOST_UNKNOWN, find_lost_groups
+from tracekit.model.comparison import BUSY_MOVES, Comparison, Side, Verdict
+from tracekit.model.estimate import (
+    Doubt,
+    Estimate,
+    EstimateBasis,
+    SeparateRunsChange,
+    Statement,
+    compare_estimates,
+    exactly,
+)
+from tracekit.model.gate import Metric
+from tracekit.statistics.interval import interval_of_processes, odd_even_noise
+
+NOT_MEASURED, NOT_ON_BOTH_SIDES = Statement("not_measured"), Statement("not_measured_on_both_sides")
+COMPILED = Statement("compiled_while_timed")
+OWN_PROCESSES_TOO_SHORT = Statement("too_few_calls_in_own_processes", {"needed": FEWEST_CALLS})
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure of either side. `given_base` is what the new side's may really be, given the base's; `own` the same
+    where nothing is held against the base: both None where nobody knows, and then `unknown` and `own_unknown` say why.
+    """
+
+    base: float | None
+    new: float | None
+    given_base: Estimate | None = None
+    own: Estimate | None = None
+    unknown: Statement = NOT_ON_BOTH_SIDES
+    own_unknown: Statement = NOT_MEASURED
+
+
+def is_slight(excess_us: float, base_us: float) -> bool:
+    """Whether a time is beyond a limit by less than is held against anybody."""
+    return excess_us < max(SLIGHT_SHARE * base_us, SLIGHT_US)
+
+
+def is_interleaved(verdict: Verdict) -> bool:
+    """Whether both sides ran in the same process: two forms of one run did."""
+    return verdict.basis in ("rounds", "processes")
+
+
+def find_separate_runs_change(a: Side, b: Side, verdict: Verdict) -> SeparateRunsChange | None:
+    """The ratio of the sides' calls, as `wall` of a gate is judged. None of sides that were timed together, of other
+    work or another GPU, of too few calls, and where calls compiled."""
+    if verdict.basis != "apart" or any(find_other_work(a, b)):
+        return None
+    wall = measure_wall(a, b, verdict)
+    if wall.given_base is None or not wall.base or wall.new is None:
+        return None
+    base, (low, high) = wall.base, wall.given_base.bounds
+    ratio = Estimate(wall.new / base, low / base, high / base)
+    clear = compare_estimates(ratio, exactly(1.0)) is not None and not is_slight(abs(wall.new - base), base)
+    return SeparateRunsChange(ratio.value, ratio.low, ratio.high, wall.given_base.assumptions, clear)
+
+
+def measure_wall(a: Side, b: Side, verdict: Verdict) -> Measured:
+    """What B's call may really take, in microseconds.
+
+    Forms of one process have the verdict's own interval, and are held to its rule: a limit within the noise floor, or
+    within the least that is called a change, is not told from the figure. Of sides that were started separately what
+    differs from process to process is in it, measured or assumed. What B takes by itself asks nothing of A.
+    """
+    of_a, of_b = process_medians(a), process_medians(b)
+    base = typical_call_us(a, of_a) if of_a else a.wall_us
+    new = typical_call_us(b, of_b) if of_b else b.wall_us
+    unknown, own_unknown = _why_unknown((a, len(of_a)), (b, len(of_b))), _why_unknown((b, len(of_b)))
+
+    own = given_base = None
+    if new is not None and own_unknown is None:
+        within = of_b[0] if len(of_b) == 1 else interval_of_processes(of_b)
+        own = _interval(new, math.exp(within.low), math.exp(within.high), "calls" if len(of_b) == 1 else "processes")
+        if len(of_b) == 1:
+            calls = calls_that_count(b)
+            own = _of_one_process(own, odd_even_noise(calls) * new if len(calls) >= FEWEST_CALLS else 0.0, b)
+    if base is not None and new is not None and unknown is None and verdict.ci95 and verdict.speedup:
+        low, high = (base / speedup for speedup in reversed(verdict.ci95))
+        noise, least = verdict.noise_floor or 0.0, verdict.least_change or 0.0
+        single = verdict.processes == 1 if is_interleaved(verdict) else len(of_a) == len(of_b) == 1
+        given_base = _interval(new, low, high, "calls" if single else "processes")
+        if is_interleaved(verdict):
+            # The gate fails nothing that the verdict beside it leaves open.
+            floor = Doubt("noise" if noise >= least else "least_change", max(noise, least) * new)
+            assumptions = (Statement("one_process"),) if single else ()
+            given_base = replace(given_base, value=base / verdict.speedup, floor=floor, assumptions=assumptions)
+        elif single:
+            given_base = _of_one_process(given_base, noise * new, a, b)
+        elif min(len(of_a), len(of_b)) == 1:
+            one, other = (a, b) if len(of_a) == 1 else (b, a)
+            borrowed = Statement("one_process_of_a_side", {"side": one.label, "other": other.label})
+            given_base = replace(given_base, assumptions=(borrowed,))
+    # A process of its own may have been too short for a verdict where those that repeated it were not.
+    return Measured(base, new, given_base, own, unknown or OWN_PROCESSES_TOO_SHORT, own_unknown or NOT_MEASURED)
+
+
+def _why_unknown(*sides: tuple[Side, int]) -> Statement | None:
+    """Why the times of these sides, each with how many processes made enough calls, say nothing of their calls; None
+    where they do."""
+    for side, processes in sides:
+        if side.wall_us is None:
+            return Statement("not_timed", {"side": side.label})
+        if not processes:
+            return Statement("too_few_calls", {"side": side.label, "needed": FEWEST_CALLS})
+    return COMPILED if any(compilations_while_timed(side) for side, _ in sides) else None
+
+
+def _interval(value: float, low: float, high: float, basis: EstimateBasis) -> Estimate:
+    return Estimate(value, low, high, basis, doubts=(Doubt(basis, (high - low) / 2),))
+
+
+def _of_one_process(estimate: Estimate, noise_us: float, *sides: Side) -> Estimate:
+    """With what is assumed of other processes of these sides, or the noise floor if that is more. Each side that waits
+    for the host differs from process to process by itself."""
+    share = max(PROCESS_FLOOR, PROCESS_FLOOR_WAITING * math.sqrt(sum(map(waits_for_host, sides))))
+    assumed_us = share * estimate.value
+    if noise_us <= assumed_us:
+        doubt, assumed = Doubt("other_processes", assumed_us), Statement("process_spread_assumed", {"share": share})
+    else:
+        doubt = Doubt("noise_for_other_processes", noise_us)
+        assumed = Statement("noise_for_process_spread", {"share": noise_us / estimate.value})
+    return replace(estimate.widened(doubt), assumptions=(assumed,))
+
+
+def _wall(comparison: Comparison) -> Measured:
+    return measure_wall(comparison.a, comparison.b, comparison.verdict)
+
+
+def _busy(comparison: Comparison) -> Measured:
+    a, b = comparison.a, comparison.b
+    if b.busy_us is None:
+        return Measured(a.busy_us, None)
+    exact = replace(exactly(b.busy_us), basis="recordings")
+    own = replace(_widened_by_recordings(exact, b), assumptions=_of_the_whole(b))
+    return _recorded(comparison, Measured(a.busy_us, b.busy_us, _widened_by_recordings(exact, a, b), own))
+
+
+def _idle(comparison: Comparison) -> Measured:
+    """Idle time, as certain as the wall time that it is a part of, and the GPU time that is taken off that."""
+    a, b = comparison.a, comparison.b
+    wall = _wall(comparison)
+    base, idle_us, wall_us = a.unprofiled_idle_us, b.unprofiled_idle_us, wall.new
+    if idle_us is None or wall_us is None:
+        return _recorded(comparison, Measured(base, None))
+
+    def of(estimate: Estimate | None, *sides: Side) -> Estimate | None:
+        if estimate is None:
+            return None
+        value, (low, high) = idle_us + estimate.value - wall_us, estimate.bounds
+        idle = replace(
+            estimate, value=value, low=max(idle_us - (wall_us - low), 0.0), high=idle_us + high - wall_us, floor=None
+        )
+        return _widened_by_recordings(idle, *sides)
+
+    unknown = wall.unknown if wall.given_base is None else NOT_ON_BOTH_SIDES
+    measured = Measured(base, idle_us, of(wall.given_base, a, b), of(wall.own, b), unknown, wall.own_unknown)
+    return _recorded(comparison, measured)
+
+
+def _widened_by_recordings(estimate: Estimate, *sides: Side) -> Estimate:
+    """By how much GPU time differs from recording to recording: as two of a side's do, else as it was seen to."""
+    margins = [
+        BUSY_MOVES * (side.busy_us or 0.0)
+        if side.busy_differs_us is None
+        else max(side.busy_differs_us, LEAST_BUSY_MARGIN * (side.busy_us or 0.0))
+        for side in sides
+    ]
+    once = any(side.busy_differs_us is None for side in sides)
+    return estimate.widened(Doubt("one_recording" if once else "recordings", math.fsum(margins)))
+
+
+def _recorded(comparison: Comparison, measured: Measured) -> Measured:
+    """Without the change where the recordings are no measure of one another, or one has no such figure."""
+    unlike = _unlike_windows(comparison.a, comparison.b)
+    if unlike is None:
+        return measured if measured.base is not None else replace(measured, given_base=None)
+    return replace(measured, given_base=None, unknown=unlike)
+
+
+def _unlike_windows(a: Side, b: Side) -> Statement | None:
+    """Why a change between what was recorded of the sides says nothing of the code; None where it does.
+
+    Two whole recordings may hold any number of steps each: half the kernels may be a fifth of the steps.
+    """
+    one, other = a.analysis.window.kind, b.analysis.window.kind
+    if one != other:
+        return Statement("windows_differ", {"a": one, "b": other})
+    return Statement("whole_recordings") if one == "whole" else None
+
+
+def _of_the_whole(side: Side) -> tuple[Statement, ...]:
+    return (Statement("whole_recording"),) if side.analysis.window.kind == "whole" else ()
+
+
+def _exact(of: Callable[[Side], float | None], *, recorded: bool = False) -> Callable[[Comparison], Measured]:
+    """A figure that is the same however often it is counted; `recorded`: in the recordings."""
+
+    def measure(comparison: Comparison) -> Measured:
+        base, new = of(comparison.a), of(comparison.b)
+        if new is None:
+            return _recorded(comparison, Measured(base, None)) if recorded else Measured(base, None)
+        # A limit of the new side's own figure needs no base: eager code compiles nothing.
+        measured = Measured(base, new, exactly(new) if base is not None else None, exactly(new))
+        if not recorded:
+            return measured
+        own = replace(exactly(new), assumptions=_of_the_whole(comparison.b))
+        return _recorded(comparison, replace(measured, own=own))
+
+    return measure
+
+
+def _groups_lost(comparison: Comparison) -> Measured:
+    """Places in a step where the new side needs more kernels than the base, as far as kernels could be matched."""
+    unlike = _unlike_windows(comparison.a, comparison.b)
+    if unlike or not comparison.groups:
+        unknown = unlike or NOT_ON_BOTH_SIDES
+        return Measured(None, None, unknown=unknown, own_unknown=unknown)
+    lost = find_lost_groups(comparison.groups)
+    estimate = Estimate(lost.seen, lost.seen, lost.most, "matching")
+    if lost.unknown:
+        code = "unmatched" if lost.unknown > MOST_UNKNOWN else "mostly_matched"
+        estimate = replace(estimate, assumptions=(Statement(code, {"unmatched_share": lost.unknown}),))
+    return Measured(0.0, lost.seen, estimate, estimate)
+
+
+MEASURES: dict[Metric, Callable[[Comparison], Measured]] = {
+    "wall": _wall,
+    "busy": _busy,
+    "idle": _idle,
+    "kernels": _exact(lambda side: side.kernels_per_step, recorded=True),
+    "launches": _exact(lambda side: side.launches_per_step, recorded=True),
+    "memory": _exact(lambda side: side.form.peak_memory_bytes if side.form else None),
+    "recompiles": _exact(lambda side: compilations_while_timed(side) if side.form and side.form.compilation else None),
+    "breaks": _exact(lambda side: side.form.compilation.graph_breaks if side.form and side.form.compilation else None),
+    "groups_lost": _groups_lost,
+}

@@ -1,0 +1,72 @@
+"""How large must a change be to count? Every constant of the judgements, with where it comes from.
+
+What was measured of processes is in benchmarks/processes.json, from which tests derive these figures again.
+"""
+
+from __future__ import annotations
+
+from tracekit.model.comparison import BUSY_MOVES
+from tracekit.statistics.interval import FEWEST
+
+# How much must be measured.
+
+#: Fewer calls than this say nothing about spread: no interval is made of fewer.
+FEWEST_CALLS = FEWEST
+#: Of fewer control pairs one form has no floor of its own: that of five is nearly their largest difference.
+FEWEST_PAIRS = 10
+#: So many processes tell what processes have in common; of two Student's t is 9 times as wide as of many.
+ENOUGH_PROCESSES = 3
+
+# What a change must exceed, besides its interval and the noise floor.
+
+#: In one process: another start of the program differs by as much (docs/timing.md).
+LEAST_IN_ONE_PROCESS = 0.02
+#: In several processes, whose spread is in the interval: half of it.
+LEAST_IN_SEVERAL = 0.01
+#: Between processes of one form, and between forms of different processes: as in one process.
+LEAST_BETWEEN_PROCESSES = 0.02
+#: Between starts, of which each is measured once: another one differs by so much.
+LEAST_OF_STARTS = 0.1
+#: Between sizes of memory: torch takes it from the driver in pieces of 2 MiB or more.
+LEAST_OF_MEMORY = 0.01
+#: Between eager forms of several runs: from here on it is worth a word.
+EAGER_DIFFERS = 0.05
+#: Beyond a gate's limit by less than the larger of these, a share of the base's time and microseconds, passes: chosen.
+SLIGHT_SHARE, SLIGHT_US = 0.005, 5.0
+
+# What processes differ by.
+
+#: From this share of a call on the GPU waits for the host enough for the speed-up to move with the process. Of 18
+#: settings timed two to four times on H200s those idle for 52 to 82 % of a call differed by 6 to 20 %, those idle for 2
+#: and 14 % by less than `LARGE`; between 14 and 52 % nothing was measured, and a warning too many costs less.
+WAITING_SHARE = 0.2
+#: The most that the speed-up of such a form differed by between processes: ResNet-50 at batch 4 with CUDA graphs.
+WAITING_DIFFERS = 0.32
+#: A larger change another process hardly reverses: of two works that keep the GPU busy it differed by 1.3 and 3 %.
+LARGE = 0.1
+#: The same where a form waits for the host: 4 standard deviations of how two processes differ.
+LARGE_WAITING = 0.4
+#: Added to intervals that know one process of each side: 1.96 standard deviations of the difference of two processes
+#: that keep the GPU busy, 0.9 % each, by eager forms of eight works of two sweeps; 93 of 100 pairs keep to it.
+PROCESS_FLOOR = 0.024
+#: The same of one process that waits for the host: 1.96 standard deviations of 6.9 %, by 22 works of those sweeps.
+PROCESS_FLOOR_WAITING = 0.135
+
+# What recordings and machines differ by.
+
+#: Two recordings of one process may agree by chance: GPU time is never taken for more certain than this share.
+LEAST_BUSY_MARGIN = 0.005
+#: Clocks further apart than busy time moves by from recording to recording are no like conditions.
+CLOCKS_DIFFER = BUSY_MOVES
+#: A limit that held the GPU back for less of the time moves no median by as much as timing scatters: chosen.
+THROTTLED_SHARE = 0.01
+#: The same for samples, which are few and taken when a call has just ended.
+THROTTLED_SAMPLES = 0.05
+#: A recorded step shorter than the timed call by this factor was undisturbed, the timed calls were not: chosen.
+SLOWER_THAN_RECORDED = 1.25
+#: Forms share what moves them if their ratio ranges over less than this part of what each does: chosen.
+SHARED_RANGE = 0.7
+#: A second speed that so large a part of the calls has moves a median; of less it moves little.
+SECOND_SPEED_SHARE = 0.15
+#: Speeds farther apart are interruptions, not speeds.
+MOST_BETWEEN_SPEEDS = 0.5
