@@ -14,7 +14,7 @@ from tracekit.capture.outputs import Output  # noqa: E402
 from tracekit.capture.reference import call_reference, reference_dtype  # noqa: E402
 from tracekit.model.noted import Noted  # noqa: E402
 from tracekit.model.workload import BuiltWorkload  # noqa: E402
-from tracekit.workloads.listed import FLUX  # noqa: E402
+from tracekit.workloads.registry import FLUX  # noqa: E402
 
 F = torch.nn.functional
 

@@ -24,7 +24,7 @@ from tracekit.walks import profiling  # noqa: E402
 from tracekit.walks.profiling import Plan  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
-from tracekit.workloads.listed import FLUX  # noqa: E402
+from tracekit.workloads.registry import FLUX  # noqa: E402
 
 
 class Painter(torch.nn.Module):  # type: ignore[misc, name-defined]

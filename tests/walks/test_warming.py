@@ -6,8 +6,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
 from tracekit.walks.timing_plan import TimingPlan
 from tracekit.walks.warming import check_alone, check_differs, parse_warmup, warmup_request
-from tracekit.workloads.listed import FLUX
-from tracekit.workloads.registry import all_workloads, find
+from tracekit.workloads.registry import FLUX, all_workloads, find
 
 from ..sides import make_settings
 
