@@ -6,7 +6,7 @@ import pytest
 from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span, make_trace
 
 from tracekit.analysis import analyze
-from tracekit.model.regions import CompiledRegions
+from tracekit.model.compilation import CompiledRegions
 from tracekit.tracefile import read_trace
 
 LOOKUP, PREGRAPH = "TorchDynamo Cache Lookup", "Pregraph bytecode"

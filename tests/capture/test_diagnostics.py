@@ -16,7 +16,7 @@ from tracekit.capture import diagnostics  # noqa: E402
 from tracekit.capture.diagnostics import DiagnosticLog, watched  # noqa: E402
 from tracekit.capture.forms import Form, compiled_form  # noqa: E402
 from tracekit.model.compilation import Diagnostics  # noqa: E402
-from tracekit.model.noted import Noted  # noqa: E402
+from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget  # noqa: E402
 
 from .conftest import Block, make_workload  # noqa: E402

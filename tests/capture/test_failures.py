@@ -20,8 +20,8 @@ from tracekit.capture.compilation import compile_errors  # noqa: E402
 from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained  # noqa: E402
 from tracekit.capture.inductor import check_cache  # noqa: E402
 from tracekit.errors import CompileError, TracekitError  # noqa: E402
-from tracekit.model.own import Own  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.run import UserModel  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402
 
 
@@ -95,7 +95,7 @@ def test_code_that_asks_a_tensor_for_a_number_is_told_as_the_break_it_is(
 
 def test_in_a_program_the_way_out_is_said_as_a_program_says_it() -> None:
     with pytest.raises(CompileError, match=r'pass compile={"fullgraph": False}, which lets'):
-        compiled(Branching().eval(), own=Own(in_program=True))
+        compiled(Branching().eval(), own=UserModel(in_program=True))
 
 
 def test_the_same_break_without_fullgraph_is_none() -> None:

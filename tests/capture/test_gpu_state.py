@@ -12,7 +12,7 @@ from tracekit.capture import gpu_state  # noqa: E402
 from tracekit.capture.forms import Form  # noqa: E402
 from tracekit.capture.gpu_state import GpuWatch  # noqa: E402
 from tracekit.capture.timing import Timings, time_forms  # noqa: E402
-from tracekit.model.gpu_state import GpuSample, Moment  # noqa: E402
+from tracekit.model.gpu import GpuSample, Moment  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.timing import StoppingRule  # noqa: E402
 

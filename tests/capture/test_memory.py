@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from tracekit.capture import gpu_state  # noqa: E402
 from tracekit.capture.forms import Form  # noqa: E402
 from tracekit.capture.gpu_state import graph_pool_bytes, measure_steady, warm_up_watched  # noqa: E402
-from tracekit.model.memory import FormMemory, MemoryUse  # noqa: E402
+from tracekit.model.gpu import FormMemory, MemoryUse  # noqa: E402
 
 
 class Allocator:

@@ -13,7 +13,7 @@ from tracekit.capture.outputs import (  # noqa: E402
     compare_outputs,
     keep_output,
 )
-from tracekit.model.noted import Noted  # noqa: E402
+from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.numerics import TensorDifference  # noqa: E402
 
 

@@ -37,7 +37,7 @@ from tracekit.capture.provenance import missing_provenance  # noqa: E402
 from tracekit.capture.source_location import ModuleNames  # noqa: E402
 from tracekit.capture.tagging import trace_calls  # noqa: E402
 from tracekit.comparison.matching.launch_site_operators import Join, join_operators  # noqa: E402
-from tracekit.model.noted import Noted  # noqa: E402
+from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall, GraphNode  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402

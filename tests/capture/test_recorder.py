@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from tracekit.capture import recording, spans  # noqa: E402
 from tracekit.capture.recording import Recorder  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.model.noted import Noted  # noqa: E402
+from tracekit.model.note import Noted  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

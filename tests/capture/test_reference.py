@@ -12,7 +12,7 @@ from tests.capture.conftest import make_settings  # noqa: E402
 from tracekit.capture import reference as reference_file  # noqa: E402
 from tracekit.capture.outputs import Output  # noqa: E402
 from tracekit.capture.reference import call_reference, reference_dtype  # noqa: E402
-from tracekit.model.noted import Noted  # noqa: E402
+from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads.registry import FLUX  # noqa: E402
 

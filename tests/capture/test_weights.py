@@ -8,8 +8,8 @@ from torch import nn
 
 from tracekit.capture.forms import eager_form
 from tracekit.capture.output_check import check_outputs, keep_weights
-from tracekit.model.own import Own
 from tracekit.model.progress import Silent
+from tracekit.model.run import UserModel
 from tracekit.model.workload import BuiltWorkload, CompileTarget
 
 from .conftest import make_workload
@@ -26,7 +26,7 @@ def training(*, own: bool = True) -> tuple[BuiltWorkload, Any]:
         optimizer.zero_grad()
         return loss.detach()
 
-    built = make_workload(step, (CompileTarget("net", net),), own=Own() if own else None)
+    built = make_workload(step, (CompileTarget("net", net),), own=UserModel() if own else None)
     return replace(built, modules=(("net", net),)), net
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
-from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis, GpuUse
+from tracekit.model.single_run import SingleRun
 from tracekit.report.contract import analysis_json, comparison_json
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
@@ -26,7 +26,7 @@ ANALYSIS_KEYS = [
 ]
 
 
-def of_a_trace(analysis: Analysis) -> Alone:
+def of_a_trace(analysis: Analysis) -> SingleRun:
     return look_at(make_side(analysis=analysis))
 
 

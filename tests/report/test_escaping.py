@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from tests.report.showing import comparison_markdown
 
 from tracekit.comparison import compare
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.note import Note
 from tracekit.report.markdown import escaped, unlinked

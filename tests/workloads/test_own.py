@@ -15,9 +15,12 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tracekit.errors import TheirCodeError, TracekitError  # noqa: E402
-from tracekit.model.own import Workload  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
+from tracekit.model.workload import (  # noqa: E402
+    BuiltWorkload,
+    Request,
+    Workload,
+)
 from tracekit.workloads import registry  # noqa: E402
 from tracekit.workloads.own import build  # noqa: E402
 from tracekit.workloads.own_parts import parts_of_call, parts_of_return  # noqa: E402

@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 from tests.workloads.builds import build, built, nowhere  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.model.generation import Generation  # noqa: E402
+from tracekit.model.run import Generation  # noqa: E402
 from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402

@@ -1,13 +1,24 @@
-"""Something that a reader must know before believing a figure."""
+"""Facts that a reader must know before believing a figure, of a comparison or noted while a run was made."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from tracekit.model.analysis import Severity
-from tracekit.model.bounded import doc
+from tracekit.model.bounded import Many, Real, Text, Whole, doc
+
+Severity = Literal["info", "warning", "error"]
+Scalar = Text | bool | Whole | Real | None
+Facts = dict[Text, Scalar | Many[Scalar]]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something that was noted while a run was made."""
+
+    code: Annotated[Text, doc("The kind of fact.")]
+    facts: Annotated[Facts, doc("Its figures and names.")] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, KernelGroup, Side
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.per_step import per_step
+from tracekit.model.single_run import SingleRun, per_step
 from tracekit.names import encodable
+from tracekit.report.words.accuracy import accuracy_because
 from tracekit.report.words.bounds import bound_because
 from tracekit.report.words.estimates import reason_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
@@ -24,7 +24,7 @@ from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 
-def analysis_json(alone: Alone, *, top: int = 20) -> str:
+def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     """One trace's analysis, and what a reader should know or do; `top` is how many names of kernels and copies are
     listed, largest total time first. What a run folder says beside the trace stands under the key `run`.
     """
@@ -66,6 +66,9 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields["grave"] = grave_sentences(comparison.notes)
     if comparison.verdict.apart is not None:
         fields["verdict"]["apart"]["assumed"] = reason_words(comparison.verdict.apart.assumptions)
+    if comparison.accuracy is not None:
+        reason = comparison.accuracy.reason
+        fields["accuracy"]["because"] = accuracy_because(reason.code, reason.facts)
     if comparison.gate is not None:
         for checked, said in zip(comparison.gate.checked, fields["gate"]["checked"], strict=True):
             said["because"] = reason_words(checked.reasons)

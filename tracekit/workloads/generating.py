@@ -13,8 +13,8 @@ import torch
 from torch import nn
 from transformers import Cache, DynamicCache, LogitsProcessor, LogitsProcessorList, StaticCache
 
-from tracekit.model.generation import Generation
 from tracekit.model.option import CUDA_GRAPH_MODES
+from tracekit.model.run import Generation
 
 #: Of `generate`: the prompts, and one token more.
 STEPS_CAUGHT = 2

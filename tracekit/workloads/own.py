@@ -10,10 +10,9 @@ from typing import Any
 import torch
 
 from tracekit.errors import TracekitError
-from tracekit.model.own import Own, Workload
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component
-from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.model.run import Component, UserModel
+from tracekit.model.workload import BuiltWorkload, Request, Workload, WorkloadInfo
 from tracekit.workloads.building import count_parameters, fill_in
 from tracekit.workloads.own_errors import kind_of, their_error
 from tracekit.workloads.own_function import arguments_of, load_function, taken
@@ -37,7 +36,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     with _theirs(place):
         returned = function(**arguments)
     parts = parts_of_return(returned, place, device)
-    built = assembled(find_own(name), request, parts, device, Own(request.options, taken(function)))
+    built = assembled(find_own(name), request, parts, device, UserModel(request.options, taken(function)))
     if request.dtype and request.dtype != built.settings.dtype:
         raise TracekitError(
             f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
@@ -99,10 +98,12 @@ def hand_over(
     else:
         raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not {kind_of(model)}")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return assembled(own_info(request.workload, "as it was handed over"), request, parts, device, Own(in_program=True))
+    return assembled(
+        own_info(request.workload, "as it was handed over"), request, parts, device, UserModel(in_program=True)
+    )
 
 
-def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: Own) -> BuiltWorkload:
+def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: UserModel) -> BuiltWorkload:
     """The workload, on the device where its tensors are; on `device` if it shows none."""
     held = (each for _, module in parts.modules for each in (*module.parameters(), *module.buffers()))
     tensors = [*held, *parts.inputs]

@@ -13,8 +13,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from tracekit.errors import TracekitError
-from tracekit.model.own import Workload
-from tracekit.model.workload import CompileTarget
+from tracekit.model.workload import CompileTarget, Workload
 from tracekit.workloads.own_errors import kind_of
 
 #: How inputs are handed over with a module.

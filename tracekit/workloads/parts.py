@@ -7,7 +7,7 @@ from itertools import chain
 
 from torch import nn
 
-from tracekit.model.part import Part
+from tracekit.model.workload import Part
 
 #: A part with more than this share of the parameters is told by what is in it.
 MOST = 0.9

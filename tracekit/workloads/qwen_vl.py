@@ -14,9 +14,8 @@ import torch
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
 from tracekit.errors import TracekitError
-from tracekit.model.generation import Generation
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Settings
+from tracekit.model.run import Component, Generation, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
 from tracekit.workloads.generating import make_call

@@ -16,10 +16,9 @@ from fnmatch import fnmatchcase
 from torch import nn
 
 from tracekit.errors import TracekitError
-from tracekit.model.part import Part
 from tracekit.model.progress import Progress, Silent
 from tracekit.model.run import Component
-from tracekit.model.workload import THEIR_SIZE, BuiltWorkload, CompileTarget, Request, WorkloadInfo
+from tracekit.model.workload import THEIR_SIZE, BuiltWorkload, CompileTarget, Part, Request, WorkloadInfo
 from tracekit.numbers import parameter_count, percent
 from tracekit.workloads.parts import (
     Modules,

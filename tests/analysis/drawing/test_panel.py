@@ -12,7 +12,7 @@ from tracekit.analysis.drawing import draw_arrows, draw_panel, known_of
 from tracekit.analysis.sequence import list_work
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import GroupMember, KernelGroup
-from tracekit.model.picture import MatchedWork, Matching, Panel
+from tracekit.model.timeline import MatchedWork, Matching, Panel
 from tracekit.model.trace import Trace
 
 Json = dict[str, Any]

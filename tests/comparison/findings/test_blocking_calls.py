@@ -7,7 +7,7 @@ from tests.sides import COMPILED, make_analysis, make_form, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.waiting import with_waiting_lines
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity

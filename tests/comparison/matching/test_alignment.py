@@ -14,7 +14,7 @@ from tracekit.comparison.matching import align, check_partition, lacks_operators
 from tracekit.comparison.matching.groups import group_by_cells
 from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue
 from tracekit.model.comparison import KernelGroup
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence
 
 WIDTH = 4096

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.model.test_compilation import CHECKS
 
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
 from tracekit.report.words.findings import IN_CODE, WORDS, action_words, finding_advice, finding_evidence, finding_title
@@ -127,7 +127,13 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     "more_gpu_time": (
         {"side": "compiled", "a_busy_us": 863.0, "b_busy_us": 964.0, "a_kernels": 37.0, "b_kernels": 38.0},
     ),
-    "outputs_differ": ({"a": "eager", "b": "compiled", "because": "Of 2 outputs 1 differs."},),
+    "outputs_differ": (
+        {
+            "a": "eager",
+            "b": "compiled",
+            "reason": {"code": "difference", "facts": {"path": "", "compiled": 0.07, "allowed": 0.06}},
+        },
+    ),
     "pageable_copies": (
         {
             "side": "compiled",

@@ -6,7 +6,7 @@ import math
 
 from tracekit.comparison.matching.operators import plain_name
 from tracekit.comparison.waiting import exposing, gaps_behind, idle_saving
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.provenance import EagerOps

@@ -8,7 +8,7 @@ from collections import defaultdict
 from tracekit.comparison.commands import can_be_whole, profile_command
 from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.matching.groups_by_name import time_of
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Component
 

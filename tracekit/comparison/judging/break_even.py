@@ -9,7 +9,7 @@ from tracekit.comparison.judging.processes import process_medians
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.comparison import Verdict
 from tracekit.model.run import CompileFacts, FormResult
-from tracekit.model.startup import BreakEven, StartKind, StartSource, Startup
+from tracekit.model.timing import BreakEven, StartKind, StartSource, Startup
 
 
 def find_break_even(a: Timed, b: Timed, verdict: Verdict) -> tuple[BreakEven, ...]:

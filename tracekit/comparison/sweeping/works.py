@@ -14,8 +14,7 @@ from tracekit.comparison.sweeping.pooling import is_within_spread, pool_eager
 from tracekit.comparison.sweeping.published import find_differences_from_published, set_beside_published
 from tracekit.model.note import Note
 from tracekit.model.run import Environment
-from tracekit.model.suite import Suite
-from tracekit.model.sweep import Asked, CellResult
+from tracekit.model.sweep import Asked, CellResult, Suite
 from tracekit.model.sweep_figures import Sweep, Work
 from tracekit.shell import variable_words
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.estimate import SeparateRunsChange
-from tracekit.model.generation import Generation
-from tracekit.model.run import Settings
+from tracekit.model.run import Generation, Settings
 from tracekit.names import printable
 from tracekit.numbers import count, counted, duration, times
 from tracekit.report.sides import Sides

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.numbers import count, counted, duration, duration_change, percent, times
+from tracekit.report.words.accuracy import accuracy_because
 from tracekit.report.words.groups import evidence_sentence
 from tracekit.report.words.saying import Sentence
 
@@ -145,7 +146,7 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
             "{b_kernels:count}."
         ),
     ),
-    "outputs_differ": ("{b} computes something else than {a}", "{because}"),
+    "outputs_differ": ("{b} computes something else than {a}", lambda reason, **_: accuracy_because(**reason)),
     "pageable_copies": ("Copies of pageable memory hold {side} up", _pageable_copies),
     "profiler_distortion": ("Recording slowed the calls it recorded", _profiler_distortion),
     "single_precision": ("{side} multiplies in float32", _single_precision),
