@@ -1,5 +1,3 @@
-"""Whether anything lay in Inductor's cache before a form was compiled."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Room on Python's stack, seen by the pages that a loop misses where it has none."""
-
 from __future__ import annotations
 
 from types import FunctionType
