@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracekit.analysis.drawing.slices import SCHEMA, in_order
-from tracekit.model.picture import Counter, Panel, Picture, Track
+from tracekit.model.timeline import Counter, Panel, Picture, Track
 
 ARROWS = {"name": pl.String, "a_key": pl.Int64, "b_key": pl.Int64}
 

@@ -11,13 +11,12 @@ from zlib import crc32
 import numpy as np
 
 from tracekit.model.child import ChildForm
-from tracekit.model.gpu_state import GpuSample, GpuState
-from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.model.run import CompileFacts, Environment, FormName
 from tracekit.model.sweep import Asked, AskedCall, Cell, CellFailure, CellOutcome, CellResult, CellRun
 from tracekit.model.timing import ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
-from tracekit.walks.matrix import make_cell
+from tracekit.walks.sweep_cells import make_cell
 
 from .sides import make_settings
 

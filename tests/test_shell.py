@@ -6,8 +6,8 @@ import pytest
 
 from tracekit.model.workload import Request
 from tracekit.shell import retyped, split_variables, steering_variables, variable_words, with_variables
+from tracekit.workloads.building import fill_in
 from tracekit.workloads.registry import find
-from tracekit.workloads.settings import fill_in
 
 #: What ends a word, begins a command or a comment, or stands for something else in a shell.
 HOSTILE = ("a b", "; x", "$(x)", "`x`", "a'b", 'a"b', "a\nb", "*", "~", "#", "a=b", "", "&&", "\\", "!", "{a,b}")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tracekit.model.gpu_state import GpuSample, Moment
+from tracekit.model.gpu import GpuSample, Moment
 
 #: Clock event reasons that mean the GPU was held back, by bit. Idle, clocks set by the user, synchronised boost and
 #: display settings are no throttling.

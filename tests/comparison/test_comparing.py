@@ -9,7 +9,7 @@ from tracekit.comparison import compare
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.note import Note
 from tracekit.numbers import MISSING
-from tracekit.report.sections.overview import overview_table
+from tracekit.report.sections.figures import overview_table
 
 from ..sides import COMPILED, STEADY, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 

@@ -20,7 +20,7 @@ from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Side, Verdict, Waterfall, WaterfallPart
 from tracekit.model.estimate import SeparateRunsChange
-from tracekit.model.labels import GroupLabel, Label
+from tracekit.model.groups import GroupLabel, Label
 
 
 def waterfall_of(a: Side, b: Side) -> Waterfall:

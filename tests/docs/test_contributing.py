@@ -68,9 +68,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put_before(folder / "tracekit/report/words/findings/running.py", '    "single_precision"', words[1])
     table = folder / "tracekit/workloads/one_forward_table.py"
     put_before(table, '    OneForward(\n        name="mlp"', indent(f"{row[1]},", "    "))
-    parameters = re.search(r"parameters=([\d_]+)", row[1])
-    assert parameters is not None
-    put_before(folder / "tests/workloads/test_one_forward.py", '    "bert":', f'    "distilbert": {parameters[1]},')
     return folder
 
 
@@ -110,7 +107,7 @@ def test_each_line_that_is_added_is_on_the_page() -> None:
 def test_the_workload_is_listed_and_keeps_the_promises_of_all_workloads(copy: Path) -> None:
     pytest.importorskip("transformers")
     assert "distilbert" in run(copy, "tracekit", "workloads")
-    files = ("tests/workloads/test_one_forward.py", "tests/workloads/test_facts.py")
+    files = ("tests/workloads/test_one_forward.py", "tests/workloads/test_workloads.py")
     assert " passed" in run(copy, "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "distilbert")
 
 

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from tracekit.model.generation import Generation
 from tracekit.model.option import OPTIONS, WORK, words_of
-from tracekit.model.run import Settings
+from tracekit.model.run import Generation, Settings
 from tracekit.model.workload import Request
 
 #: What the manifest holds of a call beside its options, or under another name.

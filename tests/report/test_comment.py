@@ -64,8 +64,9 @@ def test_parts_find_room_by_their_rank_and_stand_in_their_order():
 
 
 def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():
+    long = {"code": "not_comparable", "facts": {"path": "", "problem": "e" * 1500}}
     findings = tuple(
-        Finding("outputs_differ", "warning", {"a": "t" * 100, "b": f"finding number {at}", "because": "e" * 1500}, 1.0)
+        Finding("outputs_differ", "warning", {"a": "t" * 100, "b": f"finding number {at}", "reason": long}, 1.0)
         for at in range(40)
     )
     comparison = timed_comparison()

@@ -8,6 +8,7 @@ from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.compilation import (
     CacheUse,
+    CompiledRegions,
     CompilingCall,
     CudaGraphSkip,
     Diagnostics,
@@ -16,8 +17,8 @@ from tracekit.model.compilation import (
     FrameCompilation,
     GraphBreak,
     PhaseTime,
+    RegionTime,
 )
-from tracekit.model.regions import CompiledRegions, RegionTime
 from tracekit.report.charts import phase_chart
 from tracekit.report.document import Table
 from tracekit.report.sections.compilation import (

@@ -8,8 +8,8 @@ import pytest
 
 from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
-from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis, GpuUse
+from tracekit.model.single_run import SingleRun
 from tracekit.report.contract import analysis_json, comparison_json
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
@@ -26,7 +26,7 @@ ANALYSIS_KEYS = [
 ]
 
 
-def of_a_trace(analysis: Analysis) -> Alone:
+def of_a_trace(analysis: Analysis) -> SingleRun:
     return look_at(make_side(analysis=analysis))
 
 
@@ -43,7 +43,9 @@ def test_an_analysis_has_the_keys_of_its_contract_in_order():
     assert list(told["kernels"]["top"][0]) == ["name", "family", "count", "total_us", "mean_us"]
     assert list(told["launches"]) == ["count", "graph_launches", "kernels_in_graphs", "unlinked_kernels"]
     assert list(told["idle"]) == ["gap_count", "causes", "syncs", "largest", "by_device", "by_step"]
-    assert list(told["idle"]["syncs"][0]) == ["call", "count", "idle_after_us", "where", "drained"]
+    assert list(told["idle"]["syncs"][0]) == [
+        *("call", "count", "idle_after_us", "place", "drained", "lines", "in_eager_code", "where"),
+    ]
     assert list(told["steps"][0]) == ["index", "wall_us", "busy_us", "idle_us", "kernels", "launches"]
 
 

@@ -10,15 +10,13 @@ from tests.report.showing import comparison_markdown, comparison_page, printed
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
-from tracekit.model.gpu_state import GpuSample, GpuState
-from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
 from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
-from tracekit.report.sections.gpu_state import gpu_state_table
-from tracekit.report.sections.memory import memory_table
-from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
+from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
+from tracekit.report.sections.setting import gpu_state_table
 from tracekit.report.sides import both_sides
 
 from ..browser import open_page

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from tests.report.showing import comparison_markdown
 
 from tracekit.comparison import compare
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.note import Note
 from tracekit.report.markdown import escaped, unlinked
@@ -64,7 +64,14 @@ def test_nothing_becomes_a_link_and_all_reads_as_it_was_written(text: str) -> No
 @pytest.mark.parametrize("text", LINKED)
 def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> None:
     kernels = {text: ("pointwise", 4, 400.0), f"void f<{text}>(int)": ("gemm", 2, 300.0)}
-    facts = {"side": text, "copies": 1, "copy_us": 1.0, "idle_us": 1.0, "call_us": 9.0, "made_by": [text]}
+    facts = {
+        "side": text,
+        "copies": 1,
+        "copy_us": 1.0,
+        "idle_us": 1.0,
+        "call_us": 9.0,
+        "made_by": [{"operator": text, "called_at": text}],
+    }
     finding = Finding("pageable_copies", "info", facts, None, Action("pin_memory"))
     told = compare(
         make_side(text, make_analysis(kernels)), make_side(f"b {text}", make_analysis({"x": ("gemm", 1, 9.0)}))

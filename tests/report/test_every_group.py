@@ -7,12 +7,12 @@ import numpy as np
 from tests.report.showing import comparison_page
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.numbers import duration_change
-from tracekit.report.sections import every_group as section
-from tracekit.report.sections.every_group import _row, every_group
-from tracekit.report.sections.explorer import _bytes
+from tracekit.report.sections import groups as section
+from tracekit.report.sections.groups import _group_row, every_group
+from tracekit.report.sections.kernels import bytes_of
 
 from .conftest import cpu_comparison, hostile_comparison, matched_comparison, timed_comparison
 
@@ -94,14 +94,14 @@ def large_timelines(comparison: Comparison) -> Comparison:
 
 
 def test_a_row_is_written_about_as_long_as_it_is_counted():
-    rows = [_row(at, group, "place") for at, group in enumerate(large_groups(40))]
+    rows = [_group_row(at, group, "place") for at, group in enumerate(large_groups(40))]
     told = every_group(replace(timed_comparison(), groups=large_groups(40)))
     assert told is not None
     bare = replace(timed_comparison(), groups=large_groups(1))
     written = len(comparison_page(replace(bare, groups=large_groups(40))).encode()) - len(
         comparison_page(bare).encode()
     )
-    assert 0.8 * written < sum(map(_bytes, rows[1:])) < 1.3 * written
+    assert 0.8 * written < sum(map(bytes_of, rows[1:])) < 1.3 * written
 
 
 def test_the_words_that_occur_are_explained():

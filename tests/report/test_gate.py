@@ -14,7 +14,7 @@ from tracekit.model.estimate import Statement
 from tracekit.model.gate import Gate
 from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
-from tracekit.report.sections.gate import gate_outcome, gate_sentences
+from tracekit.report.sections.headline import gate_outcome, gate_sentences
 from tracekit.report.words.common import verdict_evidence, verdict_sentence
 
 from ..sides import BUSY, STEADY, make_analysis, make_form, make_side, scaled

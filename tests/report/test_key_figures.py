@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tracekit.report.sections.key_figures import key_figures
+from tracekit.report.sections.figures import key_figures
 
 from .conftest import timed_comparison
 

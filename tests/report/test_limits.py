@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.model.comparison import Bound
-from tracekit.report.sections.limits import bound_sentence, idle_sentence, limit_sentences
+from tracekit.report.sections.headline import bound_sentence, idle_sentence, limit_sentences
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
 from .conftest import cpu_comparison, timed_comparison

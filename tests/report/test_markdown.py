@@ -10,7 +10,7 @@ from tests.report.showing import comparison_markdown
 
 from tracekit import store
 from tracekit.comparison import compare
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.report.markdown import LONGEST, escaped
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.model.comparison import KernelGroup
-from tracekit.report.places import clipped_before, distinct_places, group_place
+from tracekit.report.sections.groups import clipped_before, distinct_places, group_place
 
 GROUP = KernelGroup("fused", "6 kernels -> 1 Triton", "provenance", (), (), -5, -10.0, ())
 

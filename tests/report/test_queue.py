@@ -5,7 +5,7 @@ from dataclasses import replace
 from tracekit.comparison import compare
 from tracekit.model.analysis import DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
-from tracekit.report.sections.queue import queue_table
+from tracekit.report.sections.idle import queue_table
 from tracekit.report.sides import both_sides
 
 from ..sides import make_analysis, make_side

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tracekit.model.comparison import Reason, ReasonShare, WaterfallPart
-from tracekit.model.labels import GroupLabel, KernelCounts, WorkKind
-from tracekit.report.sections.reason import reason_sentence
+from tracekit.model.groups import GroupLabel, KernelCounts, WorkKind
+from tracekit.report.sections.headline import reason_sentence
 
 from .conftest import timed_comparison
 

@@ -26,8 +26,7 @@ from tracekit.report import timelines as drawing
 from tracekit.report.composition.summaries import comparisons_summary
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
-from tracekit.report.several.tables import figures_table
-from tracekit.report.several.words import headline, sentences, subjects
+from tracekit.report.sections.several import figures_table, headline, sentences, subjects
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
 ORDER = ("eager", "compiled") * 10

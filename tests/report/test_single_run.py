@@ -24,10 +24,10 @@ from tests.report.test_timelines import hostile_timelines
 from tests.sides import make_run
 
 from tracekit.comparison.comparing import look_at
-from tracekit.model.alone import Alone
+from tracekit.model.single_run import SingleRun
 from tracekit.report.markdown import LONGEST
-from tracekit.report.sections import every_kernel as section
-from tracekit.report.sections.every_kernel import every_kernel
+from tracekit.report.sections import kernels as section
+from tracekit.report.sections.kernels import every_kernel
 from tracekit.report.sections.single_run import headline
 from tracekit.report.sides import with_letters
 from tracekit.report.timelines import timelines_by_name
@@ -35,12 +35,12 @@ from tracekit.report.timelines import timelines_by_name
 COMMAND = "tracekit analyze traces/flux-compiled --html"
 
 
-def real() -> Alone:
+def real() -> SingleRun:
     """ViT-B/16 compiled, a real recording."""
     return look_at(matched_comparison().b)
 
 
-def timed() -> Alone:
+def timed() -> SingleRun:
     return look_at(timed_comparison().b)
 
 

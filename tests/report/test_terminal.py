@@ -8,8 +8,7 @@ from tests.report.showing import printed
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult
-from tracekit.model.startup import Startup
-from tracekit.model.timing import FormTiming, ProcessTimes
+from tracekit.model.timing import FormTiming, ProcessTimes, Startup
 from tracekit.report.composition.summaries import analysis_summary, comparison_summary
 from tracekit.report.words.notes import note_sentence
 

@@ -8,8 +8,7 @@ from tests.sides import STEADY, make_form, make_pair, make_side, scaled
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import FormName
-from tracekit.model.startup import BreakEven
-from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
+from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes
 from tracekit.report.method import how_measured
 from tracekit.report.sections.single_run import compiled_too_late
 from tracekit.report.sections.startup import break_even_sentence, pays_after, startup_table

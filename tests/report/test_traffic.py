@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
-from tracekit.model.rates import Rates, Traffic, TrafficTotal
+from tracekit.model.sequence import Rates, Traffic, TrafficTotal
+from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.groups import origin_table
-from tracekit.report.sections.overview import overview_table
-from tracekit.report.sections.traffic import product_table
+from tracekit.report.sections.traffic import matmul_table
 
 from .conftest import bare_comparison, timed_comparison
 
@@ -71,13 +71,13 @@ def test_each_group_tells_what_traffic_was_removed() -> None:
 
 def test_products_tell_their_share_of_the_peak_the_longest_first() -> None:
     longer = replace(PRODUCT, label="longer", b=(GroupMember("longer", 1, 500.0),))
-    table = product_table(with_groups(FUSED, PRODUCT, longer))
+    table = matmul_table(with_groups(FUSED, PRODUCT, longer))
     assert table is not None
     assert [each[0] for each in table.rows] == ["longer", "nvjet"]
     assert table.rows[1][2:] == ("100.0 µs", "200.0 GFLOP", "800.0 TFLOP/s (80.8 %)", "—")
     assert "Estimates" in table.note
-    assert product_table(with_groups(FUSED)) is None
-    listed = product_table(with_groups(*[PRODUCT] * 11))
+    assert matmul_table(with_groups(FUSED)) is None
+    listed = matmul_table(with_groups(*[PRODUCT] * 11))
     assert listed is not None
     assert len(listed.rows) == 8
     assert "3 smaller groups are not listed" in listed.note

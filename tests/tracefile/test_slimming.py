@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tracekit.model.picture import Picture
+from tracekit.model.timeline import Picture
 from tracekit.tracefile.perfetto import write_picture
 from tracekit.tracefile.slimming import estimate_bytes, slimmed
 

@@ -18,15 +18,15 @@ from tracekit.capture import forms, warmup  # noqa: E402
 from tracekit.capture.compilation import compilations_wanted, room_for  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
-from tracekit.model.noted import Noted  # noqa: E402
+from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import FormResult, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
-from tracekit.walks.processes import run_child  # noqa: E402
-from tracekit.walks.profiling import Plan  # noqa: E402
+from tracekit.walks.plan import Plan  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
+from tracekit.walks.timing_process import run_child  # noqa: E402
 from tracekit.workloads.registry import find  # noqa: E402
 
 WIDTH = 8

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import torch
-
 STACK: dict[str, Any] = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
 IMAGES = {"image_size": 32, "patch_size": 8}
 TEXT = {"vocab_size": 200, "max_position_embeddings": 40, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 1}
@@ -73,6 +71,7 @@ def transformers_config(name: str) -> Any:
 def denoiser(name: str) -> Any:
     """A tiny denoiser of diffusers, on the meta device."""
     import diffusers
+    import torch
 
     blocks = {"attention_head_dim": 16, "num_attention_heads": 2, "num_layers": 1}
     unet = {"sample_size": 8, "block_out_channels": (32, 64), "layers_per_block": 1, "attention_head_dim": 8}

@@ -37,11 +37,6 @@ INPUTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-
 def look_into(request: Request) -> WorkloadInfo:
     info = registry.find(request.workload)
     registry.load_builder(info)
@@ -75,12 +70,10 @@ def test_any_of_these_is_understood_from_its_configuration_and_runs(name: str, t
 
 
 def test_the_class_is_found_for_a_configuration_that_names_none(tmp_path: Path) -> None:
-    for number, (name, class_name) in enumerate(
-        {"LlamaForCausalLM": "LlamaForCausalLM", "ViTForImageClassification": "ViTForImageClassification"}.items()
-    ):
-        folder = save_transformers(name, tmp_path / str(number))
+    for name in ("LlamaForCausalLM", "ViTForImageClassification"):
+        folder = save_transformers(name, tmp_path / name)
         rewrite(folder, architectures=None)
-        assert look_into(Request(f"hf:{folder}")).title.startswith(class_name)
+        assert look_into(Request(f"hf:{folder}")).title.startswith(name)
 
 
 def test_a_configuration_file_may_be_named_itself(tmp_path: Path) -> None:
@@ -105,6 +98,7 @@ def test_lengths_and_heights_are_as_asked(tmp_path: Path) -> None:
         ("BertForMaskedLM", {"seq_length": 41}, "BertForMaskedLM has 40 positions: --seq-length 41 is too long"),
         ("BertForMaskedLM", {"height": 32}, "looks at no images: leave --height and --width out"),
         ("ViTForImageClassification", {"seq_length": 5}, "reads no text: leave --seq-length out"),
+        ("LayoutLMv3ForSequenceClassification", {}, r"cannot be made from its configuration: .*my_model.py:build"),
         ("ViTForImageClassification", {"height": 40}, r"cannot be made .* \(40\*32\) doesn't match.*my_model.py:build"),
     ],
 )
@@ -147,11 +141,6 @@ def test_special_tokens_are_not_drawn_but_where_they_belong(tmp_path: Path) -> N
     assert (seen["decoder_input_ids"][:, 0] == 3).all()
 
 
-def test_no_cache_is_kept_of_what_is_never_read_again(tmp_path: Path) -> None:
-    workload = build(Request(f"hf:{save_transformers('LlamaForCausalLM', tmp_path)}"))
-    assert workload.targets[0].module.config.use_cache is False
-
-
 def test_the_small_size_has_two_layers_of_each_stack_and_says_so(tmp_path: Path) -> None:
     request = Request(f"hf:{save_transformers('WhisperForConditionalGeneration', tmp_path)}")
     info = look_into(request)
@@ -164,30 +153,26 @@ def test_the_small_size_has_two_layers_of_each_stack_and_says_so(tmp_path: Path)
     assert info.memory_gib["small"] < info.memory_gib["full"]
 
 
-def test_a_model_of_two_layers_has_no_smaller_size(tmp_path: Path) -> None:
-    folder = save_transformers("BertForMaskedLM", tmp_path)
-    rewrite(folder, num_hidden_layers=2)
-    assert list(look_into(Request(f"hf:{folder}")).sizes) == ["full"]
-    with pytest.raises(TracekitError, match="has no size small"):
-        build(Request(f"hf:{folder}"), "small")
-
-
-def test_a_model_that_counts_its_layers_otherwise_has_no_smaller_size(tmp_path: Path) -> None:
+def test_where_nothing_would_be_left_out_there_is_no_smaller_size(tmp_path: Path) -> None:
+    bert = save_transformers("BertForMaskedLM", tmp_path / "bert")
+    rewrite(bert, num_hidden_layers=2)
     config = transformers.SwinConfig(
         image_size=32, patch_size=2, embed_dim=16, depths=[1, 1, 1], num_heads=[1, 1, 1], window_size=4
     )
     config.architectures = ["SwinForImageClassification"]
-    config.save_pretrained(tmp_path)
-    assert list(look_into(Request(f"hf:{tmp_path}")).sizes) == ["full"]
-    with pytest.raises(TracekitError, match="has no size small: pass --size auto, full"):
-        look_into(Request(f"hf:{tmp_path}", size="small"))
+    config.save_pretrained(tmp_path / "swin")
+    for folder in (bert, tmp_path / "swin"):
+        assert list(look_into(Request(f"hf:{folder}")).sizes) == ["full"]
+        with pytest.raises(TracekitError, match="has no size small: pass --size auto, full"):
+            look_into(Request(f"hf:{folder}", size="small"))
+    with pytest.raises(TracekitError, match="has no size small"):
+        build(Request(f"hf:{bert}"), "small")
 
 
-def test_memory_is_weights_and_one_call_in_bfloat16_and_an_allowance(tmp_path: Path) -> None:
-    info = look_into(Request(f"hf:{save_transformers('BertForMaskedLM', tmp_path)}", batch_size=64))
+def test_memory_is_the_weights_in_bfloat16_a_share_for_a_call_and_an_allowance(tmp_path: Path) -> None:
+    info = look_into(Request(f"hf:{save_transformers('BertForMaskedLM', tmp_path)}"))
     need = (info.memory_gib["full"] - 0.5) * 2**30
-    weights, logits = 2 * (info.parameters or 0), 2 * 64 * 40 * 200
-    assert weights + logits <= need < weights + 12 * logits
+    assert 1.2 * 2 * (info.parameters or 0) <= need < 1.3 * 2 * (info.parameters or 0)
 
 
 def test_a_model_too_large_is_refused_before_it_is_built(tmp_path: Path) -> None:
@@ -200,8 +185,8 @@ def test_a_model_too_large_is_refused_before_it_is_built(tmp_path: Path) -> None
     info = look_into(Request(f"hf:{folder}"))
     assert info.parameters is not None and info.parameters > 60e9
     with pytest.raises(TracekitError, match=r"size full needs about 1\d\d GiB of memory and 80\.0 GiB are free"):
-        choose_size(info, "full", "cuda", 80 * 2**30)
-    assert choose_size(info, "auto", "cuda", 80 * 2**30)[0] == "small"
+        choose_size(info, Request(info.name, size="full"), "cuda", 80 * 2**30)
+    assert choose_size(info, Request(info.name), "cuda", 80 * 2**30)[0] == "small"
 
 
 def test_real_weights_of_a_folder_are_loaded(tmp_path: Path) -> None:
@@ -233,13 +218,6 @@ def test_a_configuration_that_cannot_be_used_is_one_line_with_the_way_out(
     assert "\n" not in str(caught.value)
 
 
-def test_inputs_that_cannot_be_made_name_the_way_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    request = Request(f"hf:{save_transformers('LayoutLMv3ForSequenceClassification', tmp_path)}")
-    with pytest.raises(TracekitError, match=r"cannot be made from its configuration: .*my_model.py:build"):
-        look_into(request)
-    assert "Traceback" not in capfd.readouterr().err
-
-
 def test_a_package_that_a_model_wants_is_named(tmp_path: Path) -> None:
     try:
         import timm  # type: ignore[import-not-found]  # noqa: F401
@@ -261,16 +239,18 @@ def test_a_model_of_diffusers_is_sent_there(tmp_path: Path) -> None:
         look_into(Request(f"hf:{tmp_path}"))
 
 
-def test_quantised_weights_are_not_built_and_that_is_said(tmp_path: Path) -> None:
-    folder = save_transformers("BertForMaskedLM", tmp_path)
+def test_a_model_is_run_without_a_cache_and_without_quantised_weights(tmp_path: Path) -> None:
+    folder = save_transformers("LlamaForCausalLM", tmp_path)
     rewrite(folder, quantization_config={"quant_method": "gptq", "bits": 4})
-    assert any("quantised" in note for note in build(Request(f"hf:{folder}")).notes)
+    workload = build(Request(f"hf:{folder}"))
+    assert workload.targets[0].module.config.use_cache is False
+    assert any("quantised" in note for note in workload.notes)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in INPUTS if name != "DetrForObjectDetection"])
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "WhisperForConditionalGeneration", "CLIPModel"])
 def test_compiled_it_returns_what_eager_does(name: str, tmp_path: Path) -> None:
-    """Inductor's C++ compiler takes minutes for all of them: what Dynamo makes of their code is tried."""
+    """What Dynamo makes of a reader, of two stacks, and of two towers; Inductor's C++ compiler would take minutes."""
     torch.compiler.reset()
     workload = build(Request(f"hf:{save_transformers(name, tmp_path)}", batch_size=2))
     eager = workload.call()

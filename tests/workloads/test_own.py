@@ -15,13 +15,15 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tracekit.errors import TheirCodeError, TracekitError  # noqa: E402
-from tracekit.model.own import Workload  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
+from tracekit.model.workload import (  # noqa: E402
+    BuiltWorkload,
+    Request,
+    Workload,
+)
 from tracekit.workloads import registry  # noqa: E402
 from tracekit.workloads.own import build  # noqa: E402
-from tracekit.workloads.own_info import is_own  # noqa: E402
-from tracekit.workloads.own_parts import parts_of_call, take_apart  # noqa: E402
+from tracekit.workloads.own_parts import parts_of_call, parts_of_return  # noqa: E402
 from tracekit.workloads.sizes import check_request, choose_size  # noqa: E402
 
 HEAD = "import torch, tracekit\nfrom torch import nn\n"
@@ -49,14 +51,12 @@ def built(code: str, name: str = "mine.py:build", **asked: Any) -> BuiltWorkload
     return workload
 
 
-def test_names_of_own_models_are_told_from_others() -> None:
-    assert all(map(is_own, ("my_model.py:build", "a/b.py:f", "package.module:build", "package:build", "my_model.py")))
-    assert not any(map(is_own, ("flux", "qwen2.5-vl", "hf:gpt2", "hf:org/name", "diffusers:org/name")))
-
-
 def test_the_one_size_is_chosen_without_asking_for_memory() -> None:
     Path("mine.py").touch()
-    assert choose_size(registry.find("mine.py:build"), "auto", "cpu", 0) == ("own", "as build() makes it")
+    assert choose_size(registry.find("mine.py:build"), Request("mine.py:build"), "cpu", 0) == (
+        "own",
+        "as build() makes it",
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,8 @@ def test_settings_tell_options_and_the_dtype_that_was_made() -> None:
     assert workload.settings.own is not None
     assert (workload.settings.own.options, workload.settings.own.takes) == (("width=6",), ("dtype", "seed"))
     assert workload.settings.fullgraph is False
+    other = built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", dtype="float32")
+    assert other.settings.dtype == "float32", "it has that anyway"
 
 
 def test_weights_are_the_same_for_the_same_seed() -> None:
@@ -221,24 +223,6 @@ def test_what_build_does_not_take_is_refused(asked: dict[str, Any], message: str
         built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", **asked)
 
 
-def test_a_dtype_that_it_has_anyway_may_be_asked_for() -> None:
-    assert (
-        built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", dtype="float32").settings.dtype == "float32"
-    )
-
-
-def test_missing_files_and_functions_are_found_before_torch_is_loaded() -> None:
-    with pytest.raises(TracekitError, match="there is no file nowhere"):
-        registry.find("nowhere.py:build")
-    with pytest.raises(TracekitError, match=r"as in mine\.py:build"):
-        registry.find("mine.py")
-
-
-def test_options_are_for_own_models_alone() -> None:
-    with pytest.raises(TracekitError, match="mlp takes no options of its own"):
-        check_request(registry.find("mlp"), Request("mlp", options=("layers=3",)))
-
-
 def test_a_method_names_the_module_it_belongs_to() -> None:
     net = nn.Linear(2, 2)
     parts = parts_of_call(net.extra_repr, (), {}, "tracekit.profile was given")
@@ -247,7 +231,7 @@ def test_a_method_names_the_module_it_belongs_to() -> None:
 
 def test_a_class_is_no_callable_to_measure() -> None:
     with pytest.raises(TracekitError, match="returned a type"):
-        take_apart(Workload, "x()", "cpu")
+        parts_of_return(Workload, "x()", "cpu")
 
 
 @pytest.mark.parametrize(

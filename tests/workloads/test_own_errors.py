@@ -9,12 +9,12 @@ import pytest
 from tests.sides import make_settings
 
 from tracekit.errors import DoesNotFitError, TheirCodeError
-from tracekit.model.own import Own
+from tracekit.model.run import UserModel
 from tracekit.numbers import percent
 from tracekit.workloads.own_errors import their_calls
 
-OWN = replace(make_settings(), workload="my_model.py:build", own=Own())
-IN_PROGRAM = replace(OWN, own=Own(in_program=True))
+OWN = replace(make_settings(), workload="my_model.py:build", own=UserModel())
+IN_PROGRAM = replace(OWN, own=UserModel(in_program=True))
 
 
 def theirs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,24 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from tests.workloads.builds import build, built, nowhere  # noqa: E402
+
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.model.generation import Generation  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
+from tracekit.model.run import Generation  # noqa: E402
+from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
+from tracekit.workloads.building import count_parameters  # noqa: E402
 from tracekit.workloads.inputs import draw_pictures  # noqa: E402
-from tracekit.workloads.listed import QWEN_VL  # noqa: E402
-from tracekit.workloads.registry import find  # noqa: E402
-from tracekit.workloads.sizes import check_request  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-
-def build(size: str = "tiny", **asked: object) -> BuiltWorkload:
-    return qwen_vl.build(Request("qwen2.5-vl", **asked), size, "cpu", Silent())  # type: ignore[arg-type]
+from tracekit.workloads.registry import QWEN_VL  # noqa: E402
 
 
 def tensor(workload: BuiltWorkload) -> torch.Tensor:
@@ -38,7 +30,7 @@ def tensor(workload: BuiltWorkload) -> torch.Tensor:
 @pytest.fixture(scope="module")
 def model() -> Any:
     torch.manual_seed(0)
-    architecture = qwen_vl.replace(qwen_vl.TINY, tied=False)
+    architecture = replace(qwen_vl.ARCHITECTURES["tiny"], tied=False)
     model = qwen_vl._model(architecture).requires_grad_(False).eval()
     model.generation_config.eos_token_id = None
     model.generation_config.pad_token_id = qwen_vl.FIRST_SPECIAL
@@ -61,30 +53,26 @@ def logits(model: Any, inputs: Any, phase: Any, cache: Any) -> torch.Tensor:
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 def test_a_call_writes_as_many_tokens_as_asked_after_each_prompt(cache: str) -> None:
-    workload = build(batch_size=2, max_new_tokens=3, cache=cache)
+    workload = built("qwen2.5-vl", batch_size=2, max_new_tokens=3, cache=cache)
     found = tensor(workload)
-    prompts = int(workload.notes[0].split("Prompts are ")[1].split()[0])
+    prompts = tensor(built("qwen2.5-vl", batch_size=2, max_new_tokens=1, cache=cache)).shape[1] - 1
     assert found.shape == (2, prompts + 3)
     assert torch.equal(found, tensor(workload))
+    assert f"Prompts are {prompts} tokens" in workload.notes[0]
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
-def test_phases_give_the_logits_that_generate_chooses_by(model: Any, inputs: Any, cache: str) -> None:
+def test_phases_give_the_logits_that_generate_chooses_by_in_every_call(model: Any, inputs: Any, cache: str) -> None:
     whole = model.generate(
         **inputs, max_new_tokens=2, do_sample=False, output_logits=True, return_dict_in_generate=True
     )
     assert not torch.allclose(whole.logits[0], whole.logits[1], atol=1e-3)
     for phase, expected in zip(("prefill", "decode"), whole.logits, strict=True):
-        assert torch.allclose(logits(model, inputs, phase, cache), expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
-@pytest.mark.parametrize("phase", ["prefill", "decode"])
-def test_every_call_of_a_phase_does_the_same_again(model: Any, inputs: Any, phase: Any, cache: Any) -> None:
-    call = generating.make_call(model, inputs, Generation(phase, None, cache, False), "default")
-    first = call()
-    assert isinstance(first, torch.Tensor)
-    assert all(torch.equal(first, again) for again in (call(), call()) if isinstance(again, torch.Tensor))
+        call = generating.make_call(model, inputs, Generation(phase, None, cache, False), "default")  # type: ignore[arg-type]
+        first = call()
+        assert isinstance(first, torch.Tensor)
+        assert torch.allclose(first, expected, atol=1e-5)
+        assert all(torch.equal(first, again) for again in (call(), call()) if isinstance(again, torch.Tensor))
 
 
 def test_marking_each_token_for_cuda_graphs_changes_no_token(model: Any, inputs: Any) -> None:
@@ -108,12 +96,9 @@ def test_images_become_a_token_for_28_by_28_pixels_and_prompts_are_padded_on_the
     assert inputs["attention_mask"][1].all()
 
 
-@pytest.mark.parametrize(("size", "parameters"), [("3b", 3_754_622_976), ("7b", 8_292_166_656)])
-def test_published_sizes_have_the_published_parameter_counts(size: str, parameters: int) -> None:
-    with torch.device("meta"):
-        model = qwen_vl._model(qwen_vl.ARCHITECTURES[size])
-    # The sums of the tensors in the checkpoints' safetensors, input and output embeddings of the 3B being one.
-    assert sum(p.numel() for p in model.parameters()) == parameters
+def test_the_smaller_published_size_has_the_published_parameter_count() -> None:
+    # The sum of the tensors in the checkpoint's safetensors, input and output embeddings being one.
+    assert count_parameters(nowhere("qwen2.5-vl", "3b").modules[0][1]) == 3_754_622_976
 
 
 def test_every_size_says_its_image_and_token_numbers() -> None:
@@ -135,24 +120,25 @@ def test_every_size_says_its_image_and_token_numbers() -> None:
     ],
 )
 def test_each_scope_names_what_it_compiles(asked: dict[str, object], components: list[str]) -> None:
-    assert [target.component for target in build(**asked).targets] == components
+    assert [target.component for target in built("qwen2.5-vl", **asked).targets] == components
 
 
-def test_parts_add_up_to_the_model() -> None:
-    workload = build()
-    assert sum(part.parameters for part in workload.components) == sum(
-        p.numel() for p in workload.modules[0][1].parameters()
-    )
+def test_parts_add_up_to_the_model_and_the_processor_is_timed() -> None:
+    workload = built("qwen2.5-vl", use_fast=False)
+    assert sum(part.parameters for part in workload.components) == count_parameters(workload.modules[0][1])
+    assert "slow processor (PIL)" in workload.notes[1]
 
 
-def test_compiling_the_vision_tower_of_a_decoding_step_is_refused() -> None:
-    with pytest.raises(TracekitError, match="decoding looks at no image"):
-        build(phase="decode", scope="visual")
-
-
-def test_a_number_of_tokens_is_refused_where_none_are_written() -> None:
-    with pytest.raises(TracekitError, match="says nothing of prefill alone"):
-        build(phase="prefill", max_new_tokens=3)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"phase": "decode", "scope": "visual"}, "decoding looks at no image"),
+        ({"phase": "prefill", "max_new_tokens": 3}, "says nothing of prefill alone"),
+    ],
+)
+def test_what_a_phase_has_not_is_refused(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(TracekitError, match=message):
+        build("qwen2.5-vl", **asked)
 
 
 def test_the_fast_processor_needs_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,17 +146,3 @@ def test_the_fast_processor_needs_torchvision(monkeypatch: pytest.MonkeyPatch) -
     assert qwen_vl_processor.choose_fast(None) is False
     with pytest.raises(TracekitError, match="leave --use-fast out"):
         qwen_vl_processor.choose_fast(True)
-
-
-def test_the_time_of_the_processor_is_noted() -> None:
-    assert "The slow processor (PIL) took " in build(use_fast=False).notes[1]
-
-
-def test_options_of_generation_are_refused_elsewhere() -> None:
-    with pytest.raises(TracekitError, match="vit has no --max-new-tokens and no --use-fast: leave them out"):
-        check_request(find("vit"), Request("vit", max_new_tokens=3, use_fast=False))
-
-
-def test_an_image_of_no_whole_tokens_is_refused() -> None:
-    with pytest.raises(TracekitError, match="multiples of 28 pixels: --height 100"):
-        check_request(QWEN_VL, Request("qwen2.5-vl", height=100))

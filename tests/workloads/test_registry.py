@@ -1,3 +1,5 @@
+"""Which workload is meant, and what is known to keep it from being built before anything is."""
+
 from __future__ import annotations
 
 import subprocess
@@ -6,33 +8,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.workloads.configurations import save_transformers
 
-from tracekit.errors import TracekitError
+from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.model.workload import Request
 from tracekit.workloads import registry
-from tracekit.workloads.listed import FLUX
+from tracekit.workloads.registry import FLUX, check_buildable
 
+OWN = """
+raise_now = {raises}
+if raise_now:
+    raise ValueError("while importing")
 
-def test_a_misspelt_workload_is_met_with_the_nearest_name() -> None:
-    with pytest.raises(TracekitError, match="did you mean flux"):
-        registry.find("flx")
-
-
-def test_an_unknown_workload_is_met_with_the_list() -> None:
-    with pytest.raises(TracekitError, match="there is flux"):
-        registry.find("qqqqqq")
+def build(layers: int = 2):
+    raise AssertionError("nobody builds it")
+"""
 
 
 def test_names_of_a_scope_are_cleared_of_spaces_and_repetition() -> None:
     assert registry.check_scope(FLUX, "transformer, vae.decoder,transformer") == "transformer,vae.decoder"
-
-
-def test_a_scope_with_an_empty_name_is_refused() -> None:
+    assert registry.check_scope(FLUX, None) == "transformer"
     with pytest.raises(TracekitError, match="names nothing at one place"):
         registry.check_scope(FLUX, "transformer,,vae")
-
-
-def test_the_default_scope_is_the_first() -> None:
-    assert registry.check_scope(FLUX, None) == "transformer"
 
 
 def test_a_missing_package_names_the_extra_to_install() -> None:
@@ -51,6 +48,8 @@ def test_listing_imports_no_torch() -> None:
     ("asked", "meant"),
     [
         ("fluxx", "did you mean flux?"),
+        ("flx", "did you mean flux?"),
+        ("qqqqqq", "there is flux, "),
         ("qwen", "did you mean qwen2.5-vl?"),
         ("Qwen2-VL", "did you mean qwen2.5-vl?"),
         ("gemma-2b", "did you mean causal-lm?"),
@@ -84,3 +83,60 @@ def test_a_prefix_alone_names_no_model(name: str) -> None:
 def test_the_docs_name_every_workload() -> None:
     text = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
     assert [info.name for info in registry.all_workloads() if f"`{info.name}`" not in text] == []
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_model.py").write_text(OWN.format(raises=False))
+    return tmp_path / "my_model.py"
+
+
+def test_what_can_be_built_passes(own: Path, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    configuration = save_transformers("BertForMaskedLM", tmp_path)
+    for request in (
+        Request("mlp"),
+        Request("mlp", scope="all"),
+        Request(f"hf:{configuration}", seq_length=8, scope="model.bert.encoder"),
+        Request("my_model.py:build", options=("layers=3",)),
+    ):
+        check_buildable(request)
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Request("mlp", scope="nonsense"), "nothing called 'nonsense'"),
+        (Request("hf:nobody/has-this"), "pass --download to fetch it"),
+        (Request("my_model.py:build", options=("layerz=3",)), "did you mean layers"),
+        (Request("my_model.py:build", options=("layers=2,4",)), "layers=2,4 is not what it takes"),
+        (Request("my_model.py:build", batch_size=2), "takes no batch_size"),
+        (Request("my_model.py:make"), "no function 'make'"),
+    ],
+)
+def test_what_keeps_it_from_being_built_is_an_error(own: Path, request_: Request, message: str) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(TracekitError, match=message):
+        check_buildable(request_)
+
+
+def test_a_part_that_a_configured_model_has_not_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    configuration = save_transformers("BertForMaskedLM", tmp_path)
+    with pytest.raises(TracekitError, match=r"did you mean model\.bert\.encoder"):
+        check_buildable(Request(f"hf:{configuration}", seq_length=8, scope="bert.encodr"))
+
+
+def test_what_a_users_file_raises_is_theirs(own: Path) -> None:
+    own.write_text(OWN.format(raises=True))
+    with pytest.raises(TheirCodeError, match=r"importing my_model\.py raised ValueError") as caught:
+        check_buildable(Request("my_model.py:build"))
+    assert "while importing" in caught.value.traceback
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "diffusers", None)
+    monkeypatch.delitem(sys.modules, "tracekit.workloads.flux", raising=False)
+    with pytest.raises(TracekitError, match="flux needs the package diffusers"):
+        check_buildable(Request("flux"))

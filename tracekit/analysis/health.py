@@ -12,7 +12,8 @@ from tracekit.analysis.interval import Bools
 from tracekit.analysis.links import CLOCK_NS, count_ambiguous
 from tracekit.analysis.timeline import COMPILING
 from tracekit.analysis.window import Scope, columns, touching
-from tracekit.model.analysis import GpuUse, HealthFinding, Severity
+from tracekit.model.analysis import GpuUse, HealthFinding
+from tracekit.model.note import Severity
 from tracekit.model.trace import Trace
 
 #: Field measurements on an H200, torch 2.11: with_stack on compiled FLUX.1-dev took 4.02 times as long as unprofiled.

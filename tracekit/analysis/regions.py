@@ -16,7 +16,7 @@ from tracekit.analysis import interval
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.timeline import COMPILED_REGION, GUARD_OPS, INDUCTOR_CALL
 from tracekit.analysis.window import Scope, Span, beginning_within, columns
-from tracekit.model.regions import CompiledRegions, RegionTime
+from tracekit.model.compilation import CompiledRegions, RegionTime
 from tracekit.model.trace import Trace
 
 LOOKUP = GUARD_OPS[0]

@@ -21,7 +21,7 @@ from tracekit.capture.compilation import dynamo_counters, watch_compilation
 from tracekit.capture.compile_log import BREAK, CACHE, COUNTERS, CUDA_GRAPH_SKIP, METRICS, RECOMPILE, LogEntry, read_log
 from tracekit.capture.forms import Form
 from tracekit.model.compilation import CallPhase, CompilingCall, Diagnostics
-from tracekit.model.noted import Facts, Noted
+from tracekit.model.note import Facts, Noted
 
 #: Loggers that say why a CUDA graph is not made, whichever of Inductor's files says it.
 CUDA_GRAPH_LOGGERS = ("torch._inductor.cudagraph_utils.__cudagraphs", "torch._inductor.cudagraph_utils.__perf_hints")

@@ -12,8 +12,7 @@ import torch
 
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
-from tracekit.model.gpu_state import GpuSample, GpuState, Moment
-from tracekit.model.memory import FormMemory, MemoryUse
+from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse, Moment
 from tracekit.model.run import FormName
 from tracekit.nvml import Gpu, find_gpu
 

@@ -13,7 +13,7 @@ import torch
 
 from tracekit.capture.compilation import is_switched_off
 from tracekit.errors import TracekitError
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.run import Settings
 
 #: What Triton makes kernels for, as Inductor has it (`GPUTooOldForTriton`): Volta and newer.

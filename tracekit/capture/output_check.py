@@ -15,7 +15,7 @@ from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.outputs import Output, compare_outputs, keep_output
 from tracekit.capture.reference import call_reference, reference_dtype
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics, PictureFile
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.numerics import Other, OutputDifference, TensorDifference
 
 #: Elements compared at a time: two pieces in float64 are 128 MiB.

@@ -27,7 +27,7 @@ import torch
 
 from tracekit.capture.compiled_graph import describe_node, graph_nodes, launch_sites, line_of, module_of
 from tracekit.capture.source_location import ModuleNames
-from tracekit.model.noted import Facts, Noted
+from tracekit.model.note import Facts, Noted
 from tracekit.model.provenance import PROVENANCE_VERSION, CompiledGraph, CompiledSites, GraphCall
 
 OLDEST = (2, 9)

@@ -18,7 +18,7 @@ from tracekit.capture.forms import Form
 from tracekit.capture.spans import is_recording, open_spans
 from tracekit.capture.visible_kernels import check_here
 from tracekit.errors import TracekitError
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
 

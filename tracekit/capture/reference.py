@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from tracekit.capture.device import free_memory_bytes, synchronize
 from tracekit.capture.outputs import Output, keep_output
-from tracekit.model.noted import Facts, Noted
+from tracekit.model.note import Facts, Noted
 from tracekit.model.workload import BuiltWorkload
 
 HIGHER = {torch.bfloat16: torch.float32, torch.float16: torch.float32, torch.float32: torch.float64}

@@ -28,7 +28,7 @@ from tracekit.capture.forms import Form
 from tracekit.capture.provenance import Collection, watched_calls
 from tracekit.capture.recording import STEP
 from tracekit.capture.source_location import ModuleNames, user_line
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import PROVENANCE_VERSION, CompiledSites, EagerOp, EagerOps, TensorShape
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Side
 from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT

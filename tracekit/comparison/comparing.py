@@ -24,10 +24,10 @@ from tracekit.comparison.matching.coverage import (
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall, find_reason
-from tracekit.model.alone import Alone
 from tracekit.model.comparison import Comparison, Deltas, Side, comparable
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
+from tracekit.model.single_run import SingleRun
 
 
 def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
@@ -94,9 +94,9 @@ def _both_rich(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
     return replace(a, rich=None), replace(b, rich=None), (Note("no_rich_recording", subject=lacking.label),)
 
 
-def look_at(side: Side) -> Alone:
+def look_at(side: Side) -> SingleRun:
     """The side with what holds it back, and what a reader should know or do."""
     side, _ = with_waiting_lines(note_calls(side), side)
     bound = find_bound(side, side.sequence)
     notes = (*find_unsound(side), *find_disturbance(side, side))
-    return Alone(side, bound, find_of_one_side(side, bound), notes)
+    return SingleRun(side, bound, find_of_one_side(side, bound), notes)

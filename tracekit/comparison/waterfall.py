@@ -24,7 +24,7 @@ from tracekit.model.comparison import (
     WaterfallPart,
     comparable,
 )
-from tracekit.model.labels import GroupLabel, Label
+from tracekit.model.groups import GroupLabel, Label
 
 #: At most this many kernel groups have a part of their own, and only those that change the wall by this share.
 MOST_GROUPS = 8

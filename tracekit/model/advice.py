@@ -1,11 +1,28 @@
-"""Advice that was tried."""
+"""What a reader is advised to do, and advice that was tried."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tracekit.model.bounded import CallMicroseconds, Count, Ratio, Real, Seconds, Text, doc
+
+ActionCode = Literal[
+    "run_again",
+    "list_scopes",
+    "compile_layers",
+    "pin_memory",
+    "keep_on_gpu",
+    "read_after_the_call",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a reader is advised to do."""
+
+    code: ActionCode
+    command: Annotated[str | None, doc("What to type; None where a model's code is to be changed.")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from tracekit.model.bounded import doc
-from tracekit.model.regions import CompiledRegions
-
-Severity = Literal["info", "warning", "error"]
+from tracekit.model.compilation import CompiledRegions
+from tracekit.model.note import Severity
 
 #: Kernel families, in the order reports list them.
 FAMILIES = (
@@ -41,6 +41,37 @@ IDLE_CAUSES = (
     "device",
     "unattributed",
 )
+
+
+#: `profiler` is no idle time of an unprofiled call; `device` is the GPU's own, all others are the host's.
+NOT_THE_HOST = ("profiler", "device")
+
+
+def shrink_idle(recorded_us: Mapping[str, float], true_us: float) -> dict[str, float]:
+    """Idle time by cause, in microseconds, made to add up to `true_us`; to less, where less was recorded.
+
+    Recording slows the host and hardly touches the GPU (docs/idle.md). So the profiler's own events go, and then every
+    cause of the host shrinks by the same factor; what the GPU waited for itself (`device`) shrinks only when nothing of
+    the host's is left. That the host's causes shrink alike is an assumption: a recording does not tell which of them it
+    lengthened. Nothing is ever lengthened: idle time that no recording shows has no cause.
+    """
+    left = {cause: 0.0 if cause == "profiler" else us for cause, us in recorded_us.items()}
+    over = math.fsum(left.values()) - true_us
+    host = tuple(cause for cause in left if cause not in NOT_THE_HOST)
+    for causes in (host, ("device",)):
+        over = _take(left, tuple(cause for cause in causes if cause in left), over)
+    return left
+
+
+def _take(left: dict[str, float], causes: tuple[str, ...], over_us: float) -> float:
+    """Takes as much of `over_us` from these causes as they have, in proportion; returns what is still too much."""
+    have = math.fsum(left[cause] for cause in causes)
+    if over_us <= 0 or not have:
+        return over_us
+    factor = max(1 - over_us / have, 0.0)
+    for cause in causes:
+        left[cause] *= factor
+    return max(over_us - have, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,27 +196,6 @@ class CauseTime:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncTime:
-    """Synchronising calls of one name in the window; a copy from or to pageable memory is one if it held its caller.
-    Idle time after one is of gaps that began while it waited and that work ended which was launched only after it: the
-    GPU ran dry because of the call."""
-
-    call: str
-    count: int
-    idle_after_us: Annotated[float, doc("Idle gaps that began during such calls and ended with work launched after.")]
-    where: Annotated[str | None, doc("The operator, module and line that most of the calls were made from.")]
-    drained: Annotated[int, doc("How many gaps `idle_after_us` is of.")] = 0
-
-
-@dataclass(frozen=True, slots=True)
-class HostWork:
-    """What the host did for a part of a gap."""
-
-    name: Annotated[str | None, doc("The innermost recorded event; None where nothing is recorded.")]
-    us: Annotated[float, doc("Microseconds.")]
-
-
-@dataclass(frozen=True, slots=True)
 class Place:
     """Where in the program a host call was made: the innermost of each kind around it, None where not recorded."""
 
@@ -198,6 +208,31 @@ class Place:
         """`aten::item in Attention_3, model.py(12): forward`."""
         inside = " in ".join(each for each in (self.operator, self.module) if each)
         return ", ".join(each for each in (inside, self.line) if each)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTime:
+    """Synchronising calls of one name in the window; a copy from or to pageable memory is one if it held its caller.
+    Idle time after one is of gaps that began while it waited and that work ended which was launched only after it: the
+    GPU ran dry because of the call."""
+
+    call: str
+    count: int
+    idle_after_us: Annotated[float, doc("Idle gaps that began during such calls and ended with work launched after.")]
+    place: Annotated[Place | None, doc("Where most of the calls were made, as far as recorded.")]
+    drained: Annotated[int, doc("How many gaps `idle_after_us` is of.")] = 0
+    lines: Annotated[dict[str, int], doc("Eager code's lines that wait so, and how often.")] = field(
+        default_factory=dict
+    )
+    in_eager_code: Annotated[bool, doc("The lines are of the eager form, the calls of a compiled one.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostWork:
+    """What the host did for a part of a gap."""
+
+    name: Annotated[str | None, doc("The innermost recorded event; None where nothing is recorded.")]
+    us: Annotated[float, doc("Microseconds.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tracekit.model.bounded import Many, Microseconds, Some, doc
-from tracekit.model.gpu_state import GpuState
-from tracekit.model.memory import FormMemory
+from tracekit.model.gpu import FormMemory, GpuState
 from tracekit.model.run import CompileFacts, FormName
 from tracekit.model.timing import ProcessTimes, StoppingRule
 from tracekit.model.workload import Request

@@ -7,25 +7,20 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from tracekit.model.action import Action
-from tracekit.model.advice import VerifiedAdvice
-from tracekit.model.analysis import Analysis, HealthFinding, Severity
+from tracekit.model.advice import Action, VerifiedAdvice
+from tracekit.model.analysis import Analysis, HealthFinding, shrink_idle
 from tracekit.model.bounded import doc
-from tracekit.model.calibration import shrink_idle
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.estimate import SeparateRunsChange
-from tracekit.model.evidence import Evidence
 from tracekit.model.gate import Gate
-from tracekit.model.labels import Label
-from tracekit.model.note import Note
+from tracekit.model.groups import Evidence, Label
+from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
 from tracekit.model.provenance import Provenance
-from tracekit.model.rates import Rates, Traffic, TrafficTotal
 from tracekit.model.run import Component, Environment, FormResult, Settings
-from tracekit.model.sequence import Sequence
-from tracekit.model.startup import BreakEven
+from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
 from tracekit.model.timeline import StepTimeline
-from tracekit.model.timing import StopReason
+from tracekit.model.timing import BreakEven, StopReason
 
 GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
@@ -357,6 +352,11 @@ class KernelGroup:
     exact: Annotated[bool, doc("False where it was linked by elimination or by names, not kernel by kernel.")] = True
     a_at: Annotated[tuple[int, ...], doc("Positions in A's sequence; empty where told by names alone.")] = ()
     b_at: Annotated[tuple[int, ...], doc("The same of B.")] = ()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Those of `where` that are no `file:line`."""
+        return tuple(each for each in self.where if ":" not in each)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ Order = Literal["larger", "smaller"]
 class Statement:
     """Why something was decided, or what it assumes."""
 
-    code: Annotated[str, doc("Which; `report/words/estimates.py` says it in English.")]
+    code: Annotated[str, doc("Which; `report/words` says it in English.")]
     facts: Annotated[dict[str, Any], doc("Its figures and names, with units in their keys.")] = field(
         default_factory=dict
     )

@@ -1,13 +1,24 @@
-"""Something that a reader must know before believing a figure."""
+"""Facts that a reader must know before believing a figure, of a comparison or noted while a run was made."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from tracekit.model.analysis import Severity
-from tracekit.model.bounded import doc
+from tracekit.model.bounded import Each, Many, Real, Text, Whole, doc
+
+Severity = Literal["info", "warning", "error"]
+Scalar = Text | bool | Whole | Real | None
+Facts = dict[Text, Scalar | Many[Scalar]]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something that was noted while a run was made."""
+
+    code: Annotated[Text, doc("The kind of fact.")]
+    facts: Annotated[Facts, doc("Its figures and names.")] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +32,10 @@ class Note:
     grave: Annotated[bool, doc("Whether the headline misleads without it.")] = False
 
 
-def distinct(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Each note once, where it stands first. Facts cannot be hashed, and there are few notes."""
-    found: list[Note] = []
-    for note in notes:
-        if note not in found:
-            found.append(note)
+def distinct(some: Iterable[Each]) -> tuple[Each, ...]:
+    """Each of these notes or facts once, where it stands first: they cannot be hashed, and there are few."""
+    found: list[Each] = []
+    for each in some:
+        if each not in found:
+            found.append(each)
     return tuple(found)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text, doc
-from tracekit.model.noted import Noted
+from tracekit.model.estimate import Statement
+from tracekit.model.note import Noted
 
 #: What an output is held against: the eager form, a second call of the same form, or the model in a higher precision.
 Other = Literal["eager", "itself", "reference"]
@@ -89,4 +90,4 @@ class Accuracy:
 
     result: Literal["equal", "as_accurate", "less_accurate", "undecided"]
     basis: Literal["reference", "tolerance", "bits"]
-    because: Annotated[str, doc("In words, with the figures it rests on.")]
+    reason: Annotated[Statement, doc("Why, with the figures it rests on.")]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tracekit.model.bounded import Count, Text
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 
 #: Of both files. A reader takes what it knows.
 PROVENANCE_VERSION = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.bounded import (
@@ -20,14 +20,37 @@ from tracekit.model.bounded import (
     refuse_no_moment,
 )
 from tracekit.model.compilation import Diagnostics
-from tracekit.model.generation import Generation
-from tracekit.model.gpu_state import GpuState
-from tracekit.model.memory import FormMemory
-from tracekit.model.noted import Noted
+from tracekit.model.gpu import FormMemory, GpuState
+from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
-from tracekit.model.own import Own
-from tracekit.model.startup import Startup
-from tracekit.model.timing import FormTiming, refuse_no_times
+from tracekit.model.timing import FormTiming, Startup, refuse_no_times
+
+if TYPE_CHECKING:
+    pass
+
+#: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
+Phase = Literal["generate", "prefill", "decode"]
+CacheKind = Literal["dynamic", "static"]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What one call writes, and with which cache."""
+
+    phase: Phase
+    max_new_tokens: Annotated[Count | None, doc("None in a phase of its own.")]
+    cache: CacheKind
+    fast_processor: Annotated[bool, doc("torchvision's; the other is PIL's.")]
+
+
+@dataclass(frozen=True, slots=True)
+class UserModel:
+    """What tells a run of a user's own model from others."""
+
+    options: Annotated[Many[Text], doc("Of `build()`, each as NAME=VALUE.")] = ()
+    takes: Annotated[Many[Text], doc("The options of the command that `build()` takes.")] = ()
+    in_program: Annotated[bool, doc("Measured by `tracekit.profile` in a program, not by a command.")] = False
+
 
 FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
@@ -54,7 +77,7 @@ class Settings:
     seed: Whole
     iterations: Annotated[Count, doc("Timed calls of each form that were asked for, or the fewest if none were.")]
     generation: Generation | None = None
-    own: Annotated[Own | None, doc("There for a model of the user's own.")] = None
+    own: Annotated[UserModel | None, doc("There for a model of the user's own.")] = None
     seq_length: Count | None = None
     variables: Annotated[dict[Text, Text], doc("Of the environment, that steer torch.")] = field(default_factory=dict)
 

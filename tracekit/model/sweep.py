@@ -12,6 +12,34 @@ from tracekit.model.run import Environment, FormName, Settings
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import Request
 
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Mean milliseconds of one call without and with torch.compile, at one batch size."""
+
+    workload: str
+    checkpoint: Annotated[str | None, doc("None where it is not known which.")]
+    batch_size: int
+    eager_ms: float
+    compiled_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A matrix of settings that belong together. `published` are other people's figures, `source` what is known of how
+    those were measured."""
+
+    name: str
+    title: str
+    workloads: tuple[str, ...]
+    modes: tuple[str, ...]
+    batch_sizes: tuple[int, ...]
+    iterations: int | None
+    size: str = "auto"
+    published: tuple[Published, ...] = ()
+    source: str = ""
+
+
 #: What became of a cell. Everything but `done` has a failure that says more.
 CellOutcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
 

@@ -10,9 +10,8 @@ from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
-from tracekit.model.startup import BreakEven
-from tracekit.model.suite import Published
-from tracekit.model.sweep import Cell, CellFailure, CellOutcome
+from tracekit.model.sweep import Cell, CellFailure, CellOutcome, Published
+from tracekit.model.timing import BreakEven
 
 #: `cold_start`: soonest done with a number of calls, the first included, from a process that has the model.
 Goal = Literal["latency", "cold_start", "memory"]

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from tracekit.model.bounded import Count, Many, Text, Whole, Word, doc
-from tracekit.model.generation import CacheKind, Phase
-from tracekit.model.run import Component, Settings
+from tracekit.model.run import CacheKind, Component, Phase, Settings
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What `build()` may return where a module with inputs, or a callable, does not say enough.
+
+    `call` makes one measured call, always the same work, and returns its output. `modules` are the model's parts by
+    name: names in reports begin with them. `compiled` names those that are compiled, all of them if None. `call_at(n)`
+    gives a call of the same model at batch size n, for `--warmup batch=n`. `title` says what the model is and `notes`
+    what a reader of the report must know; both stand in the report.
+    """
+
+    call: Callable[[], object]
+    modules: Mapping[str, nn.Module]
+    compiled: tuple[str, ...] | None = None
+    call_at: Callable[[int], Callable[[], object]] | None = None
+    title: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`name` is what `--scope` takes: a module's, or `LIST.*` for the members of a list of modules, which is never
+    called itself. `kind` is the module's class, in a list that of its members. Parameters in several places count with
+    the first part that has them."""
+
+    name: str
+    kind: str
+    parameters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +53,8 @@ class WorkloadInfo:
     `resizes` says that one model in memory can be called at other sizes (`BuiltWorkload.call_at`). `inputs` and
     `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
     knows yet. `checkpoints` names the published weights of sizes, by size. `megapixel_gib` is what a further million
-    pixels of a call's images need in bfloat16, by a measurement; None where that is rehearsed
-    (`workloads/growth.py`). `torch_alone` is whether its module imports torch and no library of models, which would
-    import most of the compiler too."""
+    pixels of a call's images need in bfloat16; None where that was not measured. `torch_alone` is whether its module
+    imports torch and no library of models, which would import most of the compiler too."""
 
     name: str
     title: str

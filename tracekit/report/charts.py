@@ -47,6 +47,10 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
     ]
     labels = [comparison.a.label, *(label for label, _ in bars), comparison.b.label]
     values = [waterfall.a_us, *(us for _, us in bars), waterfall.b_us]
+    # The running sum before each change, and the figure of each bar at its right end: at its left a narrow page has
+    # the bar's label.
+    levels = [0.0, *itertools.accumulate(values[:-2]), 0.0]
+    reach = max(*itertools.accumulate(values[:-1]), values[-1])
     texts = [duration(waterfall.a_us), *(duration_change(us) for _, us in bars), duration(waterfall.b_us)]
     data = {
         "type": "waterfall",
@@ -68,37 +72,22 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
         description=f"Waterfall from {names[0]} to {names[1]}; the table below holds the same values.",
         data=(data,),
         layout={
-            "xaxis": {"title": {"text": "ms"}, "range": [0, _longest_reach(values) / 1e3 * 1.18]},
+            "xaxis": {"title": {"text": "ms"}, "range": [0, reach / 1e3 * 1.18]},
             "yaxis": _axis(labels),
-            "annotations": _beside(texts, [0.0, *_levels(values), 0.0], values),
+            "annotations": [
+                {
+                    "text": text,
+                    "x": max(start, start + us) / 1e3,
+                    "y": at,
+                    "xanchor": "left",
+                    "xshift": 3,
+                    "showarrow": False,
+                }
+                for at, (text, start, us) in enumerate(zip(texts, levels, values, strict=True))
+            ],
         },
         height=PER_BAR * len(labels) + MARGINS,
     )
-
-
-def _levels(values: list[float]) -> list[float]:
-    """Where the running sum stands before each change, from the first value up to the last."""
-    return list(itertools.accumulate(values[:-2]))
-
-
-def _beside(texts: list[str], starts: list[float], values: list[float]) -> list[dict[str, Any]]:
-    """The figure of each bar at its right end: at its left a narrow page has the bar's label."""
-    return [
-        {
-            "text": text,
-            "x": max(start, start + us) / 1e3,
-            "y": at,
-            "xanchor": "left",
-            "xshift": 3,
-            "showarrow": False,
-        }
-        for at, (text, start, us) in enumerate(zip(texts, starts, values, strict=True))
-    ]
-
-
-def _longest_reach(values: list[float]) -> float:
-    """The largest time that the running sum comes to."""
-    return max(*itertools.accumulate(values[:-1]), values[-1])
 
 
 def family_charts(sides: Sides) -> tuple[Chart, ...]:

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
-from tracekit.model.alone import Alone
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, KernelGroup, Side
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.per_step import per_step
+from tracekit.model.single_run import SingleRun, per_step
 from tracekit.names import encodable
+from tracekit.report.words.accuracy import accuracy_because
 from tracekit.report.words.bounds import bound_because
+from tracekit.report.words.common import made_at_words
 from tracekit.report.words.estimates import reason_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -24,7 +25,7 @@ from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 
-def analysis_json(alone: Alone, *, top: int = 20) -> str:
+def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     """One trace's analysis, and what a reader should know or do; `top` is how many names of kernels and copies are
     listed, largest total time first. What a run folder says beside the trace stands under the key `run`.
     """
@@ -66,6 +67,9 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields["grave"] = grave_sentences(comparison.notes)
     if comparison.verdict.apart is not None:
         fields["verdict"]["apart"]["assumed"] = reason_words(comparison.verdict.apart.assumptions)
+    if comparison.accuracy is not None:
+        reason = comparison.accuracy.reason
+        fields["accuracy"]["because"] = accuracy_because(reason.code, reason.facts)
     if comparison.gate is not None:
         for checked, said in zip(comparison.gate.checked, fields["gate"]["checked"], strict=True):
             said["because"] = reason_words(checked.reasons)
@@ -144,6 +148,9 @@ def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(analysis)
     for told, finding in zip(fields["health"], analysis.health, strict=True):
         told["message"] = health_sentence(finding)
+    if analysis.idle:
+        for told, sync in zip(fields["idle"]["syncs"], analysis.idle.syncs, strict=True):
+            told["where"] = made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code) or None
     for listed in (fields["kernels"], fields["copies"]):
         if listed is not None:
             listed["top"] = listed.pop("by_name")[:top]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracekit.model.alone import Alone
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import Run
+from tracekit.model.single_run import SingleRun
 
 WALL = "Each call from its start on the host until the device had finished, without the profiler."
 
@@ -190,12 +190,12 @@ def how_measured(comparison: Comparison, run: Run | None) -> tuple[tuple[str, st
     return tuple(_explained(comparison, run))
 
 
-def how_one_was_measured(alone: Alone, run: Run | None) -> tuple[tuple[str, str], ...]:
+def how_one_was_measured(alone: SingleRun, run: Run | None) -> tuple[tuple[str, str], ...]:
     """The same of the page of one side."""
     return tuple(_explained_alone(alone, run))
 
 
-def _explained_alone(alone: Alone, run: Run | None) -> Iterator[tuple[str, str]]:
+def _explained_alone(alone: SingleRun, run: Run | None) -> Iterator[tuple[str, str]]:
     side = alone.side
     if side.wall_us is not None:
         yield "Wall time", f"{WALL} {ALTERNATION}" if run and len(set(run.order)) > 1 else WALL

@@ -13,12 +13,12 @@ import msgspec
 
 from tracekit.model import analysis, comparison, comparisons, sweep_figures
 from tracekit.model.bounded import doc
-from tracekit.model.evidence import Evidence
 from tracekit.model.gate import Outcome
+from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
-from tracekit.model.per_step import PerStep
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
+from tracekit.model.single_run import PerStep
 from tracekit.model.sweep import CellResult
 
 SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"]
@@ -91,7 +91,7 @@ class OfGate:
 
 
 @dataclass(frozen=True)
-class OfChecked:
+class OfReasons:
     because: Annotated[str, doc("What the reasons say.")]
 
 
@@ -130,6 +130,11 @@ class OfHealthFinding:
 
 
 @dataclass(frozen=True)
+class OfSyncTime:
+    where: Annotated[str | None, doc("Place and lines in words; None where not recorded.")]
+
+
+@dataclass(frozen=True)
 class OfCellFigures:
     warnings: Warnings
 
@@ -151,13 +156,15 @@ BESIDE: dict[str, type] = {
     "ComparisonFile": OfComparison,
     "Side": OfSide,
     "Gate": OfGate,
-    "Checked": OfChecked,
+    "Checked": OfReasons,
+    "Accuracy": OfReasons,
     "SeparateRunsChange": OfSeparateRunsChange,
     "Finding": OfFinding,
     "WaterfallPart": OfWaterfallPart,
     "KernelGroup": OfKernelGroup,
     "Bound": OfBound,
     "HealthFinding": OfHealthFinding,
+    "SyncTime": OfSyncTime,
     "CellFigures": OfCellFigures,
     "Sweep": OfSweep,
     "Conditions": OfConditions,

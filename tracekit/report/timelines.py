@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -22,10 +23,8 @@ from tracekit.model.timeline import Bars, StepTimeline
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
 from tracekit.report.document import Timelines
-from tracekit.report.places import distinct_places
-from tracekit.report.sections.groups import group_label
+from tracekit.report.sections.groups import distinct_places, group_label
 from tracekit.report.sides import Sides, both_sides, side_name
-from tracekit.report.thinning import thinned
 from tracekit.report.words.common import cause_words
 
 #: Ticks of time are 10 ns.
@@ -40,6 +39,9 @@ MOST_BYTES = 750_000
 #: Of the names of all sides, and of those of all groups, as they stand in the page.
 MOST_NAME_BYTES = 400_000
 MOST_GROUP_BYTES = 300_000
+
+#: Fewer bars of a kind say nothing any more: a timeline that does not fit with these is as large as its names.
+FEWEST_BARS = 64
 
 #: These share their colour with others, and are told by their texture.
 RARE_FAMILIES = ("communication", "memcpy", "memset")
@@ -58,9 +60,12 @@ UNATTRIBUTED = (
     "known: tables of idle time and waterfalls divide it in the proportions of the rich recording, and have no such "
     "part."
 )
-UNATTRIBUTED_ALONE = "Unattributed{share}: this recording does not say what the host did meanwhile."
+UNATTRIBUTED_NOT_DIVIDED = "Unattributed{share}: this recording does not say what the host did meanwhile."
 MEDIAN_STEP = "Of a side's recorded steps the one of median length is drawn, of two the shorter."
 BY_NAMES = "Kernels were told by names alone, so nothing lights up."
+
+
+Drawn = tuple[StepTimeline, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +111,25 @@ def timelines_by_name(sides: Sides) -> Timelines | None:
     """Any number of sides, in which kernels of one name light up. None where none has anything to draw; a side that
     has nothing is left out, and said to be."""
     there = tuple((letter, side) for letter, side in sides if side.timeline is not None)
-    shown = _fitting(there)
+    shown: list[tuple[str, Side]] = []
+    room, name_room = MOST_BYTES, MOST_NAME_BYTES
+    for letter, side in (_thinned((each,))[0] for each in there):
+        # Groups change little of the size.
+        room -= len(gzip.compress(_packed(side.timeline, {}))) if side.timeline else 0
+        name_room -= _json_bytes(_named(side.timeline)) if side.timeline else 0
+        if min(room, name_room) < 0 and shown:
+            break
+        shown.append((letter, side))
     names: dict[str, list[int]] = {}
     numbers = []
     for index, (_, side) in enumerate(shown):
-        numbers.append(_numbered_by_name(side, names, index, len(shown)))
+        of_side: dict[int, int] = {}
+        timeline, order = side.timeline, {name: number for number, name in enumerate(names)}
+        for at, label in zip(timeline.positions, timeline.work.labels, strict=True) if timeline else ():
+            name = timeline.labels[label].name if timeline else ""
+            names.setdefault(name, [0] * len(shown))[index] += 1
+            of_side[at] = order.setdefault(name, len(order))
+        numbers.append({at: number for at, number in of_side.items() if number < NO_GROUP})
     lit = Lit(tuple(numbers), [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP])
     lit, dark = _lit_within_room(lit)
     missing = [side_name(*each) for each in sides if each not in there]
@@ -118,22 +137,7 @@ def timelines_by_name(sides: Sides) -> Timelines | None:
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
     told += [f"Left out, for the page's size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
     told += [f"{counted(dark, 'name')}, for the page's size, light up nothing."] if dark else []
-    return _drawn(shown, lit, NAMES_LIGHT_UP, *told) if shown else None
-
-
-def _fitting(sides: Sides) -> Sides:
-    """The first of the sides, as many as leave the page small enough."""
-    shown: list[tuple[str, Side]] = []
-    room = MOST_BYTES
-    names = MOST_NAME_BYTES
-    for letter, side in (_thinned((each,))[0] for each in sides):
-        # Groups change little of the size.
-        room -= len(gzip.compress(_packed(side.timeline, {}))) if side.timeline else 0
-        names -= _json_bytes(_named(side.timeline)) if side.timeline else 0
-        if min(room, names) < 0 and shown:
-            break
-        shown.append((letter, side))
-    return tuple(shown)
+    return _drawn(tuple(shown), lit, NAMES_LIGHT_UP, *told) if shown else None
 
 
 def _thinned(sides: Sides) -> Sides:
@@ -141,13 +145,53 @@ def _thinned(sides: Sides) -> Sides:
     drawn = tuple(side.timeline for _, side in sides if side.timeline is not None)
     if len(drawn) < len(sides):
         return sides
-    kept = thinned(drawn, _fits)
+
+    def fits(timelines: Drawn) -> bool:
+        names = sum(_json_bytes(_named(each)) for each in timelines)
+        packed = len(gzip.compress(b"".join(_packed(each, {}) for each in timelines)))
+        return names <= MOST_NAME_BYTES and packed <= MOST_BYTES
+
+    kept = thinned(drawn, fits)
     return tuple((letter, replace(side, timeline=each)) for (letter, side), each in zip(sides, kept, strict=True))
 
 
-def _fits(drawn: tuple[StepTimeline, ...]) -> bool:
-    names = sum(_json_bytes(_named(each)) for each in drawn)
-    return names <= MOST_NAME_BYTES and len(gzip.compress(b"".join(_packed(each, {}) for each in drawn))) <= MOST_BYTES
+def thinned(timelines: Drawn, fits: Callable[[Drawn], bool]) -> Drawn:
+    """The timelines with the longest bars of each kind, as many as fit; as they are where all do. What is left out is
+    counted in `left_out`."""
+    most = max((len(bars.labels) for each in timelines for bars in _bars(each)), default=0)
+    while most > FEWEST_BARS and not fits(timelines):
+        most //= 2
+        timelines = tuple(_with_longest_bars(each, most) for each in timelines)
+    return timelines
+
+
+def _with_longest_bars(timeline: StepTimeline, most: int) -> StepTimeline:
+    kept = _longest(timeline.work, most)
+    positions = tuple(timeline.positions[at] for at in kept)
+    work = _some(timeline.work, kept)
+    gaps, host = (_some(bars, _longest(bars, most)) for bars in (timeline.gaps, timeline.host))
+    occurring = sorted({*work.labels, *gaps.labels, *host.labels})
+    numbers = {label: number for number, label in enumerate(occurring)}
+    work, gaps, host = (
+        replace(bars, labels=tuple(numbers[label] for label in bars.labels)) for bars in (work, gaps, host)
+    )
+    labels = tuple(timeline.labels[label] for label in occurring)
+    return replace(timeline, labels=labels, work=work, positions=positions, gaps=gaps, host=host)
+
+
+def _longest(bars: Bars, most: int) -> list[int]:
+    """The places of the longest bars, in order."""
+    return sorted(sorted(range(len(bars.labels)), key=lambda at: -bars.durations_us[at])[:most])
+
+
+def _some(bars: Bars, kept: list[int]) -> Bars:
+    return Bars(
+        starts_us=tuple(bars.starts_us[at] for at in kept),
+        durations_us=tuple(bars.durations_us[at] for at in kept),
+        labels=tuple(bars.labels[at] for at in kept),
+        lanes=tuple(bars.lanes[at] for at in kept),
+        left_out=bars.left_out + len(bars.labels) - len(kept),
+    )
 
 
 def _named(timeline: StepTimeline) -> list[list[str]]:
@@ -171,24 +215,12 @@ def _lit_within_room(lit: Lit) -> tuple[Lit, int]:
     return lit, 0
 
 
-def _numbered_by_name(side: Side, names: dict[str, list[int]], index: int, sides: int) -> dict[int, int]:
-    """The number of its name for each place of the side; `names` holds the names so far, and how often each occurs."""
-    timeline, numbers = side.timeline, {}
-    order = {name: number for number, name in enumerate(names)}
-    for at, label in zip(timeline.positions, timeline.work.labels, strict=True) if timeline else ():
-        name = timeline.labels[label].name if timeline else ""
-        counts = names.setdefault(name, [0] * sides)
-        counts[index] += 1
-        numbers[at] = order.setdefault(name, len(order))
-    return {at: number for at, number in numbers.items() if number < NO_GROUP}
-
-
 def _drawn(sides: Sides, lit: Lit, lights: str, *more: str) -> Timelines | None:
     drawn = [side.timeline for _, side in sides if side.timeline is not None]
     if len(drawn) < len(sides):
         return None
     packed = b"".join(_packed(timeline, of) for timeline, of in zip(drawn, lit.numbers, strict=True))
-    kinds = {each.labels[at].kind for each in drawn for at in _occurring(each)}
+    kinds = {each.labels[at].kind for each in drawn for bars in _bars(each) for at in bars.labels}
     letters = [letter for letter, _ in sides]
     above = f"{' above '.join(letters)} on one axis of time. " if len(sides) > 1 else ""
     return Timelines(
@@ -212,25 +244,23 @@ def _drawn(sides: Sides, lit: Lit, lights: str, *more: str) -> Timelines | None:
 def _unattributed(sides: Sides) -> str:
     """What is meant by gaps without a cause, and how much of the idle time drawn they take; empty where there are
     none."""
-    shares = {letter: share for letter, side in sides if side.timeline and (share := _grey_share(side.timeline))}
+    shares = {}
+    for letter, side in sides:
+        gaps, labels = (side.timeline.gaps, side.timeline.labels) if side.timeline else (None, ())
+        whole_us = sum(gaps.durations_us) if gaps else 0.0
+        each = zip(gaps.durations_us, gaps.labels, strict=True) if gaps else ()
+        if grey_us := sum(us for us, label in each if labels[label].kind == "unattributed"):
+            shares[letter] = grey_us / whole_us
     if not shares:
         return ""
     whose = {letter: f"{letter}'s" if letter else "the" for letter in shares}
     told = [f"{percent(share, 0)} of {whose[letter]} idle time" for letter, share in shares.items()]
     divided = all(side.rich is not None for letter, side in sides if letter in shares)
-    return (UNATTRIBUTED if divided else UNATTRIBUTED_ALONE).format(share=f" (gaps with {', '.join(told)})")
+    return (UNATTRIBUTED if divided else UNATTRIBUTED_NOT_DIVIDED).format(share=f" (gaps with {', '.join(told)})")
 
 
-def _grey_share(timeline: StepTimeline) -> float:
-    """The share of the idle time drawn, 0 to 1, whose gaps have no cause."""
-    gaps = timeline.gaps
-    causes = (timeline.labels[at].kind for at in gaps.labels)
-    grey = sum(us for us, cause in zip(gaps.durations_us, causes, strict=True) if cause == "unattributed")
-    return grey / sum(gaps.durations_us) if grey else 0.0
-
-
-def _occurring(timeline: StepTimeline) -> set[int]:
-    return {*timeline.work.labels, *timeline.gaps.labels, *timeline.host.labels}
+def _bars(timeline: StepTimeline) -> tuple[Bars, ...]:
+    return timeline.work, timeline.gaps, timeline.host
 
 
 def _side(letter: str, side: Side, timeline: StepTimeline) -> dict[str, Any]:
@@ -243,7 +273,7 @@ def _side(letter: str, side: Side, timeline: StepTimeline) -> dict[str, Any]:
         "length": round(timeline.length_us, 2),
         "lanes": lanes,
         "labels": _named(timeline),
-        "counts": [len(bars.labels) for bars in (timeline.work, timeline.gaps, timeline.host)],
+        "counts": [len(bars.labels) for bars in _bars(timeline)],
     }
 
 
@@ -276,7 +306,7 @@ def _notes(sides: Sides) -> list[str]:
     notes = [f"{spans[:1].upper()}{spans[1:]}: as recorded, with the profiler on{each_own}."]
     if any(side.analysis.window.steps > 1 for _, side in sides):
         notes.append(MEDIAN_STEP)
-    left_out = sum(bars.left_out for each in drawn for bars in (each.work, each.gaps, each.host))
+    left_out = sum(bars.left_out for each in drawn for bars in _bars(each))
     notes.append(f"{left_out:,} events, the shortest, are not drawn." if left_out else "No event is left out.")
     others = max(each.other_devices for each in drawn)
     if others:
@@ -286,18 +316,13 @@ def _notes(sides: Sides) -> list[str]:
 
 def _span(letter: str, side: Side, timeline: StepTimeline) -> str:
     """`A: step 0 (of 2) of the light recording, 8.95 ms`."""
-    kind = _recording_kind(side)
-    recording = f"the {kind} recording" if kind else "the recording"
+    # Which of its form's recordings the side was read from is not known of a bare trace.
+    name, recordings = PurePath(side.path).name, side.form.recordings if side.form else ()
+    kind = next((f"{each.kind} " for each in recordings if PurePath(each.path).name == name), "")
+    recording = f"the {kind}recording"
     if timeline.step is None:
         what = f"all of {recording}"
     else:
         steps = side.analysis.window.steps
         what = f"step {timeline.step}{f' (of {steps:,})' if steps > 1 else ''} of {recording}"
     return f"{letter}: {what}, {duration(timeline.length_us)}" if letter else f"{what}, {duration(timeline.length_us)}"
-
-
-def _recording_kind(side: Side) -> str | None:
-    """Which of its form's recordings the side was read from; None of a bare trace."""
-    name = PurePath(side.path).name
-    recordings = side.form.recordings if side.form else ()
-    return next((each.kind for each in recordings if PurePath(each.path).name == name), None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from tracekit.model.picture import Panel, Picture
+from tracekit.model.timeline import Panel, Picture
 
 #: Perfetto's page reads JSON up to some 150 MB well; sizes are estimated, so there is some room.
 MOST_BYTES = 140_000_000

@@ -6,8 +6,8 @@ Architecture figures are those of the published configuration file of google/gem
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -15,33 +15,30 @@ from transformers import AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Settings
+from tracekit.model.run import Component
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
-from tracekit.workloads.listed import CAUSAL_LM
-from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import load_pretrained, random_weights
+from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
+from tracekit.workloads.registry import CAUSAL_LM
 
-
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """What differs between the sizes; the rest is as published."""
-
-    layers: int
-    width: int
-    heads: int
-    head_width: int
-    feed_forward: int
-    vocabulary: int
-    prompt_tokens: int
-
-
-PUBLISHED = Architecture(
-    layers=18, width=2048, heads=8, head_width=256, feed_forward=16384, vocabulary=256_000, prompt_tokens=512
-)
-SMALL = replace(PUBLISHED, layers=4)
-TINY = Architecture(layers=2, width=64, heads=2, head_width=32, feed_forward=128, vocabulary=1000, prompt_tokens=32)
-
-ARCHITECTURES = {"full": PUBLISHED, "small": SMALL, "tiny": TINY}
+#: Arguments of the configuration that differ between the sizes, and the length of the prompt; the rest is as published.
+PUBLISHED = {
+    "num_hidden_layers": 18,
+    "hidden_size": 2048,
+    "num_attention_heads": 8,
+    "head_dim": 256,
+    "intermediate_size": 16384,
+    "vocab_size": 256_000,
+}
+TINY = {
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 2,
+    "head_dim": 32,
+    "intermediate_size": 128,
+    "vocab_size": 1000,
+}
+ARCHITECTURES = {"full": PUBLISHED, "small": {**PUBLISHED, "num_hidden_layers": 4}, "tiny": TINY}
+PROMPT_TOKENS = {"full": 512, "small": 512, "tiny": 32}
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
@@ -52,45 +49,48 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     """
     settings = fill_in(CAUSAL_LM, request, size, device)
     dtype: torch.dtype = getattr(torch, settings.dtype)
-    architecture = ARCHITECTURES[size]
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
         model = load_pretrained(AutoModelForCausalLM, request.pretrained, dtype).to(device)
     else:
         with random_weights(dtype, device, request.seed):
-            model = _model(architecture)
+            model = _model(size)
     model.requires_grad_(False).eval()
-    tokens, vocabulary = architecture.prompt_tokens, model.config.vocab_size
+    tokens = PROMPT_TOKENS[size]
 
     def call_at(other: Request) -> Callable[[], object]:
-        return _make_call(model, make_prompts(other.batch_size, tokens, vocabulary, settings.seed).to(device))
+        return _make_call(model, other.batch_size, tokens, settings.seed)
 
     # Those that transformers itself never splits between devices.
     repeated = model._no_split_modules or ()
     layers = {name: layer for name, layer in model.named_modules() if type(layer).__name__ in repeated}
+    whole, in_layers = count_parameters(model), count_parameters(*layers.values())
+    note = (
+        f"One call reads prompts of {tokens} tokens, {settings.batch_size} of them, in one forward without a cache:"
+        " from token ids drawn by the seed, already on the device, to the logits of every position there."
+    )
+    random = "Weights are random: the logits mean nothing, the work is the model's own."
     return BuiltWorkload(
         info=CAUSAL_LM,
         settings=settings,
         call=call_at(request),
         call_at=call_at,
         targets=_targets(model, layers, settings.pretrained, settings.scope),
-        components=_components(model, layers, settings.scope),
-        notes=_notes(settings, architecture.prompt_tokens),
+        components=(
+            Component("decoder layers", in_layers, compiled=True),
+            Component("embeddings, last norm and head", whole - in_layers, compiled=settings.scope == "model"),
+        ),
+        notes=(note,) if settings.pretrained else (note, random),
         modules=(("model", model),),
         targets_of=partial(_targets, model, layers, settings.pretrained),
     )
 
 
-def _model(architecture: Architecture) -> GemmaForCausalLM:
+def _model(size: str) -> GemmaForCausalLM:
     return GemmaForCausalLM(
         GemmaConfig(
-            num_hidden_layers=architecture.layers,
-            hidden_size=architecture.width,
-            num_attention_heads=architecture.heads,
+            **ARCHITECTURES[size],
             num_key_value_heads=1,
-            head_dim=architecture.head_width,
-            intermediate_size=architecture.feed_forward,
-            vocab_size=architecture.vocabulary,
             # The published file says "gelu", for which transformers has always run the tanh form.
             hidden_act="gelu_pytorch_tanh",
             max_position_embeddings=8192,
@@ -100,12 +100,11 @@ def _model(architecture: Architecture) -> GemmaForCausalLM:
     )
 
 
-def make_prompts(count: int, tokens: int, vocabulary: int, seed: int) -> torch.Tensor:
-    """Token ids drawn by the seed, the same on every device."""
-    return torch.randint(vocabulary, (count, tokens), generator=torch.Generator().manual_seed(seed))
+def _make_call(model: Any, count: int, tokens: int, seed: int) -> Callable[[], object]:
+    # The same on every device.
+    prompts = torch.randint(model.config.vocab_size, (count, tokens), generator=torch.Generator().manual_seed(seed))
+    prompts = prompts.to(model.device)
 
-
-def _make_call(model: nn.Module, prompts: torch.Tensor) -> Callable[[], object]:
     def call() -> object:
         with torch.no_grad():
             # A cache is for the tokens after the prompt, and there are none.
@@ -122,22 +121,3 @@ def _targets(
     if not layers:
         raise TracekitError(f"{pretrained} does not say which layers repeat: pass --scope model")
     return tuple(CompileTarget(f"model.{name}", layer) for name, layer in layers.items())
-
-
-def _components(model: nn.Module, layers: dict[str, nn.Module], scope: str) -> tuple[Component, ...]:
-    whole = sum(p.numel() for p in model.parameters())
-    repeated = sum(p.numel() for layer in layers.values() for p in layer.parameters())
-    return (
-        Component("decoder layers", repeated, compiled=True),
-        Component("embeddings, last norm and head", whole - repeated, compiled=scope == "model"),
-    )
-
-
-def _notes(settings: Settings, tokens: int) -> tuple[str, ...]:
-    call = (
-        f"One call reads prompts of {tokens} tokens, {settings.batch_size} of them, in one forward without a cache:"
-        " from token ids drawn by the seed, already on the device, to the logits of every position there."
-    )
-    if settings.pretrained:
-        return (call,)
-    return (call, "Weights are random: the logits mean nothing, the work is the model's own.")

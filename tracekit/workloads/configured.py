@@ -1,4 +1,4 @@
-"""A model made from a configuration that somebody else wrote: read, rehearsed without memory, built, called."""
+"""A model made from a configuration that somebody else wrote: read, tried on the meta device, built, called."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ import torch
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Settings
-from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, WorkloadInfo
-from tracekit.workloads.hub_info import weights_of
-from tracekit.workloads.one_forward import placed_on
-from tracekit.workloads.rehearsal import Rehearsal, rehearse
-from tracekit.workloads.settings import fill_in
+from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.workloads.building import count_parameters, fill_in, random_weights
+from tracekit.workloads.one_forward import RANDOM, built_forward, placed_on
 from tracekit.workloads.sizes import ALLOWANCE_BYTES, GIB, UNKNOWN_ACTIVATIONS
-from tracekit.workloads.weights import random_weights
+from tracekit.workloads.unlisted import weights_of
 
 #: Timed calls on a GPU: most are short.
 GPU_ITERATIONS = 100
@@ -50,14 +47,6 @@ class Configured:
 Reader = Callable[[Request, str], Configured | None]
 
 
-def cannot_make(kind: Any, reason: str) -> TracekitError:
-    """The error for a model whose inputs are not made here, with the way out."""
-    return TracekitError(
-        f"the inputs of {kind.__name__} cannot be made from its configuration: {reason}; write them yourself and"
-        " profile it as your own model: tracekit profile my_model.py:build"
-    )
-
-
 def look_into_configuration(info: WorkloadInfo, request: Request, read: Reader) -> WorkloadInfo:
     """The workload with its sizes, parameters, inputs and memory, found without building anything.
 
@@ -66,51 +55,47 @@ def look_into_configuration(info: WorkloadInfo, request: Request, read: Reader) 
     largest, *others = info.sizes
     whole = read(request, largest)
     assert whole is not None
-    model, drawn, rehearsal = _rehearsed(whole, request)
-    rehearsed = {largest: rehearsal, **_rehearsed_others(others, request, read, rehearsal)}
-    if request.size not in ("auto", *rehearsed):
-        raise TracekitError(f"{info.name} has no size {request.size}: pass --size auto, {', '.join(rehearsed)}")
-    memory_gib = {}
-    for size, each in rehearsed.items():
-        weights, activations = each.weights_bytes, each.activations_bytes
-        call = UNKNOWN_ACTIVATIONS * weights if activations is None else activations
-        memory_gib[size] = (weights + call + ALLOWANCE_BYTES) / GIB
+    model, drawn = _without_weights(whole, request)
+    weights = {largest: _weight_bytes(model)}
+    for size in others:
+        smaller = read(request, size)
+        # A model that nobody has built smaller may not come apart so simply, or count its layers where it stays as is.
+        with suppress(TracekitError):
+            found = _weight_bytes(_without_weights(smaller, request)[0]) if smaller else weights[largest]
+            weights |= {size: found} if found < weights[largest] else {}
+    if request.size not in ("auto", *weights):
+        raise TracekitError(f"{info.name} has no size {request.size}: pass --size auto, {', '.join(weights)}")
     return replace(
         info,
         title=f"{whole.kind.__name__} of {info.name.partition(':')[2]}",
-        sizes={size: info.sizes[size] for size in rehearsed},
-        memory_gib=memory_gib,
+        sizes={size: info.sizes[size] for size in weights},
+        memory_gib={size: ((1 + UNKNOWN_ACTIVATIONS) * held + ALLOWANCE_BYTES) / GIB for size, held in weights.items()},
         inputs=shapes(drawn.arguments),
-        parameters=_count(model),
+        parameters=count_parameters(model),
     )
 
 
-def _rehearsed_others(sizes: list[str], request: Request, read: Reader, whole: Rehearsal) -> dict[str, Rehearsal]:
-    """The smaller sizes that there are: a model that nobody has built smaller may not come apart so simply, or count
-    its layers elsewhere and stay as it is."""
-    found: dict[str, Rehearsal] = {}
-    for size in sizes:
-        smaller = read(request, size)
-        if smaller is not None:
-            with suppress(TracekitError):
-                found[size] = _rehearsed(smaller, request)[2]
-    return {size: each for size, each in found.items() if each.weights_bytes < whole.weights_bytes}
-
-
-def _rehearsed(configured: Configured, request: Request) -> tuple[Any, Drawn, Rehearsal]:
+def _without_weights(configured: Configured, request: Request) -> tuple[Any, Drawn]:
+    """The model on the meta device, and inputs that one forward there has taken."""
     with random_weights(torch.bfloat16, "meta", request.seed):
-        model = made(configured)
+        model = _make(configured).eval()
     drawn = configured.draw(request)
-    arguments = placed_on(drawn.arguments, "meta", torch.bfloat16)
     try:
-        return model, drawn, rehearse(model.eval(), arguments)
+        with torch.no_grad():
+            model(**placed_on(drawn.arguments, "meta", torch.bfloat16))
     except Exception as error:  # noqa: BLE001 - models raise anything for inputs that do not fit; the message has it.
-        reason = f"of {shapes(drawn.arguments)} it says {_line(error)}"
-        raise cannot_make(configured.kind, reason) from None
+        # A model that asks for values cannot be called there: a real call will tell.
+        if not isinstance(error, NotImplementedError) and "meta" not in str(error):
+            reason = f"of {shapes(drawn.arguments)} it says {_line(error)}"
+            raise cannot_make(configured.kind, reason) from None
+    return model, drawn
 
 
-def made(configured: Configured) -> Any:
-    """The model. Raises TracekitError with what its library says where it cannot be built."""
+def _weight_bytes(model: Any) -> int:
+    return sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
+
+
+def _make(configured: Configured) -> Any:
     try:
         return configured.make()
     except ImportError as error:
@@ -143,36 +128,18 @@ def build_configured(
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if settings.pretrained:
         progress.detail(f"loading {settings.pretrained}")
-        model = configured.load(settings.pretrained, dtype).to(device)
+        model = configured.load(settings.pretrained, dtype)
     else:
         progress.detail(configured.kind.__name__)
         with random_weights(dtype, device, request.seed):
-            model = made(configured)
-        # What a model makes of numbers of its own is on the CPU still.
-        model = model.to(device)
-    model.requires_grad_(False).eval()
-
-    def call_at(other: Request) -> Callable[[], object]:
-        return _make_call(model, placed_on(configured.draw(other).arguments, device, dtype))
-
-    return BuiltWorkload(
-        info=info,
-        settings=settings,
-        call=call_at(request),
-        call_at=call_at,
-        targets=(CompileTarget("model", model),),
-        components=(Component("model", _count(model), compiled=True),),
-        notes=_notes(configured, settings, drawn),
-        modules=(("model", model),),
+            model = _make(configured)
+    built = built_forward(info, settings, model, request, lambda asked: configured.draw(asked).arguments, _tensors)
+    note = (
+        f"One call is one forward of {configured.kind.__name__}. Its inputs were made here and are on the device before"
+        f" it: {shapes(drawn.arguments)}."
     )
-
-
-def _make_call(model: Any, arguments: Mapping[str, Any]) -> Callable[[], object]:
-    def call() -> object:
-        with torch.no_grad():
-            return _tensors(model(**arguments))
-
-    return call
+    random = () if settings.pretrained else (RANDOM,)
+    return replace(built, notes=(note, *random, *configured.remarks))
 
 
 def _tensors(found: Any) -> tuple[torch.Tensor, ...]:
@@ -194,17 +161,12 @@ def shapes(arguments: Mapping[str, Any]) -> str:
     return ", ".join(said)
 
 
-def _notes(configured: Configured, settings: Settings, drawn: Drawn) -> tuple[str, ...]:
-    call = (
-        f"One call is one forward of {configured.kind.__name__}. Its inputs were made here and are on the device before"
-        f" it: {shapes(drawn.arguments)}."
+def cannot_make(kind: Any, reason: str) -> TracekitError:
+    """The error for a model whose inputs are not made here, with the way out."""
+    return TracekitError(
+        f"the inputs of {kind.__name__} cannot be made from its configuration: {reason}; write them yourself and"
+        " profile it as your own model: tracekit profile my_model.py:build"
     )
-    weights = "Weights are random: the output means nothing, the work is the model's own."
-    return (call, *configured.remarks) if settings.pretrained else (call, weights, *configured.remarks)
-
-
-def _count(model: Any) -> int:
-    return sum(p.numel() for p in model.parameters())
 
 
 def _line(error: BaseException) -> str:

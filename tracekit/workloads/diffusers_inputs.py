@@ -1,4 +1,4 @@
-"""What does a denoiser of diffusers take for one step, drawn here from its class and configuration?
+"""What a denoiser of diffusers takes for one step, drawn here from its class and configuration.
 
 Prompt lengths, sizes where a configuration has none, and what runs with guidance are those of the pipelines in
 diffusers that the classes belong to.
@@ -64,7 +64,16 @@ def draw_step(known: Known, config: Config, request: Request, shrink: int | None
     if request.seq_length and not known.tokens:
         raise TracekitError(f"{request.workload} reads no prompt: leave --seq-length out")
     shrink = shrink or known.shrink
-    height, width = _pixels(known, config, request, shrink)
+    latents = config.get("sample_size")
+    sides = (latents, latents) if isinstance(latents, int) else latents
+    published = (shrink * sides[0], shrink * sides[1]) if sides else known.pixels
+    height, width = request.height or published[0], request.width or published[1]
+    multiple = shrink * known.pack
+    for option, asked in (("--height", height), ("--width", width)):
+        if asked % multiple:
+            raise TracekitError(
+                f"{request.workload} makes images in multiples of {multiple} pixels: {option} {asked} is none"
+            )
     tokens = request.seq_length or known.tokens
     step = Step(
         count=(2 if known.guided else 1) * request.batch_size,
@@ -76,30 +85,11 @@ def draw_step(known: Known, config: Config, request: Request, shrink: int | None
     return Drawn(known.draw(config, step), height, width, tokens or None)
 
 
-def _pixels(known: Known, config: Config, request: Request, shrink: int) -> tuple[int, int]:
-    latents = config.get("sample_size")
-    sides = (latents, latents) if isinstance(latents, int) else latents
-    published = (shrink * sides[0], shrink * sides[1]) if sides else known.pixels
-    pixels = request.height or published[0], request.width or published[1]
-    multiple = shrink * known.pack
-    for option, asked in (("--height", pixels[0]), ("--width", pixels[1])):
-        if asked % multiple:
-            raise TracekitError(
-                f"{request.workload} makes images in multiples of {multiple} pixels: {option} {asked} is none"
-            )
-    return pixels
-
-
 def _unet(config: Config, step: Step) -> dict[str, Any]:
+    made = _plain_unet(config, step)
     across = config["encoder_hid_dim"] or config["cross_attention_dim"]
     text = across if isinstance(across, int) else across[0]
-    made: dict[str, Any] = {
-        "sample": step.noise(config["in_channels"], step.height, step.width),
-        "timestep": torch.tensor(500),
-        "encoder_hidden_states": step.noise(step.tokens, text),
-    }
-    if config["num_class_embeds"]:
-        made["class_labels"] = _labels(config["num_class_embeds"], step)
+    made["encoder_hidden_states"] = step.noise(step.tokens, text)
     if config["addition_embed_type"] == "text_time":
         pooled = config["projection_class_embeddings_input_dim"] - TIME_IDS * config["addition_time_embed_dim"]
         pixels = 8.0 * torch.tensor([step.height, step.width, 0, 0, step.height, step.width])

@@ -11,10 +11,10 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeline, FluxTransformer2DModel
-from torch import nn
 from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
 
 from tracekit.errors import TracekitError
@@ -22,9 +22,8 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
 from tracekit.workloads import inputs
-from tracekit.workloads.listed import FLUX, FLUX_SCHNELL
-from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import load_pretrained, random_weights
+from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
+from tracekit.workloads.registry import FLUX, FLUX_SCHNELL
 
 #: The pipeline's parts that hold weights.
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
@@ -32,19 +31,11 @@ MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What differs between the sizes; the rest is as published."""
+    """What differs between the sizes: arguments of each part, and of a call. The rest is as published."""
 
-    double_blocks: int
-    single_blocks: int
-    heads: int
-    rope_axes: tuple[int, int, int]
-    t5_layers: int
-    t5_width: int
-    t5_heads: int
-    t5_feed_forward: int
-    clip_layers: int
-    clip_width: int
-    clip_heads: int
+    transformer: dict[str, Any]
+    t5: dict[str, int]
+    clip: dict[str, int]
     vae_channels: tuple[int, int, int, int]
     pixels: int
     denoising_steps: int
@@ -52,43 +43,28 @@ class Architecture:
 
 
 PUBLISHED = Architecture(
-    double_blocks=19,
-    single_blocks=38,
-    heads=24,
-    rope_axes=(16, 56, 56),
-    t5_layers=24,
-    t5_width=4096,
-    t5_heads=64,
-    t5_feed_forward=10240,
-    clip_layers=12,
-    clip_width=768,
-    clip_heads=12,
+    transformer={"num_layers": 19, "num_single_layers": 38, "num_attention_heads": 24, "axes_dims_rope": (16, 56, 56)},
+    t5={"d_model": 4096, "d_kv": 64, "d_ff": 10240, "num_layers": 24, "num_heads": 64},
+    clip={"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12},
     vae_channels=(128, 256, 512, 512),
     pixels=512,
     denoising_steps=4,
     text_tokens=512,
 )
-
-SMALL = replace(PUBLISHED, double_blocks=4, single_blocks=8, t5_layers=4)
-
+SMALL = replace(
+    PUBLISHED,
+    transformer={**PUBLISHED.transformer, "num_layers": 4, "num_single_layers": 8},
+    t5={**PUBLISHED.t5, "num_layers": 4},
+)
 TINY = Architecture(
-    double_blocks=1,
-    single_blocks=2,
-    heads=2,
-    rope_axes=(8, 12, 12),
-    t5_layers=2,
-    t5_width=64,
-    t5_heads=2,
-    t5_feed_forward=128,
-    clip_layers=2,
-    clip_width=64,
-    clip_heads=2,
+    transformer={"num_layers": 1, "num_single_layers": 2, "num_attention_heads": 2, "axes_dims_rope": (8, 12, 12)},
+    t5={"d_model": 64, "d_kv": 32, "d_ff": 128, "num_layers": 2, "num_heads": 2},
+    clip={"hidden_size": 64, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 2},
     vae_channels=(32, 32, 64, 64),
     pixels=128,
     denoising_steps=2,
     text_tokens=64,
 )
-
 ARCHITECTURES = {"full": PUBLISHED, "small": SMALL, "tiny": TINY}
 
 
@@ -142,6 +118,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     def call_at(other: Request) -> Callable[[], object]:
         return _make_call(variant, pipeline, _settings(variant, other, size, device), architecture.text_tokens)
 
+    note = (
+        f"One call makes images of {settings.height}x{settings.width}, {settings.batch_size} of them, in"
+        f" {settings.steps} denoising steps, from prompt to image tensor on the device (no conversion to PIL)."
+    )
+    random = "Weights are random, tokenizers were built here: the image is noise, the work is the model's own."
     return BuiltWorkload(
         info=variant.info,
         settings=settings,
@@ -149,7 +130,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         call_at=call_at,
         targets=_targets(pipeline, settings.scope),
         components=_components(pipeline, settings.scope),
-        notes=_notes(request, settings),
+        notes=(note,) if request.pretrained else (note, random),
         modules=tuple((name, getattr(pipeline, name)) for name in MODULES),
         targets_of=partial(_targets, pipeline),
     )
@@ -171,23 +152,32 @@ def _random_pipeline(
 ) -> FluxPipeline:
     with random_weights(dtype, device, seed):
         progress.detail("transformer")
-        transformer = _transformer(architecture, guided=variant.guided)
+        transformer = FluxTransformer2DModel(
+            **architecture.transformer,
+            attention_head_dim=sum(architecture.transformer["axes_dims_rope"]),
+            joint_attention_dim=architecture.t5["d_model"],
+            pooled_projection_dim=architecture.clip["hidden_size"],
+            guidance_embeds=variant.guided,
+        )
         progress.detail("T5-XXL text encoder")
-        t5 = _t5(architecture)
+        t5 = T5EncoderModel(
+            T5Config(**architecture.t5, feed_forward_proj="gated-gelu", vocab_size=32128, tie_word_embeddings=False)
+        )
         progress.detail("CLIP-L text encoder")
-        clip = _clip(architecture)
+        clip = _clip(architecture.clip)
         progress.detail("VAE")
-        vae = _vae(architecture)
+        vae = _vae(architecture.vae_channels)
     for module in (transformer, t5, clip, vae):
         module.requires_grad_(False).eval()
+    scheduler = FlowMatchEulerDiscreteScheduler(
+        shift=variant.shift,
+        use_dynamic_shifting=variant.shifts_with_size,
+        base_shift=0.5,
+        max_shift=1.15,
+        max_image_seq_len=4096,
+    )
     return FluxPipeline(
-        scheduler=FlowMatchEulerDiscreteScheduler(
-            shift=variant.shift,
-            use_dynamic_shifting=variant.shifts_with_size,
-            base_shift=0.5,
-            max_shift=1.15,
-            max_image_seq_len=4096,
-        ),
+        scheduler=scheduler,
         vae=vae,
         text_encoder=clip,
         tokenizer=inputs.clip_tokenizer(),
@@ -197,52 +187,21 @@ def _random_pipeline(
     )
 
 
-def _transformer(architecture: Architecture, *, guided: bool) -> FluxTransformer2DModel:
-    return FluxTransformer2DModel(
-        num_layers=architecture.double_blocks,
-        num_single_layers=architecture.single_blocks,
-        attention_head_dim=sum(architecture.rope_axes),
-        num_attention_heads=architecture.heads,
-        joint_attention_dim=architecture.t5_width,
-        pooled_projection_dim=architecture.clip_width,
-        guidance_embeds=guided,
-        axes_dims_rope=architecture.rope_axes,
-    )
-
-
-def _t5(architecture: Architecture) -> T5EncoderModel:
-    return T5EncoderModel(
-        T5Config(
-            d_model=architecture.t5_width,
-            d_kv=architecture.t5_width // architecture.t5_heads,
-            d_ff=architecture.t5_feed_forward,
-            num_layers=architecture.t5_layers,
-            num_heads=architecture.t5_heads,
-            feed_forward_proj="gated-gelu",
-            vocab_size=32128,
-            tie_word_embeddings=False,
-        )
-    )
-
-
-def _clip(architecture: Architecture) -> CLIPTextModel:
+def _clip(figures: dict[str, int]) -> CLIPTextModel:
     return CLIPTextModel(
         CLIPTextConfig(
-            hidden_size=architecture.clip_width,
-            intermediate_size=4 * architecture.clip_width,
-            num_hidden_layers=architecture.clip_layers,
-            num_attention_heads=architecture.clip_heads,
+            **figures,
             vocab_size=inputs.CLIP_VOCABULARY,
             max_position_embeddings=inputs.CLIP_LENGTH,
-            projection_dim=architecture.clip_width,
+            projection_dim=figures["hidden_size"],
             hidden_act="quick_gelu",
         )
     )
 
 
-def _vae(architecture: Architecture) -> AutoencoderKL:
+def _vae(channels: tuple[int, ...]) -> AutoencoderKL:
     return AutoencoderKL(
-        block_out_channels=architecture.vae_channels,
+        block_out_channels=channels,
         down_block_types=("DownEncoderBlock2D",) * 4,
         up_block_types=("UpDecoderBlock2D",) * 4,
         layers_per_block=2,
@@ -277,8 +236,9 @@ def _make_call(variant: Variant, pipeline: FluxPipeline, settings: Settings, tex
     return call
 
 
-def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
-    whole = {
+def _parts(pipeline: FluxPipeline) -> dict[str, tuple[CompileTarget, ...]]:
+    """The parts that a scope may name, each compiled whole."""
+    return {
         "transformer": (CompileTarget("transformer", pipeline.transformer),),
         # The pipeline calls vae.decode, never vae itself.
         "vae": (CompileTarget("vae", pipeline.vae, "decode"),),
@@ -287,8 +247,11 @@ def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
             CompileTarget("text_encoder_2", pipeline.text_encoder_2),
         ),
     }
+
+
+def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
     if scope == "all":
-        return tuple(target for targets in whole.values() for target in targets)
+        return tuple(target for targets in _parts(pipeline).values() for target in targets)
     if scope == "regional":
         # The blocks that diffusers' own `compile_repeated_blocks` compiles.
         return tuple(
@@ -296,29 +259,12 @@ def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
             for name, block in pipeline.transformer.named_modules()
             if type(block).__name__ in pipeline.transformer._repeated_blocks
         )
-    return whole[scope]
+    return _parts(pipeline)[scope]
 
 
 def _components(pipeline: FluxPipeline, scope: str) -> tuple[Component, ...]:
-    def compiled(name: str) -> bool:
-        return scope in ("all", name) or (scope == "regional" and name == "transformer")
-
-    parts: dict[str, tuple[nn.Module, ...]] = {
-        "transformer": (pipeline.transformer,),
-        "vae": (pipeline.vae,),
-        "text-encoders": (pipeline.text_encoder, pipeline.text_encoder_2),
-    }
+    compiled = {"all": tuple(_parts(pipeline)), "regional": ("transformer",)}.get(scope, (scope,))
     return tuple(
-        Component(name, sum(p.numel() for module in modules for p in module.parameters()), compiled(name))
-        for name, modules in parts.items()
+        Component(name, count_parameters(*(target.module for target in targets)), name in compiled)
+        for name, targets in _parts(pipeline).items()
     )
-
-
-def _notes(request: Request, settings: Settings) -> tuple[str, ...]:
-    call = (
-        f"One call makes images of {settings.height}x{settings.width}, {settings.batch_size} of them, in"
-        f" {settings.steps} denoising steps, from prompt to image tensor on the device (no conversion to PIL)."
-    )
-    if request.pretrained:
-        return (call,)
-    return (call, "Weights are random, tokenizers were built here: the image is noise, the work is the model's own.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ from transformers import AutoConfig
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
+from tracekit.workloads.building import load_pretrained
+from tracekit.workloads.configured import Configured, build_configured, look_into_configuration
 from tracekit.workloads.hub_files import find_file, find_optional
-from tracekit.workloads.hub_info import find_on_hub, may_download, source_of
-from tracekit.workloads.hub_inputs import Asked, draw_inputs
-from tracekit.workloads.weights import load_pretrained
+from tracekit.workloads.hub_inputs import draw_inputs
+from tracekit.workloads.unlisted import find_on_hub, may_download, source_of
 
 #: What transformers raises for a configuration it cannot make sense of.
 MISREAD = (OSError, ValueError, TypeError, KeyError, getattr(hub, "StrictDataclassError", ValueError))
@@ -64,7 +63,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
 
 
 def _read(request: Request, size: str) -> Configured | None:
-    source, download = source_of(request), may_download(request)
+    source, download = source_of(request.workload), may_download(request)
     config = _config(find_file(source, ("config.json", "model_index.json"), download=download), source)
     kind = choose_class(config, source)
     remarks = _as_it_is_run(config)
@@ -78,24 +77,18 @@ def _read(request: Request, size: str) -> Configured | None:
     preprocessor = find_optional(source, "preprocessor_config.json", download=download)
     pixels = _published_pixels(preprocessor) if preprocessor else None
 
-    def draw(asked: Request) -> Drawn:
-        sizes = Asked(asked.batch_size, asked.seed, asked.height, asked.width, asked.seq_length, pixels)
-        return draw_inputs(kind, config, sizes)
+    def load(weights: str, dtype: torch.dtype) -> Any:
+        model = load_pretrained(kind, weights, dtype)
+        _as_it_is_run(model.config)
+        return model
 
     return Configured(
         kind=kind,
-        # A model may write into its configuration.
         make=lambda: kind(config),
-        load=partial(_load, kind),
-        draw=draw,
+        load=load,
+        draw=lambda asked: draw_inputs(kind, config, asked, pixels),
         remarks=remarks,
     )
-
-
-def _load(kind: Any, weights: str, dtype: torch.dtype) -> Any:
-    model = load_pretrained(kind, weights, dtype)
-    _as_it_is_run(model.config)
-    return model
 
 
 def _config(path: Path, source: str) -> Any:
@@ -114,8 +107,7 @@ def _config(path: Path, source: str) -> Any:
 
 def _as_it_is_run(config: Any) -> tuple[str, ...]:
     """Changes what would download, or keep what is never read again; says what else was changed."""
-    parts = [each for each in (config, *vars(config).values()) if hasattr(each, "model_type")]
-    for part in parts:
+    for part in _configurations(config):
         if hasattr(part, "use_cache"):
             part.use_cache = False
         if getattr(part, "use_pretrained_backbone", False):
@@ -124,6 +116,11 @@ def _as_it_is_run(config: Any) -> tuple[str, ...]:
         return ()
     del config.quantization_config
     return ("Its configuration is of quantised weights; these here are not.",)
+
+
+def _configurations(config: Any) -> list[Any]:
+    """The configuration, and those inside it."""
+    return [each for each in (config, *vars(config).values()) if hasattr(each, "model_type")]
 
 
 def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:
@@ -174,20 +171,13 @@ def choose_class(config: Any, source: str) -> Any:
 def shortened(config: Any) -> Any | None:
     """A copy with two layers in every stack that counts them in one number; None where nothing would be left out."""
     short = copy.deepcopy(config)
-    parts = [each for each in (short, *vars(short).values()) if hasattr(each, "model_type")]
-    # A list: all of them are shortened, not all up to the first.
-    changed = [_shorten(part) for part in parts]
-    return short if any(changed) else None
-
-
-def _shorten(part: Any) -> bool:
     changed = False
-    for name in COUNTS:
-        count = vars(part).get(name)
-        if isinstance(count, int) and count > LAYERS:
+    for part in _configurations(short):
+        figures = vars(part)
+        counts = [name for name in COUNTS if isinstance(figures.get(name), int) and figures[name] > LAYERS]
+        for name in counts:
             setattr(part, name, LAYERS)
-            changed = True
-    kinds = vars(part).get("layer_types")
-    if changed and isinstance(kinds, list):
-        part.layer_types = kinds[:LAYERS]
-    return changed
+        if counts and isinstance(figures.get("layer_types"), list):
+            part.layer_types = figures["layer_types"][:LAYERS]
+        changed = changed or bool(counts)
+    return short if changed else None

@@ -1,15 +1,20 @@
-"""Where does a file of a model's repository lie on this machine, and what do Hugging Face's many errors mean?"""
+"""Files of a model's repository on this machine: where one lies, how many numbers the weights hold, and what Hugging
+Face's many errors mean."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import hf_hub_download, try_to_load_from_cache
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
+    HFValidationError,
     LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
@@ -19,6 +24,12 @@ from tracekit.errors import TracekitError
 
 REPOSITORY = re.compile(r"[\w.-]+(/[\w.-]+)?")
 WITHOUT = "pass a folder that holds its configuration"
+#: What a folder of a pipeline, and of a model, holds; repositories in the cache are found by these.
+PIPELINE, MODEL = "model_index.json", "config.json"
+#: What the libraries call a model's weights; any other file of weights only where neither is there.
+NAMES = ("model", "diffusion_pytorch_model")
+#: A header of safetensors is shorter than this; what says otherwise is none.
+LONGEST_HEADER_BYTES = 100 * 2**20
 
 
 def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
@@ -28,8 +39,12 @@ def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
     when there is none.
     """
     here = Path(source).expanduser()
+    missing = f"{source} holds no {' and no '.join(names)}"
     if here.is_dir():
-        return _in_folder(here, names)
+        inside = [here / name for name in names if (here / name).is_file()]
+        if not inside:
+            raise TracekitError(f"{missing}: pass the folder of a saved model")
+        return inside[0]
     if here.is_file():
         return here
     if not REPOSITORY.fullmatch(source) or source.startswith("."):
@@ -42,7 +57,17 @@ def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
             f"the configuration of {source} is not in the local Hugging Face cache and nothing is downloaded unasked:"
             " pass --download to fetch it (a few kB), or the folder that holds it instead of the name"
         )
-    return _fetched(source, names)
+    for name in names:
+        try:
+            return Path(hf_hub_download(source, name))
+        except LocalEntryNotFoundError as error:
+            # It is an EntryNotFoundError too, but says that nobody could be asked.
+            raise TracekitError(explain(source, error, WITHOUT)) from None
+        except EntryNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            raise TracekitError(explain(source, error, WITHOUT)) from None
+    raise TracekitError(f"{missing}: is it a model's repository?")
 
 
 def find_optional(source: str, name: str, *, download: bool) -> Path | None:
@@ -64,27 +89,6 @@ def find_optional(source: str, name: str, *, download: bool) -> Path | None:
         return None
     except OSError as error:
         raise TracekitError(explain(source, error, WITHOUT)) from None
-
-
-def _in_folder(folder: Path, names: Sequence[str]) -> Path:
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    raise TracekitError(f"{folder} holds no {' and no '.join(names)}: pass the folder of a saved model")
-
-
-def _fetched(source: str, names: Sequence[str]) -> Path:
-    for name in names:
-        try:
-            return Path(hf_hub_download(source, name))
-        except LocalEntryNotFoundError as error:
-            # It is an EntryNotFoundError too, but says that nobody could be asked.
-            raise TracekitError(explain(source, error, WITHOUT)) from None
-        except EntryNotFoundError:
-            continue
-        except (OSError, ValueError) as error:
-            raise TracekitError(explain(source, error, WITHOUT)) from None
-    raise TracekitError(f"{source} holds no {' and no '.join(names)}: is it a model's repository?")
 
 
 def explain(source: str, error: BaseException, instead: str) -> str:
@@ -111,3 +115,53 @@ def _was_caused_by(error: BaseException | None, kind: type[BaseException]) -> bo
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def count_saved(source: str) -> int | None:
+    """The numbers that the weights of a folder, or of a repository in the local cache, hold; None where they are not
+    here, or only loading them would tell."""
+    folder = _folder(source)
+    if folder is None:
+        return None
+    # A pipeline's own folder may hold its models once more, in one file that is not read.
+    folders = sorted(each for each in folder.iterdir() if each.is_dir()) if (folder / PIPELINE).is_file() else [folder]
+    # 0 of a file that does not tell.
+    counts = [_numbers(file) for each in folders for file in _files(each)]
+    return sum(counts) if counts and all(counts) else None
+
+
+def _folder(source: str) -> Path | None:
+    here = Path(source).expanduser()
+    if here.is_dir():
+        return here
+    try:
+        found = [try_to_load_from_cache(source, name) for name in (PIPELINE, MODEL)]
+    except HFValidationError:
+        return None
+    return next((Path(each).parent for each in found if isinstance(each, str)), None)
+
+
+def _files(folder: Path) -> list[Path]:
+    for name in NAMES:
+        index = folder / f"{name}.safetensors.index.json"
+        if index.is_file():
+            return sorted({folder / each for each in json.loads(index.read_text())["weight_map"].values()})
+        if (folder / f"{name}.safetensors").is_file():
+            return [folder / f"{name}.safetensors"]
+    # Of pickles only loading tells what is in them.
+    return sorted((*folder.glob("*.safetensors"), *folder.glob("*.bin")))
+
+
+def _numbers(file: Path) -> int:
+    """By the header of safetensors: its length in eight bytes, then JSON with every tensor's shape."""
+    if file.suffix != ".safetensors" or not file.is_file():
+        return 0
+    with file.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        if length > LONGEST_HEADER_BYTES:
+            return 0
+        try:
+            header: dict[str, Any] = json.loads(opened.read(length))
+        except ValueError:
+            return 0
+    return sum(math.prod(each["shape"]) for name, each in header.items() if name != "__metadata__")

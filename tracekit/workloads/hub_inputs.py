@@ -1,15 +1,16 @@
-"""What does a model of transformers take, made here from its class and configuration?"""
+"""What a model of transformers takes, made here from its class and configuration."""
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 import transformers
 
 from tracekit.errors import TracekitError
+from tracekit.model.workload import Request
 from tracekit.workloads.configured import Drawn, cannot_make
 from tracekit.workloads.inputs import draw_images
 
@@ -25,33 +26,18 @@ WAVE_SAMPLES = 5 * 16_000
 #: Token ids that mean something to a model and are drawn by no chance.
 SPECIAL = ("pad", "bos", "eos", "decoder_start", "image", "video", "audio", "boi", "eoi", "vision_start", "vision_end")
 #: Models of text and images that take one of each at once.
-PAIRING = (
-    "MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING",
-    "MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING",
-)
+PAIRING = ("MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING", "MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Sizes of the inputs. None leaves the choice to the configuration. `published_pixels` are what the repository's
-    own preprocessor makes of an image, where that is known."""
-
-    count: int
-    seed: int
-    height: int | None = None
-    width: int | None = None
-    seq_length: int | None = None
-    published_pixels: tuple[int, int] | None = None
-
-
-def draw_inputs(kind: Any, config: Any, asked: Asked) -> Drawn:
-    """The arguments of one forward of `kind`, the same for the same seed on every device.
+def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: tuple[int, int] | None) -> Drawn:
+    """The arguments of one forward of `kind`, the same for the same seed on every device. `published_pixels` are what
+    the repository's own preprocessor makes of an image, where that is known.
 
     Raises TracekitError for what cannot be made from a configuration, and for sizes of what the model does not take.
     """
     takes = inspect.signature(kind.forward).parameters
     wanted = _wanted(kind, config, takes)
-    pixels = _pixels(kind, config, asked) if "pixel_values" in wanted else None
+    pixels = _pixels(kind, config, asked, published_pixels) if "pixel_values" in wanted else None
     tokens = _tokens(kind, config, asked.seq_length) if "input_ids" in wanted else None
     if (asked.height or asked.width) and pixels is None:
         raise TracekitError(f"{kind.__name__} looks at no images: leave --height and --width out")
@@ -59,15 +45,19 @@ def draw_inputs(kind: Any, config: Any, asked: Asked) -> Drawn:
         raise TracekitError(f"{kind.__name__} reads no text: leave --seq-length out")
     made: dict[str, torch.Tensor] = {}
     if tokens is not None:
-        made["input_ids"] = _draw_text(config, asked, tokens)
+        text = config.get_text_config()
+        made["input_ids"] = _draw_ids(config, text, asked, tokens)
+        # Models that sum a text up where it ends look for its end.
+        if not getattr(text, "is_decoder", False) and isinstance(eos := getattr(text, "eos_token_id", None), int):
+            made["input_ids"][:, -1] = min(eos, text.vocab_size - 1)
         if "attention_mask" in takes:
             made["attention_mask"] = torch.ones_like(made["input_ids"])
     if pixels is not None:
         made["pixel_values"] = _draw_pixels(config, asked, pixels)
-    if "input_features" in wanted:
-        made["input_features"] = _draw_spectra(kind, config, asked)
-    if "input_values" in wanted:
-        made["input_values"] = _draw_waves(kind, config, asked)
+    for name, shape_of in {"input_features": _spectrum_shape, "input_values": _wave_shape}.items():
+        if name in wanted:
+            generator = torch.Generator().manual_seed(asked.seed)
+            made[name] = torch.randn(asked.batch_size, *shape_of(kind, config), generator=generator)
     if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in takes:
         made["decoder_input_ids"] = _draw_answers(config, asked)
     height, width = pixels or (None, None)
@@ -79,8 +69,7 @@ def _wanted(kind: Any, config: Any, takes: Any) -> set[str]:
     wanted = {main} if isinstance(main, str) else set(main)
     needed = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     wanted |= {name for name, each in takes.items() if each.default is each.empty and each.kind in needed} - {"self"}
-    mappings = (getattr(transformers, mapping, {}) for mapping in PAIRING)
-    if any(type(config) in known and known[type(config)] is kind for known in mappings) and "pixel_values" in takes:
+    if "pixel_values" in takes and any(_is_for(kind, config, mapping) for mapping in PAIRING):
         wanted |= {"input_ids", "pixel_values"}
     wanted -= {"attention_mask", "decoder_input_ids"}
     unknown = wanted - {"input_ids", "pixel_values", "input_features", "input_values"}
@@ -89,27 +78,22 @@ def _wanted(kind: Any, config: Any, takes: Any) -> set[str]:
     return wanted
 
 
-def _part(config: Any, name: str) -> Any:
-    """The part of a configuration that has this figure: of many models it is one level down. None if none has."""
-    text = config.get_text_config()
-    parts = ("vision_config", "encoder", "backbone_config", "audio_config")
-    for part in (config, text, *(getattr(config, each, None) for each in parts)):
-        if getattr(part, name, None) is not None:
-            return part
-    return None
-
-
 def _figure(config: Any, name: str, default: Any = None) -> Any:
-    part = _part(config, name)
-    return default if part is None else getattr(part, name)
+    """A figure of the configuration, or of the first of its parts that has it: of many models it is one level down."""
+    names = ("vision_config", "encoder", "backbone_config", "audio_config")
+    parts = (config, config.get_text_config(), *(getattr(config, each, None) for each in names))
+    return _first((getattr(part, name, None) for part in parts), default)
+
+
+def _first(values: Iterable[Any], default: Any = None) -> Any:
+    return next((value for value in values if value is not None), default)
 
 
 def _tokens(kind: Any, config: Any, asked: int | None) -> int:
     text = config.get_text_config()
-    names = ("max_position_embeddings", "n_positions")
-    most = next((found for name in names if (found := getattr(text, name, 0))), None)
     # Some say -1 where there is no end.
-    most = most if isinstance(most, int) and most > 0 else None
+    positions = (getattr(text, name, None) for name in ("max_position_embeddings", "n_positions"))
+    most = next((found for found in positions if isinstance(found, int) and found > 0), None)
     if asked and most and asked > most:
         raise TracekitError(f"{kind.__name__} has {most} positions: --seq-length {asked} is too long")
     causal = kind.can_generate() and not getattr(config, "is_encoder_decoder", False)
@@ -117,81 +101,61 @@ def _tokens(kind: Any, config: Any, asked: int | None) -> int:
     return asked or min(default, most or default)
 
 
-def _draw_text(config: Any, asked: Asked, tokens: int) -> torch.Tensor:
-    text = config.get_text_config()
-    ids = _draw_ids(config, text, asked, tokens)
-    # Models that sum a text up where it ends look for its end.
-    if not getattr(text, "is_decoder", False) and isinstance(eos := getattr(text, "eos_token_id", None), int):
-        ids[:, -1] = min(eos, text.vocab_size - 1)
-    return ids
-
-
-def _draw_answers(config: Any, asked: Asked) -> torch.Tensor:
+def _draw_answers(config: Any, asked: Request) -> torch.Tensor:
     text = config.get_text_config(decoder=True)
-    most = next(
-        (found for name in ("max_target_positions", "max_position_embeddings") if (found := getattr(text, name, 0))), 0
-    )
+    most = getattr(text, "max_target_positions", 0) or getattr(text, "max_position_embeddings", 0) or 0
     ids = _draw_ids(config, text, asked, min(ANSWER_TOKENS, most) if most > 0 else ANSWER_TOKENS)
-    start = next(
-        (found for part in (config, text) if (found := getattr(part, "decoder_start_token_id", None)) is not None), 0
-    )
-    ids[:, 0] = start
+    ids[:, 0] = _first((getattr(part, "decoder_start_token_id", None) for part in (config, text)), 0)
     return ids
 
 
-def _draw_ids(config: Any, text: Any, asked: Asked, tokens: int) -> torch.Tensor:
+def _draw_ids(config: Any, text: Any, asked: Request, tokens: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(asked.seed)
-    named = {
-        getattr(part, f"{name}_token_{end}", None)
-        for part in (config, text)
-        for name in SPECIAL
-        for end in ("id", "index")
-    }
-    special = {each for each in named if isinstance(each, int)}
+    names = [f"{name}_token_{end}" for name in SPECIAL for end in ("id", "index")]
+    values = (getattr(part, name, None) for part in (config, text) for name in names)
+    special = {each for each in values if isinstance(each, int)}
     plain = torch.tensor([each for each in range(text.vocab_size) if each not in special] or [0])
-    return plain[torch.randint(len(plain), (asked.count, tokens), generator=generator)]
+    return plain[torch.randint(len(plain), (asked.batch_size, tokens), generator=generator)]
 
 
-def _pixels(kind: Any, config: Any, asked: Asked) -> tuple[int, int]:
-    size = asked.published_pixels or _side(_figure(config, "image_size"))
-    if size is None:
-        known = getattr(transformers, "MODEL_FOR_OBJECT_DETECTION_MAPPING", {})
-        detects = type(config) in known and known[type(config)] is kind
-        size = DETECTION_PIXELS if detects else PIXELS
+def _pixels(kind: Any, config: Any, asked: Request, published: tuple[int, int] | None) -> tuple[int, int]:
+    match published or _figure(config, "image_size"):
+        case int(side):
+            size = side, side
+        case {"height": height, "width": width}:
+            size = height, width
+        case [height, width]:
+            size = height, width
+        case _:
+            size = DETECTION_PIXELS if _is_for(kind, config, "MODEL_FOR_OBJECT_DETECTION_MAPPING") else PIXELS
     return asked.height or size[0], asked.width or size[1]
 
 
-def _side(size: Any) -> tuple[int, int] | None:
-    if isinstance(size, int):
-        return size, size
-    if isinstance(size, dict) and {"height", "width"} <= size.keys():
-        return size["height"], size["width"]
-    return tuple(size) if isinstance(size, list | tuple) and len(size) == 2 else None
+def _is_for(kind: Any, config: Any, mapping: str) -> bool:
+    """Whether transformers takes the class for this task of such a model."""
+    known = getattr(transformers, mapping, {})
+    return type(config) in known and known[type(config)] is kind
 
 
-def _draw_pixels(config: Any, asked: Asked, pixels: tuple[int, int]) -> torch.Tensor:
+def _draw_pixels(config: Any, asked: Request, pixels: tuple[int, int]) -> torch.Tensor:
     channels, frames = _figure(config, "num_channels", 3), getattr(config, "num_frames", None)
-    images = draw_images(asked.count * (frames or 1), *pixels, asked.seed)
+    images = draw_images(asked.batch_size * (frames or 1), *pixels, asked.seed)
     if channels != images.shape[1]:
         images = images.mean(1, keepdim=True).expand(-1, channels, -1, -1)
-    return images.unflatten(0, (asked.count, frames)) if frames else images
+    return images.unflatten(0, (asked.batch_size, frames)) if frames else images
 
 
-def _draw_spectra(kind: Any, config: Any, asked: Asked) -> torch.Tensor:
+def _spectrum_shape(kind: Any, config: Any) -> tuple[int, ...]:
     bins, positions = getattr(config, "num_mel_bins", None), getattr(config, "max_source_positions", None)
     if bins is None or positions is None:
         raise cannot_make(kind, "its configuration does not say how many frames its spectra have")
     # Whisper's convolutions make one position of two frames.
-    return _noise(asked, bins, 2 * positions)
+    return bins, 2 * positions
 
 
-def _draw_waves(kind: Any, config: Any, asked: Asked) -> torch.Tensor:
+def _wave_shape(kind: Any, config: Any) -> tuple[int, ...]:
     if hasattr(config, "conv_stride"):
-        return _noise(asked, WAVE_SAMPLES)
+        return (WAVE_SAMPLES,)
     if hasattr(config, "num_mel_bins") and hasattr(config, "max_length"):
-        return _noise(asked, config.max_length, config.num_mel_bins)
+        return config.max_length, config.num_mel_bins
     raise cannot_make(kind, "its configuration does not say what sound it takes")
-
-
-def _noise(asked: Asked, *shape: int) -> torch.Tensor:
-    return torch.randn(asked.count, *shape, generator=torch.Generator().manual_seed(asked.seed))

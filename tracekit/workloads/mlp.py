@@ -33,7 +33,7 @@ class Block(nn.Module):
 
 
 def _make(row: OneForward, size: str) -> nn.Sequential:
-    figures = row.figures(size)
+    figures = row.figures_at(size)
     return nn.Sequential(*(Block(figures["width"]) for _ in range(figures["blocks"])))
 
 

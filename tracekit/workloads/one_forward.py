@@ -1,19 +1,20 @@
-"""A model whose call is one forward over fixed inputs: what the families of such models do alike. Torch alone."""
+"""A model whose call is one forward over fixed inputs: the rows of the table, and what all share. Torch alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component
-from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
+from tracekit.model.run import Component, Settings
+from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, WorkloadInfo
+from tracekit.workloads.building import count_parameters, fill_in, random_weights
 from tracekit.workloads.one_forward_table import ROWS, OneForward
-from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import random_weights
+
+RANDOM = "Weights are random: the output means nothing, the work is the model's own."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,7 @@ def build_one_forward(family: Family, request: Request, size: str, device: str, 
     Raises TracekitError for pretrained weights that cannot be had or are another model's.
     """
     row = ROWS[request.workload]
-    info = row.info
-    settings = fill_in(info, request, size, device, gpu_iterations=row.gpu_iterations)
+    settings = fill_in(row.info, request, size, device, gpu_iterations=row.gpu_iterations)
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if request.pretrained and family.load:
         progress.detail(f"loading {request.pretrained}")
@@ -42,28 +42,57 @@ def build_one_forward(family: Family, request: Request, size: str, device: str, 
     else:
         with random_weights(dtype, device, request.seed):
             model = family.make(row, size)
-    # What a model makes of numbers of its own is on the CPU still.
-    model = model.to(device).requires_grad_(False).eval()
     sizes = drawn_sizes(row, size, model)
 
-    def call_at(other: Request) -> Callable[[], object]:
-        inputs = family.draw(row, model, sizes, other.batch_size, settings.seed)
-        return _make_call(row, model, placed_on(inputs, device, dtype))
+    def read(found: Any) -> object:
+        if isinstance(found, torch.Tensor):
+            return found
+        outputs = tuple(getattr(found, name) for name in row.outputs)
+        return outputs[0] if row.bare else outputs
 
-    does, given = row.does.format(**sizes), " and ".join(row.outputs)
-    call = (
-        f"One call {does}, {settings.batch_size} of them, made here and already on the device, and ends with {given}"
-        " there."
+    def draw(asked: Request) -> dict[str, Any]:
+        return family.draw(row, model, sizes, asked.batch_size, settings.seed)
+
+    built = built_forward(row.info, settings, model, request, draw, read)
+    note = (
+        f"One call {row.does.format(**sizes)}, {settings.batch_size} of them, made here and already on the device, and"
+        f" ends with {' and '.join(row.outputs)} there."
     )
-    random = "Weights are random: the output means nothing, the work is the model's own."
+    return replace(
+        built, call_at=built.call_at if row.resizes else None, notes=(note,) if settings.pretrained else (note, RANDOM)
+    )
+
+
+def built_forward(
+    info: WorkloadInfo,
+    settings: Settings,
+    model: Any,
+    request: Request,
+    draw: Callable[[Request], dict[str, Any]],
+    read: Callable[[Any], object],
+) -> BuiltWorkload:
+    """The workload of a model, moved to its device; `read` takes from what it returns what a call gives."""
+    # What a model makes of numbers of its own is on the CPU still.
+    model = model.to(settings.device).requires_grad_(False).eval()
+    dtype: torch.dtype = getattr(torch, settings.dtype)
+
+    def call_at(other: Request) -> Callable[[], object]:
+        arguments = placed_on(draw(other), settings.device, dtype)
+
+        def call() -> object:
+            with torch.no_grad():
+                return read(model(**arguments))
+
+        return call
+
     return BuiltWorkload(
         info=info,
         settings=settings,
         call=call_at(request),
-        call_at=call_at if row.resizes else None,
+        call_at=call_at,
         targets=(CompileTarget("model", model),),
-        components=(Component("model", sum(p.numel() for p in model.parameters()), compiled=True),),
-        notes=(call,) if settings.pretrained else (call, random),
+        components=(Component("model", count_parameters(model), compiled=True),),
+        notes=(),
         modules=(("model", model),),
     )
 
@@ -72,7 +101,7 @@ def drawn_sizes(row: OneForward, size: str, model: Any) -> dict[str, int]:
     """In which sizes a model's inputs are drawn. One that is made for images of one size is shown such, also where real
     weights bring a size of their own."""
     sizes = dict(row.sizes[size].drawn)
-    if "image_size" in row.figures(size):
+    if "image_size" in row.figures:
         sizes |= {"height": model.config.image_size, "width": model.config.image_size}
     return sizes
 
@@ -86,15 +115,3 @@ def placed_on(inputs: dict[str, Any], device: str, dtype: torch.dtype) -> dict[s
         return value.to(device, dtype) if value.is_floating_point() else value.to(device)
 
     return {name: placed(value) for name, value in inputs.items()}
-
-
-def _make_call(row: OneForward, model: Any, inputs: dict[str, Any]) -> Callable[[], object]:
-    def call() -> object:
-        with torch.no_grad():
-            found = model(**inputs)
-        if isinstance(found, torch.Tensor):
-            return found
-        outputs = tuple(getattr(found, name) for name in row.outputs)
-        return outputs[0] if row.bare else outputs
-
-    return call

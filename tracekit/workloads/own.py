@@ -10,16 +10,14 @@ from typing import Any
 import torch
 
 from tracekit.errors import TracekitError
-from tracekit.model.own import Own, Workload
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component
-from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.model.run import Component, UserModel
+from tracekit.model.workload import BuiltWorkload, Request, Workload, WorkloadInfo
+from tracekit.workloads.building import count_parameters, fill_in
 from tracekit.workloads.own_errors import kind_of, their_error
-from tracekit.workloads.own_info import SIZE, described, own_info
-from tracekit.workloads.own_loading import load_function
-from tracekit.workloads.own_options import arguments_of, taken
-from tracekit.workloads.own_parts import Parts, parts_of_call, parts_of_workload, take_apart
-from tracekit.workloads.settings import fill_in
+from tracekit.workloads.own_function import arguments_of, load_function, taken
+from tracekit.workloads.own_parts import Parts, parts_of_call, parts_of_return, parts_of_workload
+from tracekit.workloads.unlisted import OWN_SIZE, find_own, own_info
 
 #: A call's length is not known, and those of small models scatter.
 GPU_ITERATIONS = 50
@@ -35,13 +33,25 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     place = f"{name}()"
     progress.detail(place)
     torch.manual_seed(request.seed)
-    parts = take_apart(_called(function, arguments, place), place, device)
-    built = assembled(own_info(name), request, parts, device, Own(request.options, taken(function)))
+    with _theirs(place):
+        returned = function(**arguments)
+    parts = parts_of_return(returned, place, device)
+    built = assembled(find_own(name), request, parts, device, UserModel(request.options, taken(function)))
     if request.dtype and request.dtype != built.settings.dtype:
         raise TracekitError(
             f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
         )
-    return replace(built, trial=lambda: _try(built.call, place, parts.inputs))
+    inputs = [
+        f"{'x'.join(map(str, each.shape)) or 'scalar'} {str(each.dtype).removeprefix('torch.')}"
+        for each in parts.inputs
+    ]
+    given = f"its inputs are {', '.join(inputs)}" if inputs else ""
+
+    def trial() -> None:
+        with _theirs(f"a call of what {place} returned", given):
+            built.call()
+
+    return replace(built, trial=trial)
 
 
 def check(request: Request) -> None:
@@ -65,28 +75,14 @@ def _prepared(request: Request, device: str) -> tuple[Callable[..., object], dic
     return function, arguments_of(function, name, request.options, common)
 
 
-def _called(function: Callable[..., object], arguments: Mapping[str, Any], place: str) -> object:
+@contextmanager
+def _theirs(doing: str, given: str = "") -> Iterator[None]:
     try:
-        return function(**arguments)
+        yield
     except (torch.OutOfMemoryError, TracekitError):
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
-        raise their_error(place, error) from None
-
-
-def _try(call: Callable[[], object], place: str, inputs: tuple[torch.Tensor, ...]) -> None:
-    try:
-        call()
-    except (torch.OutOfMemoryError, TracekitError):
-        raise
-    except Exception as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
-        given = f"its inputs are {', '.join(map(_shape, inputs))}" if inputs else ""
-        raise their_error(f"a call of what {place} returned", error, given) from None
-
-
-def _shape(tensor: torch.Tensor) -> str:
-    """`2x5 float32`."""
-    return f"{'x'.join(map(str, tensor.shape)) or 'scalar'} {str(tensor.dtype).removeprefix('torch.')}"
+        raise their_error(doing, error, given) from None
 
 
 def hand_over(
@@ -102,28 +98,28 @@ def hand_over(
     else:
         raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not {kind_of(model)}")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return assembled(described(request.workload, "as it was handed over"), request, parts, device, Own(in_program=True))
+    return assembled(
+        own_info(request.workload, "as it was handed over"), request, parts, device, UserModel(in_program=True)
+    )
 
 
-def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: Own) -> BuiltWorkload:
+def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: UserModel) -> BuiltWorkload:
     """The workload, on the device where its tensors are; on `device` if it shows none."""
     held = (each for _, module in parts.modules for each in (*module.parameters(), *module.buffers()))
     tensors = [*held, *parts.inputs]
     dtype = next((each.dtype for each in tensors if each.is_floating_point()), torch.get_default_dtype())
     where = {each.device.type for each in tensors}
     device = "cuda" if "cuda" in where else "cpu" if where else device
-    filled = fill_in(info, request, SIZE, device, gpu_iterations=GPU_ITERATIONS)
-    settings = replace(filled, dtype=str(dtype).removeprefix("torch."), own=own)
+    filled = fill_in(info, request, OWN_SIZE, device, gpu_iterations=GPU_ITERATIONS)
     call_at, compiled = parts.call_at, {id(target.module) for target in parts.targets}
     return BuiltWorkload(
         info=info,
-        settings=settings,
+        settings=replace(filled, dtype=str(dtype).removeprefix("torch."), own=own),
         call=parts.call,
         call_at=(lambda other: call_at(other.batch_size)) if call_at else None,
         targets=parts.targets,
         components=tuple(
-            Component(name, sum(each.numel() for each in module.parameters()), id(module) in compiled)
-            for name, module in parts.modules
+            Component(name, count_parameters(module), id(module) in compiled) for name, module in parts.modules
         ),
         notes=parts.notes,
         modules=parts.modules,

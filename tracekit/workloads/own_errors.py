@@ -1,4 +1,4 @@
-"""What a user's own code raised, told to them: their traceback, without tracekit's frames."""
+"""What a user's own code raised, with their traceback and without tracekit's frames."""
 
 from __future__ import annotations
 
@@ -26,13 +26,19 @@ def kind_of(value: object) -> str:
 def their_error(doing: str, error: BaseException, given: str = "") -> TheirCodeError:
     """The error to raise in place of `error`, which came of `doing` something: `importing my_model.py`. It says the
     last line of theirs that it passed through, and `given` where it passed through none."""
-    last = next(iter(str(error).strip().splitlines()), "")
-    told = f"{type(error).__name__}: {last}" if last else type(error).__name__
-    line = _last_line(error)
-    shown = their_traceback(error)
-    place = f", at {line}" if line else f"; {given}" if given else ""
+    first = next(iter(str(error).strip().splitlines()), "")
+    raised = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    place = f"; {given}" if given else ""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_library(each.filename)]
+    if frames:
+        file = Path(frames[-1].filename)
+        shown_file = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+        place = f", at {shown_file}:{frames[-1].lineno} in {frames[-1].name}"
+    shown = traceback.TracebackException.from_exception(error)
+    _leave_ours_out(shown, [])
+    text = "".join(shown.format()).rstrip("\n")
     # Without a frame it would say the same as the message.
-    return TheirCodeError(f"{doing} raised {told}{place}", shown if FRAME in shown else "")
+    return TheirCodeError(f"{doing} raised {raised}{place}", text if FRAME in text else "")
 
 
 @contextmanager
@@ -45,26 +51,12 @@ def their_calls(settings: Settings, is_known: Callable[[BaseException], bool]) -
         raise
     except Exception as error:
         own = settings.own
-        if own is None or own.in_program or is_known(error) or not _passed_through_theirs(error):
+        files = [each.filename for each in traceback.extract_tb(error.__traceback__)]
+        ours = max((at for at, file in enumerate(files) if file.startswith(OURS)), default=-1)
+        theirs = not all(map(_is_library, files[ours + 1 :]))
+        if own is None or own.in_program or is_known(error) or not theirs:
             raise
         raise their_error(f"a call of what {settings.workload}() returned", error) from None
-
-
-def _passed_through_theirs(error: BaseException) -> bool:
-    """Whether tracekit called their code, not only a library, when it was raised."""
-    files = [each.filename for each in traceback.extract_tb(error.__traceback__)]
-    ours = max((at for at, file in enumerate(files) if file.startswith(OURS)), default=-1)
-    return any(not _is_library(file) for file in files[ours + 1 :])
-
-
-def _last_line(error: BaseException) -> str | None:
-    """`my_model.py:9 in forward` for the last frame that is neither tracekit's nor a library's."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_library(each.filename)]
-    if not frames:
-        return None
-    file = Path(frames[-1].filename)
-    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    return f"{shown}:{frames[-1].lineno} in {frames[-1].name}"
 
 
 def _is_library(file: str) -> bool:
@@ -72,25 +64,17 @@ def _is_library(file: str) -> bool:
     return file.startswith((OURS, "<", python)) or "/site-packages/" in file or "/dist-packages/" in file
 
 
-def their_traceback(error: BaseException) -> str:
-    """As Python prints it, from the first frame of the user's on; where none is theirs, the last line alone."""
-    told = traceback.TracebackException.from_exception(error)
-    seen: list[traceback.TracebackException] = []
-    _leave_ours_out(told, seen)
-    return "".join(told.format()).rstrip("\n")
-
-
-def _leave_ours_out(told: traceback.TracebackException, seen: list[traceback.TracebackException]) -> None:
-    if told in seen:
+def _leave_ours_out(shown: traceback.TracebackException, seen: list[traceback.TracebackException]) -> None:
+    """Leaves the frames from the first of the user's on, here and in what the error was raised from."""
+    if shown in seen:
         return
-    seen.append(told)
-    frames = [frame for frame in told.stack if not frame.filename.startswith((OURS, "<frozen importlib"))]
+    seen.append(shown)
+    frames = [frame for frame in shown.stack if not frame.filename.startswith((OURS, "<frozen importlib"))]
     # torch's own are between tracekit's call of a module and the user's forward.
     torchs = ("/site-packages/torch/", "/dist-packages/torch/")
     theirs = (at for at, frame in enumerate(frames) if not any(each in frame.filename for each in torchs))
-    first = next(theirs, len(frames))
-    told.stack = traceback.StackSummary.from_list(frames[first:])
-    for other in (told.__cause__, told.__context__):
+    shown.stack = traceback.StackSummary.from_list(frames[next(theirs, len(frames)) :])
+    for other in (shown.__cause__, shown.__context__):
         if other is not None:
             _leave_ours_out(other, seen)
 

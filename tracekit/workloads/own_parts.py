@@ -1,4 +1,4 @@
-"""What a user handed over as their model, taken apart: the call, its modules, and which of them are compiled."""
+"""What a user handed over as their model: the call, its modules, and which of them are compiled."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from tracekit.errors import TracekitError
-from tracekit.model.own import Workload
-from tracekit.model.workload import CompileTarget
+from tracekit.model.workload import CompileTarget, Workload
 from tracekit.workloads.own_errors import kind_of
 
 #: How inputs are handed over with a module.
@@ -23,6 +22,7 @@ RETURNS = (
     "return a callable without arguments, (module, args), (module, args, kwargs), (module, kwargs) or a"
     " tracekit.Workload"
 )
+TRAINING = "The module is in training mode, as it was handed over: dropout is on. Call .eval() to measure inference."
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Called(nn.Module):
         return self.function(*args, **kwargs)  # type: ignore[operator]
 
 
-def take_apart(returned: object, place: str, device: str) -> Parts:
+def parts_of_return(returned: object, place: str, device: str) -> Parts:
     """The parts of what `place` returned; a module and its inputs are brought to `device`.
 
-    Raises TracekitError for whatever is none of the forms that it may have.
+    Raises TracekitError for whatever it may not return.
     """
     if isinstance(returned, Workload):
         return parts_of_workload(returned, place)
@@ -77,12 +77,12 @@ def _split(returned: tuple[Any, ...], place: str) -> tuple[nn.Module, tuple[Any,
             return module, (), kwargs
         case [tuple() | list() as args]:
             return module, tuple(args), {}
-        case [torch.Tensor() as alone]:
-            return module, (alone,), {}
+        case [torch.Tensor() as tensor]:
+            return module, (tensor,), {}
         case [tuple() | list() as args, dict() as kwargs]:
             return module, tuple(args), kwargs
-        case [torch.Tensor() as alone, dict() as kwargs]:
-            return module, (alone,), kwargs
+        case [torch.Tensor() as tensor, dict() as kwargs]:
+            return module, (tensor,), kwargs
     kinds = ", ".join(type(each).__name__ for each in returned)
     raise TracekitError(f"{place} returned ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
 
@@ -102,7 +102,7 @@ def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: M
             with torch.no_grad():
                 return model(*args, **kwargs)
 
-        notes = ("The call is made without gradients.", *_training_note(model))
+        notes = ("The call is made without gradients.", *((TRAINING,) if model.training else ()))
         return Parts(call, (("model", model),), (CompileTarget("model", model),), inputs, notes=notes)
     wrapped = Called(model)
     for module in wrapped.children():
@@ -130,12 +130,6 @@ def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
         if "returned" not in came:
             mend = "pass them after it: tracekit.profile(model, x)"
         raise TracekitError(f"{came} {kind} {given} ({error}): {mend}") from None
-
-
-def _training_note(module: nn.Module) -> tuple[str, ...]:
-    if not module.training:
-        return ()
-    return ("The module is in training mode, as it was handed over: dropout is on. Call .eval() to measure inference.",)
 
 
 def _modules_used(function: Any) -> Iterator[tuple[str, nn.Module]]:

@@ -11,17 +11,15 @@ from itertools import cycle, islice
 from typing import Any
 
 import torch
-from torch import nn
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
 from tracekit.errors import TracekitError
-from tracekit.model.generation import Generation
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Settings
+from tracekit.model.run import Component, Generation, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
+from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
 from tracekit.workloads.generating import make_call
 from tracekit.workloads.inputs import draw_pictures
-from tracekit.workloads.listed import QWEN_VL
 from tracekit.workloads.qwen_vl_processor import (
     FIRST_SPECIAL,
     SPECIAL,
@@ -31,80 +29,58 @@ from tracekit.workloads.qwen_vl_processor import (
     load_processor,
     process,
 )
-from tracekit.workloads.settings import fill_in
-from tracekit.workloads.weights import load_pretrained, random_weights
+from tracekit.workloads.registry import QWEN_VL
 
 #: Asked in turn where no prompt is given; of different lengths, so that a batch is padded as users' are.
 PROMPTS = ("Describe this image.", "What is the disc in the picture in front of?", "Which colours are there?")
 
 
+Figures = dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What differs between the sizes; the rest is as published."""
+    """What differs between the sizes: arguments of both configurations, the sections of the rotary embedding, and those
+    of a call. The rest is as published."""
 
-    layers: int
-    width: int
-    heads: int
-    key_value_heads: int
-    feed_forward: int
-    vocabulary: int
-    tied: bool
-    rope_sections: tuple[int, int, int]
-    vision_blocks: int
-    vision_width: int
-    vision_heads: int
-    vision_feed_forward: int
-    full_attention_blocks: tuple[int, ...]
-    pixels: int
-    new_tokens: int
+    text: dict[str, int]
+    vision: Figures
+    rope_sections: tuple[int, int, int] = (16, 24, 24)
+    tied: bool = True
+    pixels: int = 448
+    new_tokens: int = 128
 
 
-PUBLISHED_3B = Architecture(
-    layers=36,
-    width=2048,
-    heads=16,
-    key_value_heads=2,
-    feed_forward=11008,
-    vocabulary=151_936,
-    tied=True,
-    rope_sections=(16, 24, 24),
-    vision_blocks=32,
-    vision_width=1280,
-    vision_heads=16,
-    vision_feed_forward=3420,
-    full_attention_blocks=(7, 15, 23, 31),
-    pixels=448,
-    new_tokens=128,
-)
-PUBLISHED_7B = replace(
-    PUBLISHED_3B,
-    layers=28,
-    width=3584,
-    heads=28,
-    key_value_heads=4,
-    feed_forward=18944,
-    vocabulary=152_064,
-    tied=False,
-)
-SMALL = replace(PUBLISHED_3B, layers=4, vision_blocks=4, full_attention_blocks=(3,), new_tokens=32)
-TINY = replace(
-    PUBLISHED_3B,
-    layers=2,
-    width=64,
-    heads=2,
-    key_value_heads=1,
-    feed_forward=128,
-    rope_sections=(4, 6, 6),
-    vision_blocks=2,
-    vision_width=64,
-    vision_heads=2,
-    vision_feed_forward=128,
-    full_attention_blocks=(1,),
-    pixels=56,
-    new_tokens=4,
-)
+def _text(
+    layers: int, width: int, heads: int, key_value_heads: int, feed_forward: int, vocabulary: int = 151_936
+) -> dict[str, int]:
+    return {
+        "num_hidden_layers": layers,
+        "hidden_size": width,
+        "num_attention_heads": heads,
+        "num_key_value_heads": key_value_heads,
+        "intermediate_size": feed_forward,
+        "vocab_size": vocabulary,
+    }
 
-ARCHITECTURES = {"7b": PUBLISHED_7B, "3b": PUBLISHED_3B, "small": SMALL, "tiny": TINY}
+
+def _vision(full_attention_blocks: list[int], width: int = 1280, heads: int = 16, feed_forward: int = 3420) -> Figures:
+    """A vision tower, which ends with a block of full attention."""
+    return {
+        "depth": full_attention_blocks[-1] + 1,
+        "hidden_size": width,
+        "num_heads": heads,
+        "intermediate_size": feed_forward,
+        "fullatt_block_indexes": full_attention_blocks,
+    }
+
+
+ARCHITECTURES = {
+    "7b": Architecture(_text(28, 3584, 28, 4, 18944, vocabulary=152_064), _vision([7, 15, 23, 31]), tied=False),
+    "3b": Architecture(_text(36, 2048, 16, 2, 11008), _vision([7, 15, 23, 31])),
+    "small": Architecture(_text(4, 2048, 16, 2, 11008), _vision([3]), new_tokens=32),
+    "tiny": Architecture(_text(2, 64, 2, 1, 128), _vision([1], 64, 2, 128), (4, 6, 6), pixels=56, new_tokens=4),
+}
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
@@ -177,27 +153,8 @@ def _model_and_processor(
 
 def _model(architecture: Architecture) -> Qwen2_5_VLForConditionalGeneration:
     ids = {token: FIRST_SPECIAL + index for index, token in enumerate(SPECIAL)}
-    return Qwen2_5_VLForConditionalGeneration(
-        Qwen2_5_VLConfig(
-            text_config=_text_config(architecture),
-            vision_config=_vision_config(architecture),
-            image_token_id=ids["<|image_pad|>"],
-            video_token_id=ids["<|video_pad|>"],
-            vision_start_token_id=ids["<|vision_start|>"],
-            vision_end_token_id=ids["<|vision_end|>"],
-            tie_word_embeddings=architecture.tied,
-        )
-    )
-
-
-def _text_config(architecture: Architecture) -> dict[str, Any]:
-    return {
-        "num_hidden_layers": architecture.layers,
-        "hidden_size": architecture.width,
-        "num_attention_heads": architecture.heads,
-        "num_key_value_heads": architecture.key_value_heads,
-        "intermediate_size": architecture.feed_forward,
-        "vocab_size": architecture.vocabulary,
+    text = {
+        **architecture.text,
         "max_position_embeddings": 128_000,
         "rms_norm_eps": 1e-6,
         "rope_theta": 1_000_000.0,
@@ -205,20 +162,24 @@ def _text_config(architecture: Architecture) -> dict[str, Any]:
         "use_sliding_window": False,
         "tie_word_embeddings": architecture.tied,
     }
-
-
-def _vision_config(architecture: Architecture) -> dict[str, Any]:
-    return {
-        "depth": architecture.vision_blocks,
-        "hidden_size": architecture.vision_width,
-        "num_heads": architecture.vision_heads,
-        "intermediate_size": architecture.vision_feed_forward,
-        "out_hidden_size": architecture.width,
-        "fullatt_block_indexes": list(architecture.full_attention_blocks),
+    vision = {
+        **architecture.vision,
+        "out_hidden_size": architecture.text["hidden_size"],
         "patch_size": 14,
         "window_size": 112,
         "tokens_per_second": 2,
     }
+    return Qwen2_5_VLForConditionalGeneration(
+        Qwen2_5_VLConfig(
+            text_config=text,
+            vision_config=vision,
+            image_token_id=ids["<|image_pad|>"],
+            video_token_id=ids["<|video_pad|>"],
+            vision_start_token_id=ids["<|vision_start|>"],
+            vision_end_token_id=ids["<|vision_end|>"],
+            tie_word_embeddings=architecture.tied,
+        )
+    )
 
 
 def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTarget, ...]:
@@ -241,16 +202,12 @@ def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTar
 
 
 def _components(model: Any, scope: str) -> tuple[Component, ...]:
-    def parameters(*modules: nn.Module) -> int:
-        return sum(p.numel() for module in modules for p in module.parameters())
-
-    visual, language = parameters(model.model.visual), parameters(model.model.language_model)
+    visual, language = count_parameters(model.model.visual), count_parameters(model.model.language_model)
     # Where embeddings and head are one, they count with the decoder.
-    head = parameters(model) - visual - language
-    blocks = scope in ("model", "regional")
+    head = count_parameters(model) - visual - language
     parts = (
-        Component("vision tower", visual, compiled=blocks or scope == "visual"),
-        Component("decoder", language, compiled=blocks or scope == "language"),
+        Component("vision tower", visual, compiled=scope in ("model", "regional", "visual")),
+        Component("decoder", language, compiled=scope in ("model", "regional", "language")),
     )
     return (*parts, Component("head", head, compiled=scope == "model")) if head else parts
 

@@ -24,7 +24,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 from transformers.utils import is_torchvision_available
 
 from tracekit.errors import TracekitError
-from tracekit.workloads.weights import load_pretrained
+from tracekit.workloads.building import load_pretrained
 
 #: The published tokenizer's special tokens: the first has the id 151643, each next one the next.
 FIRST_SPECIAL = 151_643

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Source
-from tracekit.workloads.hub_info import ANY
 from tracekit.workloads.own_errors import OURS
-from tracekit.workloads.own_info import is_own, split_name
+from tracekit.workloads.unlisted import ANY, is_file, is_own, source_of, split_name
 
 #: Where a model's repository says what it is made of.
 CONFIGURATIONS = (
@@ -42,31 +41,31 @@ def read_sources(workload: str) -> tuple[Source, ...]:
     if workload.startswith(tuple(ANY)):
         return tuple(Source(name, _digest(path)) for name, path in _configurations(workload))
     if is_own(workload):
-        return tuple(Source(_name(path), _digest(path)) for path in _loaded(workload))
+        here = Path.cwd()
+        names = {path: path.relative_to(here) if path.is_relative_to(here) else path for path in _loaded(workload)}
+        return tuple(Source(str(name), _digest(path)) for path, name in names.items())
     return ()
 
 
 def find_changed(workload: str, sources: Sequence[Source]) -> tuple[str, ...]:
     """The names of files that are otherwise now, in order; none of what is not on this machine."""
     if not workload.startswith(tuple(ANY)):
-        return tuple(each.name for each in sources if _is_changed(each))
+        files = [(each, Path(each.name)) for each in sources]
+        # A file beside the model is gone; an absolute path may be another machine's.
+        return tuple(
+            each.name
+            for each, path in files
+            if (_digest(path) != each.sha256 if path.is_file() else not path.is_absolute())
+        )
     now = {name: _digest(path) for name, path in _configurations(workload)}
     then = {each.name: each.sha256 for each in sources}
     # In the cache of another machine there may be nothing at all.
     return tuple(name for name in dict.fromkeys((*then, *now)) if now and now.get(name) != then.get(name))
 
 
-def _is_changed(source: Source) -> bool:
-    path = Path(source.name)
-    if path.is_file():
-        return _digest(path) != source.sha256
-    # A file beside the model is gone; a place elsewhere may be another machine's.
-    return not path.is_absolute()
-
-
 def _configurations(workload: str) -> Iterator[tuple[str, Path]]:
     """Those that are on this machine, by their names in the repository."""
-    source = workload.partition(":")[2]
+    source = source_of(workload)
     here = Path(source).expanduser()
     if here.is_file():
         yield here.name, here
@@ -82,17 +81,12 @@ def _configurations(workload: str) -> Iterator[tuple[str, Path]]:
 def _loaded(workload: str) -> list[Path]:
     """The Python files that were loaded from the model's folder or from here, but for what is installed there."""
     where, _ = split_name(workload)
-    roots = [Path.cwd(), *([Path(where).resolve().parent] if where.endswith(".py") else [])]
+    roots = [Path.cwd(), *([Path(where).resolve().parent] if is_file(where) else [])]
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     paths = {Path(file).resolve() for file in files if file}
     library = (OURS, sysconfig.get_path("stdlib"))
     near = (path for path in paths if any(path.is_relative_to(root) for root in roots) and path.is_file())
     return sorted(path for path in near if not {*INSTALLED} & {*path.parts} and not str(path).startswith(library))
-
-
-def _name(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _digest(path: Path) -> str:

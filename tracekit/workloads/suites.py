@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from tracekit.errors import TracekitError
-from tracekit.model.suite import Published, Suite
+from tracekit.model.sweep import Published, Suite
 
 #: 2023, torch 2.0.1, one A100, batch 1, mean of 300 calls: off and on. Order and checkpoints as in the users' table.
 VISION_2023 = (

@@ -15,10 +15,10 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads import inputs
+from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.inputs import draw_images
 from tracekit.workloads.one_forward import Family, build_one_forward
 from tracekit.workloads.one_forward_table import Nested, OneForward
-from tracekit.workloads.weights import load_pretrained
 
 #: What is looked for in images.
 PHRASES = ("a photo of a cat", "a photo of a dog")
@@ -52,7 +52,7 @@ def _make(row: OneForward, size: str) -> PreTrainedModel:
     kind = getattr(transformers, row.kind)
     made = {
         name: getattr(transformers, value.kind)(**value.figures) if isinstance(value, Nested) else value
-        for name, value in row.figures(size).items()
+        for name, value in row.figures_at(size).items()
     }
     return kind(kind.config_class(**made))
 
@@ -64,10 +64,6 @@ def _load(row: OneForward, source: str, dtype: torch.dtype) -> PreTrainedModel:
     if found != wanted:
         raise TracekitError(f"{source} holds a model of type {found}, which is no {wanted}: pass one's to --pretrained")
     return load_pretrained(kind, source, dtype)
-
-
-def _draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
-    return DRAWN[row.draws](model, sizes, count, seed)
 
 
 def _images(_model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
@@ -111,4 +107,4 @@ DRAWN: Mapping[str, Callable[[Any, Mapping[str, int], int, int], Inputs]] = {
     "sentences": _sentences,
     "sounds": _sounds,
 }
-FAMILY = Family(_make, _draw, _load)
+FAMILY = Family(_make, lambda row, *given: DRAWN[row.draws](*given), _load)

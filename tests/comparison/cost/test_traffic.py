@@ -11,8 +11,7 @@ from tracekit.comparison.cost.flops import flops_of
 from tracekit.comparison.cost.operator_calls import Call, find_calls
 from tracekit.comparison.cost.roofline import limit_of, peak_of, rates_of
 from tracekit.comparison.cost.traffic import bytes_of
-from tracekit.model.rates import NotedCall, Peak, Rates, Traffic
-from tracekit.model.sequence import Activity, Operator
+from tracekit.model.sequence import Activity, NotedCall, Operator, Peak, Rates, Traffic
 
 BF16 = "c10::BFloat16"
 

@@ -9,7 +9,7 @@ from tests.report.showing import comparison_markdown, comparison_page, printed
 from tracekit.comparison import compare
 from tracekit.comparison.findings.cold_start import find_cold_start
 from tracekit.model.comparison import Comparison
-from tracekit.model.startup import BreakEven
+from tracekit.model.timing import BreakEven
 from tracekit.report.composition.summaries import comparison_summary
 
 from ...advised import command_of

@@ -14,6 +14,7 @@ from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.judging.timed import find_compiling_costs
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import (
+    CompiledRegions,
     CompilingCall,
     CudaGraphSkip,
     Diagnostics,
@@ -21,9 +22,9 @@ from tracekit.model.compilation import (
     FailedGuard,
     FrameCompilation,
     GraphBreak,
+    RegionTime,
 )
 from tracekit.model.note import Note
-from tracekit.model.regions import CompiledRegions, RegionTime
 from tracekit.model.run import FormName
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10

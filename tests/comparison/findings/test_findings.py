@@ -11,8 +11,8 @@ from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.lost_attention import find_lost_attention
-from tracekit.model.analysis import Severity
 from tracekit.model.comparison import Finding, Side
+from tracekit.model.note import Severity
 from tracekit.model.run import FormName
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side

@@ -10,7 +10,7 @@ from tracekit.comparison import compare
 from tracekit.comparison.findings.slower_kernels import find_slower_convolutions
 from tracekit.comparison.judging.alternatives import top_advice
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence
 
 Sizes = tuple[int, ...]

@@ -14,7 +14,7 @@ from tracekit.comparison.judging.alternatives import (
     top_advice,
     with_verified,
 )
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Verdict
 from tracekit.model.note import Note
 from tracekit.report.sections.findings import finding_notes

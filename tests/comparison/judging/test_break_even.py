@@ -10,8 +10,7 @@ from tracekit.comparison.judging.verdict import judge
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, FormName
-from tracekit.model.startup import Startup
-from tracekit.model.timing import FormTiming, ProcessTimes
+from tracekit.model.timing import FormTiming, ProcessTimes, Startup
 
 from ...sides import STEADY, make_form, make_side, scaled
 

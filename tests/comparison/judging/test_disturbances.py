@@ -10,7 +10,7 @@ import pytest
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
 from tracekit.comparison.judging.fairness import find_unfairness
 from tracekit.model.comparison import Side
-from tracekit.model.gpu_state import GpuSample, GpuState, Moment
+from tracekit.model.gpu import GpuSample, GpuState, Moment
 from tracekit.model.note import Note
 
 from ...sides import make_form, make_side

@@ -10,11 +10,9 @@ from tracekit.comparison.judging.fairness import find_other_work, find_unfairnes
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Side
-from tracekit.model.generation import Generation
 from tracekit.model.note import Note
 from tracekit.model.option import WORK, words_of
-from tracekit.model.own import Own
-from tracekit.model.run import Settings
+from tracekit.model.run import Generation, Settings, UserModel
 from tracekit.model.sequence import Activity, OperatorSource
 
 from ...sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
@@ -191,7 +189,7 @@ def test_every_setting_is_other_work_or_is_not() -> None:
         {"width": 1024},
         {"seq_length": 128},
         {"steps": 4},
-        {"own": Own(options=("depth=2",))},
+        {"own": UserModel(options=("depth=2",))},
         {"generation": Generation("generate", 8, "dynamic", fast_processor=True)},
         {"generation": Generation("generate", 16, "static", fast_processor=True)},
         {"generation": Generation("decode", 16, "dynamic", fast_processor=True)},
@@ -202,7 +200,7 @@ def test_every_setting_is_other_work_or_is_not() -> None:
 )
 def test_other_work_is_told_apart(change: dict[str, Any]) -> None:
     asked = Generation("generate", 16, "dynamic", fast_processor=True)
-    settings = make_settings(own=Own(options=("depth=1",)), generation=asked)
+    settings = make_settings(own=UserModel(options=("depth=1",)), generation=asked)
     a = replace(make_side("a", form=make_form()), settings=settings)
     b = replace(a, settings=replace(settings, **change))
     assert tuple(find_other_work(a, a)) == ()

@@ -13,7 +13,7 @@ from tests.sequences import attention, batched, eager, make_activity, make_seque
 from tracekit.comparison.matching import align, check_partition, lacks_operators, lend_operators
 from tracekit.comparison.matching.groups import group_by_cells
 from tracekit.model.comparison import KernelGroup
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence
 
 WIDTH = 4096

@@ -9,8 +9,7 @@ from tests.sides import make_side
 from tracekit.comparison.matching.coverage import find_doubts, find_inexact, find_little_matched, total_traffic
 from tracekit.model.comparison import Coverage, GroupMember, KernelGroup, Side
 from tracekit.model.note import Note
-from tracekit.model.rates import Traffic
-from tracekit.model.sequence import Sequence
+from tracekit.model.sequence import Sequence, Traffic
 
 WORK = make_sequence([product(64, 64, 64, call=0), eager("add", (64, 64), call=1)])
 

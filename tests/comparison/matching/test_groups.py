@@ -14,10 +14,8 @@ from tracekit.comparison.cost.roofline import peak_of
 from tracekit.comparison.matching import Cell, align
 from tracekit.comparison.matching.groups import group_by_cells, match_work
 from tracekit.model.comparison import KernelGroup, Side
-from tracekit.model.evidence import Evidence
-from tracekit.model.labels import GroupLabel, KernelCounts
-from tracekit.model.rates import Traffic
-from tracekit.model.sequence import Activity, Operator
+from tracekit.model.groups import Evidence, GroupLabel, KernelCounts
+from tracekit.model.sequence import Activity, Operator, Traffic
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 

@@ -23,7 +23,7 @@ from tracekit.comparison.matching.coverage import measure_coverage
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.model.analysis import FAMILIES
 from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup
-from tracekit.model.labels import GroupLabel
+from tracekit.model.groups import GroupLabel
 
 
 def grouped(a: Kernels, b: Kernels, *, a_steps: int = 2, b_steps: int = 2) -> dict[str, KernelGroup]:

@@ -7,7 +7,7 @@ from tests.sequences import attention, batched, eager, make_activity, product, t
 
 from tracekit.comparison.matching.inputs import Masking, masking_of, same_inputs
 from tracekit.comparison.matching.kinds import find_evidence, kind_of, without_same
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator
 
 GEMM = product(64, 64, 64, call=0)

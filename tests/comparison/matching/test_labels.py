@@ -6,7 +6,7 @@ from tests.comparison.matching.test_kinds import SUM
 from tests.sequences import attention, eager, product
 
 from tracekit.comparison.matching.labels import label_of, sizes_of
-from tracekit.model.labels import GroupLabel, KernelCounts
+from tracekit.model.groups import GroupLabel, KernelCounts
 
 
 def test_each_kind_of_library_kernel_is_counted_by_itself() -> None:

@@ -22,7 +22,7 @@ from tracekit.comparison.matching import Cell, align, check_partition, lend_oper
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.operators import without_number
 from tracekit.model.comparison import Comparison, GroupMember, Side
-from tracekit.model.labels import GroupLabel, KernelCounts
+from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.tracefile import read_trace
 from tracekit.walks.reading import Reading

@@ -26,18 +26,15 @@ from tracekit.report.composition.summaries import sweep_summary
 from tracekit.report.document import Name
 from tracekit.report.schemas import schema
 from tracekit.report.sweep.contract import sweep_json
-from tracekit.report.sweep.failing import last_words
-from tracekit.report.sweep.heat import heat_map
+from tracekit.report.sweep.figures import eager_table, heat_map, matrices, speedup_table
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.tables import (
     best_table,
     building_table,
     command_table,
     conditions_table,
-    eager_table,
     failure_table,
-    matrices,
-    speedup_table,
+    last_words,
 )
 from tracekit.report.sweep.words import best_words, headline, progress_sentence
 from tracekit.workloads.suites import VISION

@@ -10,15 +10,14 @@ import pytest
 from tests.report.showing import sweep_markdown, sweep_page
 from tests.sweeps import compiled_cell, eager_cell, make_result
 
-from tracekit.cli.sweep_showing import load_sweep
+from tracekit.cli.sweep_report import load_sweep
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.report.sweep.contract import sweep_json
-from tracekit.report.sweep.heat import heat_map
-from tracekit.report.sweep.spread import SLIGHT_NOTE, slight_note, spread_notes
-from tracekit.report.sweep.tables import cell_table, published_table, speedup_table
-from tracekit.report.sweep.words import headline
+from tracekit.report.sweep.figures import heat_map, speedup_table
+from tracekit.report.sweep.tables import cell_table, published_table
+from tracekit.report.sweep.words import SLIGHT_NOTE, headline, slight_note, spread_notes
 from tracekit.workloads.suites import VISION
 
 from .test_reports import rendered

@@ -4,8 +4,7 @@ from typing import get_args
 
 from syrupy.assertion import SnapshotAssertion
 
-from tracekit.model.evidence import Evidence, EvidenceKind
-from tracekit.model.labels import GroupLabel, KernelCounts
+from tracekit.model.groups import Evidence, EvidenceKind, GroupLabel, KernelCounts
 from tracekit.report.words.groups import EVIDENCE, FAMILIES, PARTS, evidence_sentences, label_words
 
 PRODUCT = KernelCounts(1, 0, (("product", 1),))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tracekit.model.noted import Facts, Noted
+from tracekit.model.note import Facts, Noted
 from tracekit.report.words.noted import SENTENCES, noted_sentence
 
 #: Facts of each note, as `capture` and `walks` give them.

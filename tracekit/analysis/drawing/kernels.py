@@ -14,9 +14,9 @@ import polars as pl
 from tracekit.analysis.drawing.slices import Row, as_slices, details
 from tracekit.analysis.kernels import in_launch_order
 from tracekit.analysis.window import Scope
-from tracekit.model.labels import Label
-from tracekit.model.picture import MatchedWork, Matching, Panel, Track
+from tracekit.model.groups import Label
 from tracekit.model.sequence import Sequence
+from tracekit.model.timeline import MatchedWork, Matching, Panel, Track
 
 ARROWS: dict[str, type[pl.DataType]] = {"name": pl.String, "a_key": pl.Int64, "b_key": pl.Int64}
 

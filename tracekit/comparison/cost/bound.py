@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 
 from tracekit.comparison.cost.roofline import limit_of, peak_of_side
-from tracekit.model.calibration import shrink_idle
+from tracekit.model.analysis import shrink_idle
 from tracekit.model.comparison import Basis, Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
 from tracekit.model.sequence import Activity, Sequence
 

@@ -16,8 +16,7 @@ from tracekit.comparison.matching.operators import is_library, plain_name
 from tracekit.model.comparison import Side
 from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.provenance import EagerOp, EagerOps
-from tracekit.model.rates import NotedCall, Traffic
-from tracekit.model.sequence import Activity, Operator
+from tracekit.model.sequence import Activity, NotedCall, Operator, Traffic
 
 #: Operators that touch some rows of a tensor: the bytes of all of it say nothing.
 PICKING = ("embedding", "gather", "index", "scatter", "take", "put")

@@ -10,8 +10,7 @@ from typing import Literal
 from tracekit.comparison.cost.flops import MATMULS
 from tracekit.comparison.cost.operator_calls import Call
 from tracekit.model.comparison import Side
-from tracekit.model.rates import Peak, Rates
-from tracekit.model.sequence import Activity, Operator
+from tracekit.model.sequence import Activity, Operator, Peak, Rates
 
 #: GB/s, then TFLOP/s of bf16, fp16, tf32 (matrix units) and fp32 (vector units; AMD: matrix units). The first whose
 #: words are all in the name. Makers print tensor figures "with sparsity"; these are half of those.

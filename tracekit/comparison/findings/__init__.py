@@ -19,8 +19,8 @@ from tracekit.comparison.findings.profiler_distortion import find_profiler_disto
 from tracekit.comparison.findings.recompiles import find_compiled_again, find_recompiled_during_timing
 from tracekit.comparison.findings.single_precision import find_single_precision
 from tracekit.comparison.findings.slower_kernels import find_slower_attention, find_slower_convolutions
-from tracekit.model.analysis import Severity
 from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
+from tracekit.model.note import Severity
 
 Finder = Callable[[Comparison], Finding | None]
 #: The least first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command, switched_command
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 
 #: So many breaks, or this share of the call spent between compiled graphs, are worth an action.

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tracekit.comparison.commands import can_be_regional, profile_command
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 
 #: From so many calls on, and so long a start-up, it is worth a line: nobody waits ten seconds unawares, and a hundred

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 
 

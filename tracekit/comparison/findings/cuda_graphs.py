@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.waiting import gaps_of_cause
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 
 #: An idle share above this is launch-bound, if the host's own work is the leading cause.

@@ -8,7 +8,7 @@ from collections import defaultdict
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.matching.groups_by_name import time_of
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Component
 
@@ -115,7 +115,7 @@ def _fusible_time(comparison: Comparison) -> dict[str, float]:
     families = {each.name: each.family for each in kernels.by_name} if kernels else {}
     found: dict[str, float] = defaultdict(float)
     for group in comparison.groups:
-        left = {_left_in(place, components) for place in group.where if ":" not in place}
+        left = {_left_in(place, components) for place in group.modules}
         component = left.pop() if group.kind == "unchanged" and len(left) == 1 else None
         if component is not None:
             found[component] += time_of(each for each in group.b if families.get(each.name) in FUSIBLE)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from tracekit.comparison.commands import profile_command
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 
 
@@ -17,7 +19,7 @@ def find_outputs_differ(comparison: Comparison) -> Finding | None:
     return Finding(
         code="outputs_differ",
         severity="warning",
-        facts={"a": comparison.a.label, "b": comparison.b.label, "because": accuracy.because},
+        facts={"a": comparison.a.label, "b": comparison.b.label, "reason": asdict(accuracy.reason)},
         saving_us=None,
         action=Action("run_again", f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {command}") if command else None,
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.timed import CompilingCost, compilations_while_timed, find_compiling_costs
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 
 #: So many are worth an action: torch gives up at eight of one function.

@@ -13,9 +13,9 @@ from tracekit.comparison.cost.operator_calls import Call, find_calls
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.comparison.matching.inputs import Dims
 from tracekit.comparison.matching.operators import library_family
-from tracekit.model.action import Action
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, KernelGroup
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Sequence
 
 #: What takes so many times as long got another kernel, or another layout; recordings of the same differ by less.

@@ -16,7 +16,7 @@ from tracekit.comparison.judging.thresholds import (
     THROTTLED_SHARE,
 )
 from tracekit.comparison.judging.timed import Timed
-from tracekit.model.gpu_state import GpuState
+from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note, distinct
 from tracekit.statistics.interval import Values
 from tracekit.statistics.speeds import find_drift, find_two_speeds

@@ -12,14 +12,12 @@ from tracekit.comparison.judging.disturbances import find_disturbance
 from tracekit.comparison.judging.thresholds import FEWEST_CALLS, SLOWER_THAN_RECORDED
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
-from tracekit.model.generation import Generation
 from tracekit.model.note import Note, distinct
 from tracekit.model.option import SIZES, WORK, words_of
-from tracekit.model.own import Own
-from tracekit.model.run import Environment, Settings
+from tracekit.model.run import Environment, Generation, Settings, UserModel
 from tracekit.model.sequence import Operator, Sequence
 
-Compared = Settings | Environment | Generation | Own
+Compared = Settings | Environment | Generation | UserModel
 Question = Callable[[Side, Side], Iterable[Note]]
 
 MACHINE = ("gpu", "driver", "cuda", "cpu", "cpu_threads", "python")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.comparison import Coverage, KernelGroup, Side
 from tracekit.model.note import Note
-from tracekit.model.rates import TrafficTotal
+from tracekit.model.sequence import TrafficTotal
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
 MOST_WITH_SHAPES = 0.5

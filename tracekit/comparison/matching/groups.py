@@ -22,10 +22,9 @@ from tracekit.comparison.matching.labels import label_of, sizes_of
 from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.matching.pairing import Cell, check_partition
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side, comparable
-from tracekit.model.labels import label_order
-from tracekit.model.picture import MatchedWork, Matching
-from tracekit.model.rates import Peak, Rates, Traffic
-from tracekit.model.sequence import Activity, Sequence
+from tracekit.model.groups import label_order
+from tracekit.model.sequence import Activity, Peak, Rates, Sequence, Traffic
+from tracekit.model.timeline import MatchedWork, Matching
 
 #: Of the devices that A and B ran on.
 Peaks = tuple[Peak | None, Peak | None]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side
-from tracekit.model.labels import GroupLabel, Label, NamedFamily
+from tracekit.model.groups import GroupLabel, Label, NamedFamily
 
 #: The families that libraries or the driver do, a group each where names differ between the sides. Element-wise work is
 #: fused across families, so all other families make one group.

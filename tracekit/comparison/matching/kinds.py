@@ -21,7 +21,7 @@ from tracekit.comparison.matching.operators import (
     without_number,
 )
 from tracekit.model.comparison import GroupKind
-from tracekit.model.evidence import Evidence
+from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator
 
 LOW_PRECISION = ("c10::BFloat16", "c10::Half")

@@ -14,7 +14,7 @@ from tracekit.comparison.matching.operators import (
     triton_operators,
 )
 from tracekit.model.comparison import GroupKind
-from tracekit.model.labels import GroupLabel, KernelCounts, Label
+from tracekit.model.groups import GroupLabel, KernelCounts, Label
 from tracekit.model.sequence import Activity
 
 #: At most so many operators are named, and so many inputs.

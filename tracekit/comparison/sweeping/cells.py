@@ -16,14 +16,13 @@ from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
-from tracekit.model.gpu_state import GpuState
+from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note
 from tracekit.model.option import words_of
 from tracekit.model.run import FormName, FormResult
-from tracekit.model.startup import BreakEven
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions
-from tracekit.model.timing import FormTiming
+from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.model.workload import Request
 from tracekit.statistics.interval import Interval, mean_time, median_time
 

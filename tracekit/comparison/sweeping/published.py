@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tracekit.model.estimate import Statement
-from tracekit.model.suite import Published, Suite
-from tracekit.model.sweep import CellResult
+from tracekit.model.sweep import CellResult, Published, Suite
 from tracekit.model.sweep_figures import CallFigures, PublishedBeside, Work
 
 #: What torch.compile does when it is told nothing, and what was published.

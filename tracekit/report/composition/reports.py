@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 
-from tracekit.model.alone import Alone
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
+from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import Sweep
 from tracekit.report.charts import waterfall_chart
 from tracekit.report.composition.shared import (
@@ -47,28 +47,20 @@ from tracekit.report.document import (
     twin_only,
 )
 from tracekit.report.method import SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
-from tracekit.report.sections import single_run
-from tracekit.report.sections.every_group import every_group
-from tracekit.report.sections.every_kernel import every_kernel
+from tracekit.report.sections import several, single_run
+from tracekit.report.sections.figures import key_figures, overview_table
 from tracekit.report.sections.findings import finding_texts
-from tracekit.report.sections.gate import gate_outcome, gate_sentences
-from tracekit.report.sections.groups import evidence_table, group_table, origin_table
-from tracekit.report.sections.kernels import top_kernels_table
-from tracekit.report.sections.key_figures import key_figures
-from tracekit.report.sections.limits import limit_sentences
-from tracekit.report.sections.numerics import accuracy_sentence, numerics_table, picture_sources
-from tracekit.report.sections.overview import overview_table
-from tracekit.report.sections.reason import reason_sentence
+from tracekit.report.sections.groups import every_group, evidence_table, group_table, origin_table
+from tracekit.report.sections.headline import gate_outcome, gate_sentences, limit_sentences, reason_sentence
+from tracekit.report.sections.kernels import every_kernel, top_kernels_table
+from tracekit.report.sections.outputs import accuracy_sentence, numerics_table, picture_sources
 from tracekit.report.sections.startup import startup_table
 from tracekit.report.sections.timing import certainty_table, process_table, timing_table
-from tracekit.report.sections.traffic import product_table
+from tracekit.report.sections.traffic import matmul_table
 from tracekit.report.sections.waterfall import waterfall_table
-from tracekit.report.several import tables as several_tables
-from tracekit.report.several import words as several
 from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.sweep import words as sweeping
-from tracekit.report.sweep.failing import last_words
-from tracekit.report.sweep.heat import heat_map
+from tracekit.report.sweep.figures import eager_table, heat_map, matrices, speedup_table
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.tables import (
     best_table,
@@ -76,12 +68,10 @@ from tracekit.report.sweep.tables import (
     cell_table,
     command_table,
     conditions_table,
-    eager_table,
     failure_table,
-    matrices,
+    last_words,
     note_rows,
     published_table,
-    speedup_table,
 )
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words.common import (
@@ -99,7 +89,7 @@ BEFORE = "Before you rely on this"
 METHOD = "How this was measured"
 
 
-def side_report(alone: Alone, run: Run | None = None, command: str | None = None) -> Report:
+def side_report(alone: SingleRun, run: Run | None = None, command: str | None = None) -> Report:
     """One run or trace by itself; `command` is the one that makes the report anew."""
     side, sides = alone.side, with_letters(alone.side)
     first, *more = single_run.sentences(alone)
@@ -163,7 +153,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
             Part(groups, group_table(comparison), TABLES),
             both(evidence_table(comparison)),
             both(origin_table(comparison)),
-            both(product_table(comparison)),
+            both(matmul_table(comparison)),
             page_only(Heading("The largest kernels")),
             *of_each(top_kernels_table, sides, (15, 10)),
         ),
@@ -209,13 +199,13 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
 
 def comparisons_report(told: Comparisons, command: str | None = None) -> Report:
     """Several ways to compile, a column a form."""
-    sides, on_runs = several_tables.sides_of(told), several.notes_of_runs(told)
+    sides, on_runs = several.sides_of(told), several.notes_of_runs(told)
     drawn = timelines_by_name(sides)
     notes, method = note_sentences(told.notes), how_measured(told.comparisons[0], None)
     falls: list[Part] = []
     findings: list[Part] = []
     for at, each in enumerate(told.comparisons):
-        name, ends = each.b.label, several_tables.ends_of(each)
+        name, ends = each.b.label, several.ends_of(each)
         table = waterfall_table(each, ends)
         if table is None:
             falls.append(page_only(f"{name}: its time was not divided, because its sides cannot be put on one scale."))
@@ -232,8 +222,8 @@ def comparisons_report(told: Comparisons, command: str | None = None) -> Report:
         standing_section(
             "side-by-side",
             "Side by side",
-            Part(Beside((figures := several_tables.figures_table(told),), "columns"), figures, TABLES),
-            both(several_tables.run_table(told), TABLES),
+            Part(Beside((figures := several.figures_table(told),), "columns"), figures, TABLES),
+            both(several.run_table(told), TABLES),
             page_only(Fold(f"Notes on single runs: {len(on_runs)}", (Bullets("", on_runs),)) if on_runs else None),
         ),
         standing_section(

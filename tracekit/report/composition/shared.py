@@ -24,14 +24,11 @@ from tracekit.report.document import (
     twin_only,
 )
 from tracekit.report.sections.compilation import compilation_tables
-from tracekit.report.sections.gpu_state import gpu_state_table
-from tracekit.report.sections.idle import cause_table, gap_table, sync_table
-from tracekit.report.sections.kernels import family_table
-from tracekit.report.sections.memory import memory_table
-from tracekit.report.sections.operators import operator_table
-from tracekit.report.sections.queue import queue_table
-from tracekit.report.sections.recording import health_table, recording_table
-from tracekit.report.sections.setting import component_table, environment_table, settings_table
+from tracekit.report.sections.idle import cause_table, gap_table, queue_table, sync_table
+from tracekit.report.sections.kernels import family_table, operator_table
+from tracekit.report.sections.outputs import memory_table
+from tracekit.report.sections.setting import component_table, environment_table, gpu_state_table, settings_table
+from tracekit.report.sections.timing import health_table, recording_table
 from tracekit.report.sides import Sides
 
 #: Rows of a list of each side in the page and in its twin; 0 leaves the list out.

@@ -14,23 +14,26 @@ from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, counted, duration, duration_change
 from tracekit.report.document import Column, Commands, FindingText, GroupedTable, Line, Styled, Summary, Table
-from tracekit.report.places import clipped_before, distinct_places
+from tracekit.report.sections import several
 from tracekit.report.sections.compilation import compilation_sentences
+from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.findings import finding_texts
-from tracekit.report.sections.gate import gate_outcome, gate_sentences
-from tracekit.report.sections.groups import group_label
-from tracekit.report.sections.limits import idle_sentence, limit_sentences
-from tracekit.report.sections.numerics import accuracy_sentence
-from tracekit.report.sections.overview import overview_table
-from tracekit.report.sections.reason import reason_sentence
+from tracekit.report.sections.groups import clipped_before, distinct_places, group_label
+from tracekit.report.sections.headline import (
+    gate_outcome,
+    gate_sentences,
+    idle_sentence,
+    limit_sentences,
+    reason_sentence,
+)
+from tracekit.report.sections.outputs import accuracy_sentence
+from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
 from tracekit.report.sections.startup import break_even_sentence
 from tracekit.report.sections.waterfall import part_labels, waterfall_note
-from tracekit.report.several import words as several
-from tracekit.report.several.tables import figures_table
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import Labels, label
-from tracekit.report.sweep.spread import slight_note
+from tracekit.report.sweep.words import slight_note
 from tracekit.report.words.common import (
     became,
     cause_words,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
-from tracekit.model.compilation import Diagnostics, FrameCompilation
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Column, Table
@@ -46,19 +45,17 @@ def compilation_table(side: Side, letter: str) -> Table | None:
 
 
 def _run_rows(side: Side) -> Iterator[Row]:
-    facts = side.form.compilation if side.form else None
+    """What torch said of the run's compilations."""
+    facts, found = side.form.compilation if side.form else None, side.diagnostics
     if facts is None:
         return
     yield "Graphs compiled", count(facts.graphs)
     yield "Graph breaks, as Dynamo counts", count(facts.graph_breaks)
-    if side.diagnostics and side.diagnostics.breaks:
-        yield "Lines at which graphs break", count(len(side.diagnostics.breaks))
+    if found and found.breaks:
+        yield "Lines at which graphs break", count(len(found.breaks))
     yield "Compilations inside timed calls", count(facts.during_timing)
-    if side.diagnostics:
-        yield from _diagnosed_rows(side.diagnostics)
-
-
-def _diagnosed_rows(found: Diagnostics) -> Iterator[Row]:
+    if found is None:
+        return
     yield "Compiled again, a check had failed", count(len(found.recompiles))
     yield "Parts that run eager", count(len(found.fallbacks))
     if found.limit_reached:
@@ -128,6 +125,8 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     if not breaks:
         return None
+    number = side.form.compilation.graph_breaks if side.form and side.form.compilation else None
+    dynamo = f"; Dynamo counts one for each function it compiles up to such a line, {count(number)} in all"
     rows = tuple(
         (
             printable(each.line or MISSING),
@@ -139,25 +138,13 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     )
     return Table(
         caption=f"Graph breaks of {side_name(letter, side)}",
-        columns=(
-            Column("Line", numeric=False),
-            Column("Why", numeric=False),
-            Column("What helps", numeric=False),
-            Column(f"Costs {scope(side)}"),
-        ),
+        columns=(*_texts("Line", "Why", "What helps"), Column(f"Costs {scope(side)}")),
         rows=rows,
         note=(
-            f"{len(rows)} of {counted(len(breaks), 'line')}{_counted_by_dynamo(side)}. The cost is host time that the "
+            f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. The cost is host time that the "
             "broken frames' regions spent outside of compiled graphs, as recorded: an estimate from above, without the "
             "guards of the code that goes on."
         ),
-    )
-
-
-def _counted_by_dynamo(side: Side) -> str:
-    number = side.form.compilation.graph_breaks if side.form and side.form.compilation else None
-    return (
-        f"; Dynamo counts one for each function it compiles up to such a line, {count(number)} in all" if number else ""
     )
 
 
@@ -167,33 +154,28 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     if found is None or not found.recompiles:
         return None
     walls = {(call.phase, call.call): call.wall_us for call in found.calls}
-    rows = tuple(
-        (
-            f"{WHEN[frame.phase]} {frame.call}",
-            printable(f"{frame.function or MISSING} ({frame.where or MISSING})"),
-            clipped(printable(guard_sentence(frame.because[0])), 240) + _others(frame),
-            duration(frame.seconds * 1e6 if frame.seconds is not None else None),
-            duration(walls.get((frame.phase, frame.call))),
+    rows = []
+    for frame in found.recompiles[:limit]:
+        older = len(frame.because) - 1
+        others = f"; {older} older version{'s' if older > 1 else ''} did not fit either" if older else ""
+        rows.append(
+            (
+                f"{WHEN[frame.phase]} {frame.call}",
+                printable(f"{frame.function or MISSING} ({frame.where or MISSING})"),
+                clipped(printable(guard_sentence(frame.because[0])), 240) + others,
+                duration(frame.seconds * 1e6 if frame.seconds is not None else None),
+                duration(walls.get((frame.phase, frame.call))),
+            )
         )
-        for frame in found.recompiles[:limit]
-    )
     return Table(
         caption=f"Compiled again in {side_name(letter, side)}",
         columns=(
-            Column("When", numeric=False),
-            Column("What", numeric=False),
-            Column("Which check failed", numeric=False),
-            Column("Compiling took"),
-            Column("The call took"),
+            *_texts("When", "What", "Which check failed"),
+            *map(Column, ("Compiling took", "The call took")),
         ),
-        rows=rows,
+        rows=tuple(rows),
         note=f"{len(rows)} of {len(found.recompiles)}.",
     )
-
-
-def _others(frame: FrameCompilation) -> str:
-    older = len(frame.because) - 1
-    return f"; {older} older version{'s' if older > 1 else ''} did not fit either" if older else ""
 
 
 def fallback_table(side: Side, letter: str) -> Table | None:
@@ -203,7 +185,7 @@ def fallback_table(side: Side, letter: str) -> Table | None:
         return None
     return Table(
         caption=f"What runs eager in {side_name(letter, side)}",
-        columns=(Column("What", numeric=False), Column("Line", numeric=False), Column("Why", numeric=False)),
+        columns=_texts("What", "Line", "Why"),
         rows=tuple(
             (
                 printable(part.function or MISSING),
@@ -213,6 +195,10 @@ def fallback_table(side: Side, letter: str) -> Table | None:
             for part in parts
         ),
     )
+
+
+def _texts(*labels: str) -> tuple[Column, ...]:
+    return tuple(Column(label, numeric=False) for label in labels)
 
 
 def compilation_tables(sides: Sides) -> tuple[Table, ...]:

@@ -1,24 +1,30 @@
-"""Which kernels of the two sides do the same work, and what became of them."""
+"""Which kernels of the two sides do the same work, what became of them, and where in the model they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from itertools import islice
 
-from tracekit.model.comparison import Comparison, Coverage, GroupMember, KernelGroup
-from tracekit.model.rates import Rates
+from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.sequence import Rates
 from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
-from tracekit.report.document import Column, Name, Table
-from tracekit.report.places import clipped_before, distinct_places
-from tracekit.report.sections.kernels import kernel_name
+from tracekit.report.document import Column, Explorer, ExplorerRow, Figure, Member, Name, Table
+from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
 from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
 from tracekit.report.words.groups import evidence_sentences, label_words
 
+DOT = " \N{MIDDLE DOT} "
+#: So many modules of one group are named in a place, modules and lines in a table's row and in an explorer's, and
+#: kernels of one side.
+MOST_MODULES = 3
+MOST_PLACES = 4
+MOST_PLACES_UNFOLDED = 12
+MOST_MEMBERS = 8
+
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005
-#: Modules and lines named of one group.
-MOST_PLACES = 4
 #: Sentences of evidence of one group, and characters of each.
 MOST_EVIDENCE = 8
 LONGEST_EVIDENCE = 500
@@ -37,22 +43,39 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
         return None
     shown, rest = comparison.groups[:limit], comparison.groups[limit:]
     places = distinct_places(comparison.groups)
-    rows = [_row(group, place) for group, place in zip(shown, places, strict=False)]
+    rows = [
+        (
+            kernel_name(label_words(group.label)) if group.kind == "unchanged" else group_label(group),
+            clipped_before(place, 60) or MISSING,
+            became(group),
+            group.how,
+            *_sums(group.a, group.b),
+            duration_change(group.delta_us),
+        )
+        for group, place in zip(shown, places, strict=False)
+    ]
     if rest:
-        rows.append(_rest(rest))
+        kinds = ", ".join(sorted({group.kind for group in rest}))
+        ways = ", ".join(sorted({group.how for group in rest}))
+        members = ([each for group in rest for each in group.a], [each for group in rest for each in group.b])
+        change = duration_change(sum(group.delta_us for group in rest))
+        rows.append((f"{len(rest):,} more groups", "", kinds, ways, *_sums(*members), change))
     texts = (Column(each, numeric=False) for each in ("Kernels", "Where", "What became of them", "Told by"))
     return Table(
         caption=f"Kernel groups, {shared_scope(comparison)}",
         columns=(*texts, *map(Column, ("count A", "count B", "time A", "time B", "Change"))),
         rows=tuple(rows),
-        note=f"{group_note(comparison)} {_legend(comparison.groups)}",
+        note=(
+            f"{group_note(comparison)} What became of them: {legend(kinds_told(comparison.groups))}. "
+            f"Told by: {legend(ways_told(comparison.groups))}."
+        ),
     )
 
 
-def _legend(groups: Iterable[KernelGroup]) -> str:
-    groups = tuple(groups)
-    kinds, ways = legend(kinds_told(groups)), legend(ways_told(groups))
-    return f"What became of them: {kinds}. Told by: {ways}."
+def _sums(*sides: Sequence[GroupMember]) -> list[str]:
+    """How often the kernels of both sides ran, and how long."""
+    counts = [count(sum(member.count for member in members)) for members in sides]
+    return counts + [duration(sum(member.total_us for member in members)) for members in sides]
 
 
 def group_note(comparison: Comparison) -> str:
@@ -60,18 +83,16 @@ def group_note(comparison: Comparison) -> str:
     note = f"Every kernel and copy of both sides is in exactly one group. {_told_by(comparison)}"
     inexact = any(not group.exact for group in comparison.groups if group.kind != "unmatched")
     note += f" {INEXACT}: linked by elimination or by names alone, not kernel by kernel." if inexact else ""
-    return f"{note} {_covered(comparison.coverage)}" if comparison.coverage else note
-
-
-def _covered(coverage: Coverage) -> str:
-    """How much of the GPU time was matched, how much of it by elimination, and how much is known to stand alone."""
-    matched = f"Matched: {percent(coverage.a_time_matched)} of A's GPU time, {percent(coverage.b_time_matched)} of B's"
+    covered = comparison.coverage
+    if covered is None:
+        return note
     shares = (
-        (f"{INEXACT}", coverage.a_time_inexact, coverage.b_time_inexact),
-        ("gone or new", coverage.a_time_alone, coverage.b_time_alone),
+        (INEXACT, covered.a_time_inexact, covered.b_time_inexact),
+        ("gone or new", covered.a_time_alone, covered.b_time_alone),
     )
+    matched = f"Matched: {percent(covered.a_time_matched)} of A's GPU time, {percent(covered.b_time_matched)} of B's"
     more = (f"{what} {percent(a)} and {percent(b)}" for what, a, b in shares if max(a, b) >= LEAST_SHARE)
-    return "; ".join((matched, *more)) + "."
+    return f"{note} {'; '.join((matched, *more))}."
 
 
 def _told_by(comparison: Comparison) -> str:
@@ -132,31 +153,25 @@ def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
     if not told:
         return None
     texts = (Column("Kernels", numeric=False), Column("Modules and lines", numeric=False))
-    columns = map(Column, ("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B"))
+    columns, rows = map(Column, ("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B")), []
+    for group in told:
+        traffic = group.traffic
+        a = traffic.eager_bytes if traffic and not traffic.eager_missing else None
+        b = traffic.compiled_bytes if traffic and not traffic.compiled_missing else None
+        removed = size(a - b) if a is not None and b is not None else MISSING
+        where = ", ".join(clipped_within(printable(place), 60) for place in group.where[:MOST_PLACES]) or MISSING
+        rates = bandwidth(group.rates) if group.b else MISSING
+        rows.append((group_label(group), where, size(a), size(b), removed, rates))
     return Table(
         caption=f"Where they come from, and the memory they move (estimate), {shared_scope(comparison)}",
         columns=(*texts, *columns),
-        rows=tuple(_origin(group) for group in told),
+        rows=tuple(rows),
         note=(
             "Traffic and bandwidth are estimates: each operator call reads its inputs once and writes its results "
             "once, by the sizes that were recorded or that torch noted. Bandwidth is that of B's longest call, in "
             "brackets its share of the device's published peak. * stands for the number of each block. "
             f"{MISSING} means: not known for all of it."
         ),
-    )
-
-
-def _origin(group: KernelGroup) -> tuple[str, ...]:
-    traffic = group.traffic
-    a = traffic.eager_bytes if traffic and not traffic.eager_missing else None
-    b = traffic.compiled_bytes if traffic and not traffic.compiled_missing else None
-    return (
-        group_label(group),
-        ", ".join(clipped_within(printable(place), 60) for place in group.where[:MOST_PLACES]) or MISSING,
-        size(a),
-        size(b),
-        size(a - b) if a is not None and b is not None else MISSING,
-        bandwidth(group.rates) if group.b else MISSING,
     )
 
 
@@ -168,45 +183,96 @@ def bandwidth(rates: Rates | None) -> str:
     return f"{rates.gb_per_s:,.0f} GB/s{share}"
 
 
-def _row(group: KernelGroup, place: str) -> tuple[str | Name, ...]:
-    return (
-        kernel_name(label_words(group.label)) if group.kind == "unchanged" else group_label(group),
-        clipped_before(place, 60) or MISSING,
-        became(group),
-        group.how,
-        count(_count(group.a)),
-        count(_count(group.b)),
-        duration(_time(group.a)),
-        duration(_time(group.b)),
-        duration_change(group.delta_us),
-    )
-
-
 def group_label(group: KernelGroup) -> str:
     """An unchanged group is called by its kernel's name; the others have labels made of words."""
     label = label_words(group.label)
     return short_kernel_name(label) if group.kind == "unchanged" else clipped(printable(label), 64)
 
 
-def _rest(rest: tuple[KernelGroup, ...]) -> tuple[str, ...]:
-    a = [member for group in rest for member in group.a]
-    b = [member for group in rest for member in group.b]
-    return (
-        f"{len(rest):,} more groups",
-        "",
-        ", ".join(sorted({group.kind for group in rest})),
-        ", ".join(sorted({group.how for group in rest})),
-        count(_count(a)),
-        count(_count(b)),
-        duration(_time(a)),
-        duration(_time(b)),
-        duration_change(sum(group.delta_us for group in rest)),
+def every_group(comparison: Comparison) -> Explorer | None:
+    """The groups, largest change first, and what those without a row come to. None for a CPU run."""
+    groups = comparison.groups
+    if not groups:
+        return None
+    places = distinct_places(groups)
+    rows = fitting(_group_row(at, group, places[at]) for at, group in enumerate(groups[:MOST_ROWS]))
+    note, rest = group_note(comparison), groups[len(rows) :]
+    if rest:
+        change = duration_change(sum(group.delta_us for group in rest))
+        note += f" {len(rest):,} more groups with smaller changes, {change} in all, are not listed."
+    return Explorer(
+        caption=f"Kernel groups, {shared_scope(comparison)}",
+        noun="groups",
+        hint="kernel, module, line, kind",
+        head="Kernels",
+        words=("Became", "Told by"),
+        figures=("count A", "count B", "time A", "time B", "change"),
+        rows=rows,
+        note=note,
+        legends=(("What became of them", kinds_told(groups)), ("Told by", ways_told(groups))),
     )
 
 
-def _count(members: list[GroupMember] | tuple[GroupMember, ...]) -> float:
-    return sum(member.count for member in members)
+def _group_row(number: int, group: KernelGroup, place: str) -> ExplorerRow:
+    sides = (("A", group.a), ("B", group.b))
+    counts = [sum(member.count for member in members) for _, members in sides]
+    times = [sum(member.total_us for member in members) for _, members in sides]
+    kernels = []
+    for letter, members in sides:
+        for each in members[:MOST_MEMBERS]:
+            name = kernel_name(each.name)
+            text = f"{count(each.count)}\N{MULTIPLICATION SIGN}, {duration(each.total_us)}"
+            kernels.append(Member(letter, Name(full=clipped(name.full, LONGEST_NAME), short=name.short), text))
+    return ExplorerRow(
+        number=number,
+        label=group_label(group),
+        is_code=group.kind == "unchanged",
+        place=place,
+        words=(became(group), group.how),
+        figures=(
+            *(Figure(count(each), each) for each in counts),
+            *(Figure(duration(each), each) for each in times),
+            Figure(duration_change(group.delta_us), group.delta_us),
+        ),
+        members=tuple(kernels),
+        left_out=sum(max(len(members) - MOST_MEMBERS, 0) for _, members in sides),
+        where=tuple(clipped(printable(each), 120) for each in group.where[:MOST_PLACES_UNFOLDED]),
+        evidence=told_evidence(group),
+    )
 
 
-def _time(members: list[GroupMember] | tuple[GroupMember, ...]) -> float:
-    return sum(member.total_us for member in members)
+def group_place(group: KernelGroup) -> str:
+    """`blocks.*.attn.norm_q, .norm_k`: the innermost modules, else the first line; empty where neither is known."""
+    modules = list(map(printable, group.modules))
+    leaves = [each for each in modules if not any(other.startswith(f"{each}.") for other in modules)]
+    if not leaves:
+        return next(map(printable, group.where), "")
+    first, *others = leaves
+    parent = first.rpartition(".")[0]
+    near = [f".{each.rpartition('.')[2]}" if each.rpartition(".")[0] == parent else each for each in others]
+    more = [f"{len(leaves) - MOST_MODULES} more"] if len(leaves) > MOST_MODULES else []
+    return ", ".join([first, *near[: MOST_MODULES - 1], *more])
+
+
+def distinct_places(groups: Sequence[KernelGroup]) -> tuple[str, ...]:
+    """The place of each group; where label and place of several are the same, with sizes, and where these are too, by
+    number."""
+    places = [group_place(group) for group in groups]
+    labels = [label_words(group.label) for group in groups]
+    repeated = Counter(zip(labels, places, strict=True))
+    keys = [
+        (label, DOT.join(filter(None, (place, group.sizes))) if repeated[label, place] > 1 else place)
+        for label, place, group in zip(labels, places, groups, strict=True)
+    ]
+    alike, seen = Counter(keys), Counter[tuple[str, str]]()
+    told = []
+    for key in keys:
+        seen[key] += 1
+        number = f"{seen[key]} of {alike[key]} alike" if alike[key] > 1 else ""
+        told.append(DOT.join(filter(None, (key[1], number))))
+    return tuple(told)
+
+
+def clipped_before(text: str, limit: int) -> str:
+    """Cut at the front: what tells modules apart is at the end of their paths."""
+    return text if len(text) <= limit else f"…{text[len(text) - limit + 1 :]}"

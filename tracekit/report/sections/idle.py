@@ -1,40 +1,23 @@
-"""When the GPU had nothing to run, and why."""
+"""When the GPU had nothing to run and why, and how far the host ran ahead of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from tracekit.model.analysis import IDLE_CAUSES, HostWork, IdleGap, SyncTime
+from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, IdleGap, Percentiles
 from tracekit.model.comparison import Side
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, duration_change, percent
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Cell, Column, Table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import CAUSES, cause_words, scope, scope_of
+from tracekit.report.words.common import CAUSES, cause_words, made_at_words, scope, scope_of
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2
 #: Less than a nanosecond is rounding.
 SMALLEST_US = 1e-3
-
-Causes = Mapping[str, float]
-
-
-def causes_present(sides: Sides) -> tuple[str, ...]:
-    present = {cause for _, side in sides for cause in side.idle_by_cause()}
-    return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
-
-
-def cause_table(sides: Sides) -> Table | None:
-    """Idle time by cause of every side, of two their change too; None when a side has no GPU figures."""
-    if any(side.analysis.idle is None for _, side in sides):
-        return None
-    calibrated = [side.calibrated_idle_by_cause() for _, side in sides]
-    known = [each for each in calibrated if each is not None]
-    return _calibrated_table(sides, known) if len(known) == len(sides) else _recorded_table(sides)
-
 
 RECORDED_NOTE = "As recorded, which lengthens idle time."
 CALIBRATED_NOTE = (
@@ -48,57 +31,54 @@ DIVIDED_NOTE = (
 )
 
 
-def _recorded_table(sides: Sides) -> Table:
-    recorded = [side.idle_by_cause() for _, side in sides]
-    rows = [
-        (cause_words(cause), *_shown([each.get(cause, 0.0) for each in recorded]), _meaning(cause))
-        for cause in causes_present(sides)
-    ]
-    whole = ("all idle time", *_shown([math.fsum(each.values()) for each in recorded]), "")
-    return _cause_table(sides, _labels(sides), (*rows, whole), RECORDED_NOTE)
+def causes_present(sides: Sides) -> tuple[str, ...]:
+    present = {cause for _, side in sides for cause in side.idle_by_cause()}
+    return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
 
 
-def _calibrated_table(sides: Sides, true: Sequence[Causes]) -> Table:
+def cause_table(sides: Sides) -> Table | None:
+    """Idle time by cause of every side, of two their change too; None when a side has no GPU figures."""
+    if any(side.analysis.idle is None for _, side in sides):
+        return None
     recorded = [side.idle_by_cause() for _, side in sides]
-    # Of more sides a table that shows both would be too wide to read.
-    shown = len(sides) if len(sides) <= 2 else 0
+    calibrated = [each for _, side in sides if (each := side.calibrated_idle_by_cause()) is not None]
+    is_calibrated = len(calibrated) == len(sides)
+    causes = calibrated if is_calibrated else recorded
+    # Calibrated figures stand beside the recorded ones; of more sides such a table would be too wide to read.
+    beside = recorded if is_calibrated and len(sides) <= 2 else []
     rows = [
         (
             cause_words(cause),
-            *_shown([each.get(cause, 0.0) for each in true]),
-            *(duration(each.get(cause, 0.0)) for each in recorded[:shown]),
-            _meaning(cause),
+            *_shown([each.get(cause, 0.0) for each in causes]),
+            *(duration(each.get(cause, 0.0)) for each in beside),
+            CAUSES.get(cause, ("", ""))[1],
         )
         for cause in causes_present(sides)
     ]
-    whole_us = [side.unprofiled_idle_us or 0.0 for _, side in sides]
-    unseen = [us - math.fsum(each.values()) for us, each in zip(whole_us, true, strict=True)]
-    if max(unseen) > SMALLEST_US:
-        none = ("",) * shown
-        rows.append(("no recording shows it", *_shown(unseen), *none, "idle in unprofiled calls alone"))
-    whole = (duration(math.fsum(each.values())) for each in recorded[:shown])
-    rows.append(("all idle time", *_shown(whole_us), *whole, ""))
-    labels = (*_labels(sides), *(f"{letter} recorded".strip() for letter, _ in sides[:shown]))
-    return _cause_table(sides, labels, tuple(rows), CALIBRATED_NOTE)
-
-
-def _labels(sides: Sides) -> tuple[str, ...]:
-    """A column for each side, and of two for their change."""
-    return (*(letter or "Idle" for letter, _ in sides), *(("Change",) if len(sides) == 2 else ()))
-
-
-def _shown(figures: list[float]) -> tuple[str, ...]:
-    change = (duration_change(figures[1] - figures[0]),) if len(figures) == 2 else ()
-    return (*map(duration, figures), *change)
-
-
-def _cause_table(sides: Sides, labels: tuple[str, ...], rows: tuple[tuple[str, ...], ...], note: str) -> Table:
+    whole = [math.fsum(each.values()) for each in causes]
+    if is_calibrated:
+        whole_us = [side.unprofiled_idle_us or 0.0 for _, side in sides]
+        unseen = [us - told for us, told in zip(whole_us, whole, strict=True)]
+        if max(unseen) > SMALLEST_US:
+            none = [""] * len(beside)
+            rows.append(("no recording shows it", *_shown(unseen), *none, "idle in unprofiled calls alone"))
+        whole = whole_us
+    rows.append(("all idle time", *_shown(whole), *(duration(math.fsum(each.values())) for each in beside), ""))
+    labels = [letter or "Idle" for letter, _ in sides] + (["Change"] if len(sides) == 2 else [])
+    labels += [f"{letter} recorded".strip() for letter, _ in sides] if beside else []
+    divided = any(_is_divided(side) for _, side in sides)
     return Table(
         caption=f"Idle time by cause, {scope_of(sides)}",
         columns=(Column("Cause", numeric=False), *map(Column, labels), Column("What it means", numeric=False)),
-        rows=rows,
-        note=note + (DIVIDED_NOTE if any(_is_divided(side) for _, side in sides) else ""),
+        rows=tuple(rows),
+        note=(CALIBRATED_NOTE if is_calibrated else RECORDED_NOTE) + (DIVIDED_NOTE if divided else ""),
     )
+
+
+def _shown(figures: Sequence[float]) -> tuple[str, ...]:
+    """The figures, and of two their change."""
+    change = (duration_change(figures[1] - figures[0]),) if len(figures) == 2 else ()
+    return (*map(duration, figures), *change)
 
 
 def _is_divided(side: Side) -> bool:
@@ -108,57 +88,40 @@ def _is_divided(side: Side) -> bool:
     return grey and side.host is side.rich
 
 
-def _meaning(cause: str) -> str:
-    return CAUSES.get(cause, ("", ""))[1]
-
-
 def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     """The longest idle gaps; None when there are none."""
     idle = side.host.idle
     if idle is None or not idle.largest:
         return None
-    rows = tuple(
-        (
-            duration(gap.start_us),
-            duration(gap.duration_us),
-            _leading_cause(gap.causes),
-            _host_work(gap),
-            kernel_name(gap.after, 40) if gap.after else "start of the window",
-            kernel_name(gap.before, 40) if gap.before else "end of the window",
-            _launch(gap),
-        )
-        for gap in idle.largest[:limit]
-    )
+    rows = tuple(map(_gap_row, idle.largest[:limit]))
+    texts = (Column(each, numeric=False) for each in ("Mostly", "The host meanwhile", "After", "Before", "Ended by"))
     return Table(
         caption=f"Longest idle gaps of {side_name(letter, side)}",
-        columns=(
-            Column("Starts at"),
-            Column("Lasts"),
-            Column("Mostly", numeric=False),
-            Column("The host meanwhile", numeric=False),
-            Column("After", numeric=False),
-            Column("Before", numeric=False),
-            Column("Ended by", numeric=False),
-        ),
+        columns=(Column("Starts at"), Column("Lasts"), *texts),
         rows=rows,
         note=f"{len(rows)} of {idle.gap_count:,} gaps, as recorded{_in_which(side)}.",
     )
 
 
-def _host_work(gap: IdleGap) -> str:
-    """What the launching thread did, the largest first, as far as it is told."""
-    told = [f"{_event_name(work)} {duration(work.us)}" for work in gap.host[:MOST_WORK]]
-    return ", ".join(told) or MISSING
-
-
-def _event_name(work: HostWork) -> str:
-    return clipped(printable(work.name), 40) if work.name else "nothing recorded"
-
-
-def _launch(gap: IdleGap) -> str:
-    """The launch that ended the gap, the call that let the GPU run dry, and where that was made."""
-    told = [gap.launched_by, f"after {gap.sync}" if gap.sync else None, gap.where.words if gap.where else None]
-    return clipped(printable("; ".join(each for each in told if each)), 120) or MISSING
+def _gap_row(gap: IdleGap) -> tuple[Cell, ...]:
+    """Its largest cause, what the launching thread did meanwhile, and the launch that ended it, with the call that let
+    the GPU run dry and where that was made."""
+    whole_us = sum(gap.causes.values())
+    cause = max(gap.causes, key=lambda each: gap.causes[each]) if whole_us else None
+    work = ", ".join(
+        f"{clipped(printable(each.name), 40) if each.name else 'nothing recorded'} {duration(each.us)}"
+        for each in gap.host[:MOST_WORK]
+    )
+    ended = (gap.launched_by, f"after {gap.sync}" if gap.sync else None, gap.where.words if gap.where else None)
+    return (
+        duration(gap.start_us),
+        duration(gap.duration_us),
+        f"{cause_words(cause)} ({percent(gap.causes[cause] / whole_us, 0)})" if cause else MISSING,
+        work or MISSING,
+        kernel_name(gap.after, 40) if gap.after else "start of the window",
+        kernel_name(gap.before, 40) if gap.before else "end of the window",
+        clipped(printable("; ".join(filter(None, ended))), 120) or MISSING,
+    )
 
 
 def _in_which(side: Side) -> str:
@@ -166,47 +129,75 @@ def _in_which(side: Side) -> str:
     return " in the rich recording, which lengthens them" if side.host is side.rich else ""
 
 
-def _leading_cause(causes: dict[str, float]) -> str:
-    total = sum(causes.values())
-    if not total:
-        return MISSING
-    cause = max(causes, key=lambda each: causes[each])
-    return f"{cause_words(cause)} ({percent(causes[cause] / total, 0)})"
-
-
-def _made_at(side: Side, sync: SyncTime) -> str:
-    """Where the call was made; tracekit's own wait ends each step that it records."""
-    if sync.where:
-        return clipped(printable(sync.where), 240)
-    own = side.form is not None and "DeviceSynchronize" in sync.call and not (sync.drained or sync.idle_after_us)
-    return "the end of a recorded step, where tracekit waits" if own else "not recorded"
-
-
 def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     """Synchronising calls after which the GPU ran dry; None when there are none."""
     idle = side.host.idle
     if idle is None or not idle.syncs:
         return None
-    steps = max(side.host.window.steps, 1)
-    rows = tuple(
-        (
-            printable(sync.call),
-            count(sync.count / steps),
-            count(sync.drained / steps),
-            duration(sync.idle_after_us / steps),
-            _made_at(side, sync),
-        )
-        for sync in idle.syncs[:limit]
-    )
+    steps, rows = max(side.host.window.steps, 1), []
+    for sync in idle.syncs[:limit]:
+        # tracekit's own wait ends each step that it records.
+        own = side.form is not None and "DeviceSynchronize" in sync.call and not (sync.drained or sync.idle_after_us)
+        known = clipped(printable(made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code)), 240)
+        where = known or ("the end of a recorded step, where tracekit waits" if own else "not recorded")
+        figures = (count(sync.count / steps), count(sync.drained / steps), duration(sync.idle_after_us / steps))
+        rows.append((printable(sync.call), *figures, where))
+    figures_columns = map(Column, ("Count", "GPU ran dry", "Idle behind it"))
     return Table(
         caption=f"Synchronising calls of {side_name(letter, side)}, {scope(side)}",
-        columns=(
-            Column("Call", numeric=False),
-            Column("Count"),
-            Column("GPU ran dry"),
-            Column("Idle behind it"),
-            Column("Where", numeric=False),
-        ),
-        rows=rows,
+        columns=(Column("Call", numeric=False), *figures_columns, Column("Where", numeric=False)),
+        rows=tuple(rows),
         note=f"Idle time as recorded{_in_which(side)}.",
+    )
+
+
+#: A figure of one device's queue, for so many steps.
+QueueFigure = Callable[[DeviceQueue, int], str]
+
+
+def _delay(of: Callable[[DeviceQueue], Percentiles | None]) -> QueueFigure:
+    def shown(queue: DeviceQueue, _steps: int) -> str:
+        found = of(queue)
+        if found is None:
+            return "none"
+        return " · ".join(duration(us) for us in (found.p10_us, found.p50_us, found.p90_us, found.p99_us))
+
+    return shown
+
+
+def _time(of: Callable[[DeviceQueue], float]) -> QueueFigure:
+    def shown(queue: DeviceQueue, steps: int) -> str:
+        whole = queue.starved_us + queue.delayed_us + queue.hand_to_mouth_us + queue.backed_up_us
+        return f"{duration(of(queue) / steps)} ({percent(of(queue) / whole if whole else None, 0)})"
+
+    return shown
+
+
+QUEUE: dict[str, QueueFigure] = {
+    "Launches, copies and sets": lambda queue, steps: count(queue.items / steps),
+    "of them found nothing in flight": lambda queue, _steps: percent(
+        queue.starved_items / queue.items if queue.items else None, 0
+    ),
+    "Launch to start, kernels: p10 · p50 · p90 · p99": _delay(lambda queue: queue.delays),
+    "Launch to start, CUDA graphs": _delay(lambda queue: queue.graph_delays),
+    "Idle, nothing in flight (starved)": _time(lambda queue: queue.starved_us),
+    "Idle, something in flight (delayed)": _time(lambda queue: queue.delayed_us),
+    "At work, nothing waits": _time(lambda queue: queue.hand_to_mouth_us),
+    "At work, more waits": _time(lambda queue: queue.backed_up_us),
+    "Waiting launches, average over time": lambda queue, _steps: f"{queue.mean_depth:,.1f}",
+    "Waiting launches, at most": lambda queue, _steps: count(queue.most_depth),
+}
+
+
+def queue_table(sides: Sides) -> Table | None:
+    """The queue of each side's GPU; None where launches were not recorded, and for several GPUs."""
+    each_side = [(side.analysis.queue or (), side.steps) for _, side in sides]
+    queues = [(found[0], steps) for found, steps in each_side if len(found) == 1]
+    if len(queues) < len(sides):
+        return None
+    return Table(
+        caption=f"How far the host ran ahead of the GPU, {scope_of(sides)}",
+        columns=(Column("Figure", numeric=False), *(Column(letter) for letter, _ in sides)),
+        rows=tuple((label, *(figure(*each) for each in queues)) for label, figure in QUEUE.items()),
+        note="As recorded. Kernels inside CUDA graphs have no launch of their own: a graph is one launch.",
     )

@@ -1,16 +1,32 @@
-"""Which kernels took the GPU's time."""
+"""Which kernels took the GPU's time, and which operators a CPU's."""
 
 from __future__ import annotations
 
-from tracekit.model.analysis import FAMILIES, FamilyTime
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from markupsafe import escape
+
+from tracekit.model.analysis import FAMILIES, FamilyTime, KernelTime
 from tracekit.model.comparison import Side
-from tracekit.names import printable, short_kernel_name
-from tracekit.numbers import count, count_change, duration, duration_change, percent
-from tracekit.report.document import Column, Name, Table
+from tracekit.model.sequence import Operator
+from tracekit.names import clipped, printable, short_kernel_name
+from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
+from tracekit.report.document import Column, Explorer, ExplorerRow, Figure, Name, Table
 from tracekit.report.sides import Sides, column_label, side_name
 from tracekit.report.words.common import scope, scope_of
 
-COPIES = ("memcpy", "memset")
+#: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them in the page, and
+#: what of these stands around the text of a row, of each of its cells and of each kernel.
+MOST_ROWS = 500
+MOST_BYTES = 1_200_000
+AROUND_ROW = 250
+AROUND_CELL = 120
+AROUND_MEMBER = 60
+
+#: Characters of a full name, and operators of a row, each with its sizes.
+LONGEST_NAME = 200
+MOST_OPERATORS = 6
 
 
 def kernel_name(name: str, limit: int = 64) -> Name:
@@ -20,17 +36,12 @@ def kernel_name(name: str, limit: int = 64) -> Name:
 def families_of(side: Side) -> dict[str, tuple[float, float]]:
     """Count and microseconds per step of each kernel family, and of memory copies and sets."""
     kernels, copies = side.analysis.kernels, side.analysis.copies
-    times = [*(kernels.by_family if kernels else ()), *(_copy_families(side) if copies else ())]
+    copied = [FamilyTime(each.family, each.count, each.total_us) for each in copies.by_name] if copies else []
     found: dict[str, tuple[float, float]] = {}
-    for each in times:
+    for each in (*(kernels.by_family if kernels else ()), *copied):
         number, us = found.get(each.family, (0.0, 0.0))
         found[each.family] = (number + each.count / side.steps, us + each.total_us / side.steps)
     return found
-
-
-def _copy_families(side: Side) -> list[FamilyTime]:
-    copies = side.analysis.copies
-    return [FamilyTime(each.family, each.count, each.total_us) for each in copies.by_name] if copies else []
 
 
 def families_present(sides: Sides) -> tuple[str, ...]:
@@ -41,19 +52,16 @@ def families_present(sides: Sides) -> tuple[str, ...]:
 
 def family_table(sides: Sides) -> Table | None:
     """GPU time and counts by kernel family, of two sides their change too; None for a CPU run."""
-    found = [families_of(side) for _, side in sides]
+    found, two = [families_of(side) for _, side in sides], len(sides) == 2
     if not any(found):
         return None
     rows = []
     for family in families_present(sides):
         counts, times = zip(*(each.get(family, (0.0, 0.0)) for each in found), strict=True)
-        changes = (
-            [(duration_change(times[1] - times[0]),), (count_change(counts[1] - counts[0]),)]
-            if _two(sides)
-            else [(), ()]
-        )
-        rows.append((family, *map(duration, times), *changes[0], *map(count, counts), *changes[1]))
-    change = ("change",) if _two(sides) else ()
+        time_change = (duration_change(times[1] - times[0]),) if two else ()
+        changed = (count_change(counts[1] - counts[0]),) if two else ()
+        rows.append((family, *map(duration, times), *time_change, *map(count, counts), *changed))
+    change = ("change",) if two else ()
     labels = [[column_label(what, letter) for letter, _ in sides] for what in ("time", "count")]
     return Table(
         caption=f"GPU time and number of kernels by family, {scope_of(sides)}",
@@ -61,10 +69,6 @@ def family_table(sides: Sides) -> Table | None:
         rows=tuple(rows),
         note="Memory copies and sets are GPU activity but not kernels.",
     )
-
-
-def _two(sides: Sides) -> bool:
-    return len(sides) == 2
 
 
 def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
@@ -89,4 +93,105 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         columns=(*names, *map(Column, ("Count", "Total", "Mean", "Share"))),
         rows=rows,
         note=f"{len(rows)} of {kernels.unique:,} names; the share is of {'its' if letter else 'all'} kernel time.",
+    )
+
+
+def every_kernel(side: Side) -> Explorer | None:
+    """Kernels, copies and sets by name, largest total time first, and what those without a row come to. None for a CPU
+    run."""
+    kernels, copies = side.analysis.kernels, side.analysis.copies
+    found = [*(kernels.by_name if kernels else ()), *(copies.by_name if copies else ())]
+    found.sort(key=lambda each: -each.total_us)
+    if not found:
+        return None
+    operators = defaultdict[str, Counter[Operator]](Counter)
+    for each in side.sequence.activities if side.sequence else ():
+        if each.operator is not None:
+            operators[each.name][each.operator] += 1
+    whole_us = sum(each.total_us for each in found)
+    rows = fitting(
+        _kernel_row(at, each, side.steps, whole_us, operators[each.name]) for at, each in enumerate(found[:MOST_ROWS])
+    )
+    note, rest = "Share: of the time of all of them.", found[len(rows) :]
+    if side.sequence and side.sequence.operators != "none":
+        note += " A row unfolds to the operators that launched its kernel, with the sizes of their inputs."
+    if rest:
+        us = sum(each.total_us for each in rest) / side.steps
+        note += f" {counted(len(rest), 'shorter name')}, {duration(us)} in all, are not listed."
+    return Explorer(
+        caption=f"Kernels, copies and sets by name, {scope(side)}",
+        noun="names",
+        hint="kernel, family, operator, size",
+        head="Kernel",
+        words=("Family",),
+        figures=("count", "total", "mean", "share"),
+        rows=rows,
+        note=note,
+    )
+
+
+def _kernel_row(number: int, each: KernelTime, steps: int, whole_us: float, calls: Counter[Operator]) -> ExplorerRow:
+    share = each.total_us / whole_us if whole_us else 0.0
+    name, short, where = printable(each.name), short_kernel_name(each.name, 90), []
+    for operator, times in calls.most_common(MOST_OPERATORS):
+        sizes = ", ".join("x".join(map(str, shape)) for shape in operator.dims if shape)
+        called = f"{operator.name} ({sizes})" if sizes else operator.name
+        where.append(clipped(printable(f"{times}\N{MULTIPLICATION SIGN} {called}"), 160))
+    if len(calls) > MOST_OPERATORS:
+        where.append(f"{len(calls) - MOST_OPERATORS} other calls")
+    return ExplorerRow(
+        number=number,
+        label=short,
+        is_code=True,
+        words=(each.family,),
+        figures=(
+            Figure(count(each.count / steps), each.count / steps),
+            Figure(duration(each.total_us / steps), each.total_us / steps),
+            Figure(duration(each.mean_us), each.mean_us),
+            Figure(percent(share), share),
+        ),
+        where=tuple(where),
+        evidence=(clipped(name, LONGEST_NAME),) if name != short else (),
+    )
+
+
+def fitting(rows: Iterable[ExplorerRow]) -> tuple[ExplorerRow, ...]:
+    """The first of the rows, as many as leave the page small enough; one at least."""
+    shown: list[ExplorerRow] = []
+    room = MOST_BYTES
+    for row in rows:
+        room -= bytes_of(row)
+        if room < 0 and shown:
+            break
+        shown.append(row)
+    return tuple(shown)
+
+
+def bytes_of(row: ExplorerRow) -> int:
+    """About how long the row is in the page."""
+    texts = [row.label, row.place, *row.words, *row.where, *row.evidence, *(figure.text for figure in row.figures)]
+    texts += [text for member in row.members for text in (member.name.full, member.name.short, member.text)]
+    around = AROUND_ROW + AROUND_CELL * (len(row.words) + len(row.figures)) + AROUND_MEMBER * len(row.members)
+    return around + sum(len(escape(text).encode()) for text in texts)
+
+
+def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
+    """The operators with the most time of their own; None for a GPU run."""
+    cpu = side.analysis.cpu
+    if cpu is None:
+        return None
+    rows = tuple(
+        (
+            Name(full=printable(each.name), short=clipped(printable(each.name), 64)),
+            count(each.count / side.steps),
+            duration(each.self_us / side.steps),
+            percent(each.self_us / cpu.operator_us if cpu.operator_us else None),
+        )
+        for each in cpu.top[:limit]
+    )
+    return Table(
+        caption=f"Operators of {side_name(letter, side)}, {scope(side)}",
+        columns=(Column("Operator", numeric=False), *map(Column, ("Count", "Own time", "Share"))),
+        rows=rows,
+        note="Own time leaves out the operators called within.",
     )

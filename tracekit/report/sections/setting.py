@@ -1,13 +1,17 @@
-"""What was run, on which machine, with which software."""
+"""What was run, on which machine, with which software, and the state of the GPU meanwhile."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from tracekit.model.comparison import Side
-from tracekit.model.run import Component, Environment, Run, Settings
+from tracekit.model.gpu import GpuState
+from tracekit.model.run import Run
 from tracekit.names import clipped, printable
-from tracekit.numbers import MISSING, percent, size
+from tracekit.numbers import MISSING, duration, percent, size
 from tracekit.report.document import Column, Table
 from tracekit.report.sides import Sides, side_name
 from tracekit.shell import variable_words
@@ -23,10 +27,35 @@ SETTINGS = {
     "iterations": "timed calls, at least",
 }
 
+GPU_FIGURES = {
+    "Clock of the processors": ("sm_clock_mhz", "MHz"),
+    "Clock of the memory": ("memory_clock_mhz", "MHz"),
+    "Power": ("power_w", "W"),
+    "Temperature": ("temperature_c", "°C"),
+}
+
+#: In place of a figure that was counted once for both sides.
+SAME = "the same figure as A's"
+
+GPU_NOTE = (
+    "Before → between the timed calls (lowest to highest of the samples) → after. Asked of the driver five times a "
+    "second at most, never while a call ran; nothing was set."
+)
+
 
 def settings_table(sides: Sides) -> Table | None:
     """The settings of the runs; None for bare traces."""
-    return _compared("Settings", sides, [_settings(side) for _, side in sides])
+    found: list[dict[str, object]] = []
+    for _, side in sides:
+        fields = msgspec.to_builtins(side.settings) if side.settings else {}
+        if side.settings:
+            fields |= fields.pop("generation") or {}
+            own = fields.pop("own")
+            fields["variables"] = variable_words(side.settings.variables) or None
+            if own and own["options"]:
+                fields["options"] = " ".join(own["options"])
+        found.append({SETTINGS.get(name, name): value for name, value in fields.items()})
+    return _compared("Settings", sides, found)
 
 
 def environment_table(sides: Sides) -> Table | None:
@@ -34,37 +63,11 @@ def environment_table(sides: Sides) -> Table | None:
     return _compared("Machine and software", sides, [_environment(side) for _, side in sides])
 
 
-def _compared(caption: str, sides: Sides, found: list[dict[str, str]]) -> Table | None:
-    """One column where all sides agree in everything, one for each where they do not."""
-    if not any(found):
-        return None
-    names = tuple(dict.fromkeys(name for each in found for name in each))
-    if all(each == found[0] for each in found):
-        shared = {1: "Value", 2: "Both sides"}.get(len(sides), "All sides")
-        agreed = (Column("Name", numeric=False), Column(shared, numeric=False))
-        return Table(caption, agreed, tuple((name, found[0][name]) for name in names))
-    columns = (Column("Name", numeric=False), *(Column(side_name(*each), numeric=False) for each in sides))
-    return Table(caption, columns, tuple((name, *(each.get(name, MISSING) for each in found)) for name in names))
-
-
-def _settings(side: Side) -> dict[str, str]:
-    settings: Settings | None = side.settings
-    if settings is None:
-        return {}
-    fields = msgspec.to_builtins(settings)
-    fields |= fields.pop("generation") or {}
-    own = fields.pop("own")
-    fields["variables"] = variable_words(settings.variables) or None
-    if own and own["options"]:
-        fields["options"] = " ".join(own["options"])
-    return {SETTINGS.get(name, name): _shown(value) for name, value in fields.items() if value is not None}
-
-
-def _environment(side: Side) -> dict[str, str]:
-    environment: Environment | None = side.environment
+def _environment(side: Side) -> dict[str, object]:
+    environment = side.environment
     if environment is None:
         return {}
-    named = {
+    return {
         "GPU": environment.gpu,
         "GPU memory": size(environment.gpu_memory_bytes) if environment.gpu_memory_bytes else None,
         "driver": environment.driver,
@@ -77,7 +80,20 @@ def _environment(side: Side) -> dict[str, str]:
         "git commit": environment.git_commit,
         "float32 products": environment.float32_matmul_precision,
     }
-    return {name: _shown(value) for name, value in named.items() if value is not None}
+
+
+def _compared(caption: str, sides: Sides, values: list[dict[str, object]]) -> Table | None:
+    """One column where all sides agree in everything, one for each where they do not."""
+    found = [{name: _shown(value) for name, value in each.items() if value is not None} for each in values]
+    if not any(found):
+        return None
+    names = tuple(dict.fromkeys(name for each in found for name in each))
+    if all(each == found[0] for each in found):
+        shared = {1: "Value", 2: "Both sides"}.get(len(sides), "All sides")
+        agreed = (Column("Name", numeric=False), Column(shared, numeric=False))
+        return Table(caption, agreed, tuple((name, found[0][name]) for name in names))
+    columns = (Column("Name", numeric=False), *(Column(side_name(*each), numeric=False) for each in sides))
+    return Table(caption, columns, tuple((name, *(each.get(name, MISSING) for each in found)) for name in names))
 
 
 def _shown(value: object) -> str:
@@ -87,27 +103,68 @@ def _shown(value: object) -> str:
 
 
 def component_table(run: Run) -> Table | None:
-    """The parts of the model and which of them were compiled; None when the run lists none."""
+    """The parts of the model, and which of them were compiled or how much of each; None when the run lists none."""
     if not run.components:
         return None
-    rows = tuple(
-        (
-            printable(part.name),
-            f"{part.parameters / 1e6:,.1f} million",
-            _how_compiled(part),
-        )
-        for part in run.components
-    )
+    rows = []
+    for part in run.components:
+        if not part.compiled:
+            how = "stays eager"
+        elif part.compiled_parameters is None or part.compiled_parameters >= part.parameters:
+            how = "is compiled"
+        else:
+            more = f" and {len(part.compiled_parts) - NAMED} more" if len(part.compiled_parts) > NAMED else ""
+            named = clipped(printable(f"{', '.join(part.compiled_parts[:NAMED])}{more}"), 300)
+            how = f"{percent(part.compiled_parameters / part.parameters)} is compiled: {named}"
+        rows.append((printable(part.name), f"{part.parameters / 1e6:,.1f} million", how))
     columns = (Column("Component", numeric=False), Column("Parameters"), Column("When compiling", numeric=False))
-    return Table("Parts of the model", columns, rows)
+    return Table("Parts of the model", columns, tuple(rows))
 
 
-def _how_compiled(part: Component) -> str:
-    """`is compiled`, or how much of it is and which modules that is."""
-    if not part.compiled:
-        return "stays eager"
-    if part.compiled_parameters is None or part.compiled_parameters >= part.parameters:
-        return "is compiled"
-    more = f" and {len(part.compiled_parts) - NAMED} more" if len(part.compiled_parts) > NAMED else ""
-    named = f"{', '.join(part.compiled_parts[:NAMED])}{more}"
-    return f"{percent(part.compiled_parameters / part.parameters)} is compiled: {clipped(printable(named), 300)}"
+def gpu_state_table(sides: Sides) -> Table | None:
+    """At which clocks, power and temperature the GPU was before, between and after the timed calls, and beside whom;
+    None where no side was watched."""
+    states = [side.form.gpu_state if side.form else None for _, side in sides]
+    if not any(states):
+        return None
+    figures = [dict(_gpu_figures(state)) if state else {} for state in states]
+    labels = next(tuple(each) for each in figures if each)
+    rows = [(label, *(each.get(label, MISSING) for each in figures)) for label in labels]
+    # The driver's counters go on whichever form is run: of one run there is one figure for both.
+    first, held = states[0], [_held_back(state) if state else MISSING for state in states]
+    for at, state in enumerate(states[1:], 1):
+        shared = first and state and (first.slowed_us, first.timed_us) == (state.slowed_us, state.timed_us)
+        if shared and held[0] != MISSING:
+            held[at] = SAME
+    rows.append(("Held back while its run was timed, all forms together", *held))
+    columns = (Column("GPU", numeric=False), *(Column(side_name(*each), numeric=False) for each in sides))
+    return Table("The GPU while it was timed", columns, tuple(rows), GPU_NOTE)
+
+
+def _gpu_figures(state: GpuState) -> Iterator[tuple[str, str]]:
+    for label, (field, unit) in GPU_FIGURES.items():
+        parts = [
+            _range(getattr(each, field) for each in state.samples if each.moment == moment)
+            for moment in ("before", "during", "after")
+        ]
+        known = any(part != MISSING for part in parts)
+        yield label, f"{' → '.join(parts)} {unit}" if known else MISSING
+    yield "Power limit", f"{state.power_limit_w:,.0f} W" if state.power_limit_w else MISSING
+    # The driver's reasons at the samples between this form's own calls.
+    told = [sample.slowed_by for sample in state.during() if sample.slowed_by is not None]
+    numbers = Counter(reason for reasons in told for reason in reasons)
+    reasons = ", ".join(f"{reason} ({number} of {len(told)} samples)" for reason, number in numbers.items())
+    yield "Limits in force between its calls", (reasons or "none") if told else MISSING
+    yield "Other processes on it", _range(sample.other_processes for sample in state.samples)
+
+
+def _range(figures: Iterable[float | None]) -> str:
+    known = [figure for figure in figures if figure is not None]
+    return " to ".join(dict.fromkeys(f"{end:,.0f}" for end in (min(known), max(known)))) if known else MISSING
+
+
+def _held_back(state: GpuState) -> str:
+    if state.slowed_us is None:
+        return MISSING
+    limits = [f"{limit} limit for {duration(us)}" for limit, us in state.slowed_us.items() if us]
+    return f"{', '.join(limits) or 'never'}{f' of {duration(state.timed_us)}' if state.timed_us and limits else ''}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from tracekit.model.alone import Alone
 from tracekit.model.comparison import Side
+from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import count, counted, duration, mean_count, percent, size
 from tracekit.report.document import Column, Table
-from tracekit.report.sections.limits import limit_sentence
+from tracekit.report.sections.headline import limit_sentence
 from tracekit.report.sections.startup import KINDS
 from tracekit.report.words.common import extent, scope
 from tracekit.report.words.notes import other_sentences
@@ -31,7 +31,7 @@ def headline(side: Side) -> str:
     return f"{label}: nothing that was recorded ran on a GPU."
 
 
-def sentences(alone: Alone) -> tuple[str, ...]:
+def sentences(alone: SingleRun) -> tuple[str, ...]:
     """What stands below the headline: what was read, what limits it."""
     side, window = alone.side, alone.side.analysis.window
     over = extent(side) if window.kind == "whole" else counted(window.steps, extent(side).removesuffix("s"))
@@ -42,7 +42,7 @@ def sentences(alone: Alone) -> tuple[str, ...]:
     return (read, *([limit] if limit else []))
 
 
-def warnings(alone: Alone) -> tuple[str, ...]:
+def warnings(alone: SingleRun) -> tuple[str, ...]:
     """What to know before relying on the figures."""
     late = compiled_too_late(alone.side)
     return (*([late] if late else []), *other_sentences(alone.notes))
@@ -73,13 +73,19 @@ def figures_table(side: Side) -> Table:
 
 def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
     """What each figure is and what it comes to; those that were not measured are left out."""
-    analysis = side.analysis
+    analysis, form = side.analysis, side.form
     if side.wall_us is not None:
         of_one_call = "" if analysis.window.kind == "steps" else " of one call"
         yield f"Wall time, unprofiled median{of_one_call}", duration(side.wall_us)
-        yield from process_rows(side)
-    if side.form and side.form.peak_memory_bytes is not None:
-        yield "Peak memory", size(side.form.peak_memory_bytes)
+        # The median call of each process beside the run's own, and each start.
+        walls = [each.wall_us for each in form.timing.processes] if form and form.timing else []
+        for number, wall_us in enumerate(walls, 1):
+            yield f"The same in process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None)
+        for start in form.startups if form else ():
+            kind = "eager" if start.kind == "eager" else KINDS[start.kind]
+            yield f"Starting up {kind}: first call", duration(start.calls_us[0])
+    if form and form.peak_memory_bytes is not None:
+        yield "Peak memory", size(form.peak_memory_bytes)
     if side.recorded_wall_us is not None:
         yield "Wall time while recorded", duration(side.recorded_wall_us)
     if analysis.gpu:
@@ -102,27 +108,11 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
     if analysis.cpu:
         yield "Operators", count(analysis.cpu.operator_count / side.steps)
         yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
-        yield "Inductor's C++ kernels", count(_each(analysis.cpu.fused_count, side))
-        yield "Time in C++ kernels", duration(_each(analysis.cpu.fused_us, side))
+        fused, fused_us = analysis.cpu.fused_count, analysis.cpu.fused_us
+        yield "Inductor's C++ kernels", count(None if fused is None else fused / side.steps)
+        yield "Time in C++ kernels", duration(None if fused_us is None else fused_us / side.steps)
     for device in analysis.devices if len(analysis.devices) > 1 else ():
         yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
-
-
-def _each(whole: float | None, side: Side) -> float | None:
-    return None if whole is None else whole / side.steps
-
-
-def process_rows(side: Side) -> Iterator[tuple[str, str]]:
-    """The median call of each process beside the run's own, and each start; nothing where there was none."""
-    form = side.form
-    if form is None:
-        return
-    walls = [each.wall_us for each in form.timing.processes] if form.timing else []
-    for number, wall_us in enumerate(walls, 1):
-        yield f"The same in process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None)
-    for start in form.startups:
-        kind = "eager" if start.kind == "eager" else KINDS[start.kind]
-        yield f"Starting up {kind}: first call", duration(start.calls_us[0])
 
 
 def compiled_too_late(side: Side) -> str | None:

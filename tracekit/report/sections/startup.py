@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tracekit.model.comparison import Comparison
-from tracekit.model.startup import BreakEven
+from tracekit.model.timing import BreakEven
 from tracekit.numbers import MISSING, calls_span, count, duration
 from tracekit.report.document import Column, Table
 
@@ -35,25 +35,34 @@ def startup_table(comparison: Comparison) -> Table | None:
     starts = comparison.break_even
     if not starts:
         return None
-    rows = (("eager", _eager_first(comparison), duration(starts[0].eager_startup_us), MISSING, ""), *map(_row, starts))
+    of_own_warm_up, form = starts[0].source == "warm_up", comparison.a.form
+    first_us = None
+    if form and of_own_warm_up:
+        first_us = form.warmup_us[0] if form.warmup_us else None
+    elif form:
+        first_us = next((start.calls_us[0] for start in form.startups if start.kind == "eager"), None)
+    rows = [("eager", duration(first_us), duration(starts[0].eager_startup_us), MISSING, "")]
+    for each in starts:
+        cached = MISSING if each.cache_hits is None else f"{each.cache_hits} of {each.graphs}"
+        times = (duration(each.first_call_us), duration(each.startup_us))
+        rows.append((KINDS[each.kind], *times, cached, pays_after(each)))
+    spread = ""
+    if any(each.calls_ci95 for each in starts):
+        spread = "Its range holds the speed-up's interval, and not that calls take another time in other processes. "
+        if (comparison.verdict.processes or 1) > 1:
+            spread = "Its range holds the speed-up's interval and how fast eager was in each process. "
+    forms = (side.form for side in (comparison.a, comparison.b))
+    loads = [start.load_seconds for each in forms if each for start in each.startups]
+    source = WARM_UP if of_own_warm_up else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
     return Table(
         caption="Starting up",
         columns=(Column("Start", numeric=False), *map(Column, COLUMNS)),
-        rows=rows,
+        rows=tuple(rows),
         note=(
             "Start-up is what the calls until the form was quiet took longer than steady ones. It pays after so many "
-            f"calls that eager would have taken as long, start-up and all. {_range_of(comparison)}{_source(comparison)}"
+            f"calls that eager would have taken as long, start-up and all. {spread}{source}"
         ),
     )
-
-
-def _range_of(comparison: Comparison) -> str:
-    """What the range of calls knows, where there is one."""
-    if not any(each.calls_ci95 for each in comparison.break_even):
-        return ""
-    if (comparison.verdict.processes or 1) > 1:
-        return "Its range holds the speed-up's interval and how fast eager was in each process. "
-    return "Its range holds the speed-up's interval, and not that calls take another time in other processes. "
 
 
 def break_even_sentence(comparison: Comparison) -> str | None:
@@ -61,8 +70,8 @@ def break_even_sentence(comparison: Comparison) -> str | None:
     if not comparison.break_even or comparison.break_even[0].calls is None:
         return None
     estimate = ", by the run's own warm-up" if comparison.break_even[0].source == "warm_up" else ""
-    told = ", ".join(f"{pays_after(each)} ({_name(each)})" for each in comparison.break_even)
-    return f"Compiling pays after: {told}{estimate}."
+    paid = ", ".join(f"{pays_after(each)} ({KINDS[each.kind]})" for each in comparison.break_even)
+    return f"Compiling pays after: {paid}{estimate}."
 
 
 def pays_after(each: BreakEven) -> str:
@@ -76,29 +85,3 @@ def pays_after(each: BreakEven) -> str:
     low, high = each.calls_ci95 or (each.calls, each.calls)
     spread = f" ({count(math.ceil(low))} to {count(math.ceil(high))})" if each.calls_ci95 else ""
     return f"{calls_span(each.calls, each.calls_at_most)} calls{spread}"
-
-
-def _row(each: BreakEven) -> tuple[str, ...]:
-    cached = MISSING if each.cache_hits is None else f"{each.cache_hits} of {each.graphs}"
-    return _name(each), duration(each.first_call_us), duration(each.startup_us), cached, pays_after(each)
-
-
-def _name(each: BreakEven) -> str:
-    return KINDS[each.kind]
-
-
-def _eager_first(comparison: Comparison) -> str:
-    form = comparison.a.form
-    if form is None:
-        return MISSING
-    fresh = next((start.calls_us[0] for start in form.startups if start.kind == "eager"), None)
-    own = form.warmup_us[0] if form.warmup_us else None
-    return duration(fresh if comparison.break_even[0].source == "fresh_process" else own)
-
-
-def _source(comparison: Comparison) -> str:
-    if comparison.break_even[0].source == "warm_up":
-        return WARM_UP
-    forms = (side.form for side in (comparison.a, comparison.b))
-    loads = [start.load_seconds for form in forms if form for start in form.startups]
-    return FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")

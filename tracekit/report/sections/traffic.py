@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, KernelGroup
-from tracekit.model.rates import Rates
 from tracekit.numbers import MISSING, duration, percent, size, size_change
 from tracekit.report.document import Column, Table
 from tracekit.report.sections.groups import bandwidth, group_label
@@ -38,37 +37,29 @@ def traffic_note(comparison: Comparison) -> str:
     return f"{text} It is of the kernel groups whose sizes are known, {known}."
 
 
-def product_table(comparison: Comparison, limit: int = 8) -> Table | None:
-    """How fast the products, attention and convolutions that take longest compute; None where no sizes are known."""
-    told = [group for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
-    if not told:
+def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
+    """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known."""
+    known = [(group, group.rates) for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
+    if not known:
         return None
-    told.sort(key=lambda group: -_time(group))
-    columns = (*(Column(label, numeric=False) for label in ("Kernels", "What became of them")), Column("GPU time"))
-    rates = map(Column, ("Operations", "Arithmetic", "Bandwidth"))
+    known.sort(key=lambda each: -_time(each[0]))
+    rows = []
+    for group, rates in known[:limit]:
+        share = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
+        speed = f"{rates.tflop_per_s:,.1f} TFLOP/s{share}"
+        operations = _operations(rates.flops)
+        rows.append((group_label(group), group.kind, duration(_time(group)), operations, speed, bandwidth(rates)))
+    texts = (Column(label, numeric=False) for label in ("Kernels", "What became of them"))
     return Table(
         caption=f"How near products, attention and convolutions come to the device's peak, {shared_scope(comparison)}",
-        columns=(*columns, *rates),
-        rows=tuple(_product(group) for group in told[:limit]),
+        columns=(*texts, *map(Column, ("GPU time", "Operations", "Arithmetic", "Bandwidth"))),
+        rows=tuple(rows),
         note=(
             "Estimates for the operator call of each group that takes longest, B's where there is one: operations by "
             "torch's formulas, a multiplication and an addition count as two; in brackets the share of the peak that "
             "the device's maker publishes. — means: not known, or a cache served more than the memory could."
-            + (f" {len(told) - limit:,} smaller groups are not listed." if len(told) > limit else "")
+            + (f" {len(known) - limit:,} smaller groups are not listed." if len(known) > limit else "")
         ),
-    )
-
-
-def _product(group: KernelGroup) -> tuple[str, ...]:
-    rates = group.rates
-    assert rates is not None
-    return (
-        group_label(group),
-        group.kind,
-        duration(_time(group)),
-        _operations(rates.flops),
-        _arithmetic(rates),
-        bandwidth(rates),
     )
 
 
@@ -76,11 +67,6 @@ def _operations(flops: float | None) -> str:
     if flops is None:
         return MISSING
     return f"{flops / 1e9:,.1f} GFLOP" if flops >= 1e9 else f"{flops / 1e6:,.1f} MFLOP"
-
-
-def _arithmetic(rates: Rates) -> str:
-    share = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
-    return f"{rates.tflop_per_s:,.1f} TFLOP/s{share}"
 
 
 def _time(group: KernelGroup) -> float:

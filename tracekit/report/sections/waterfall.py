@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Side, WaterfallPart
-from tracekit.model.labels import Label
+from tracekit.model.groups import Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import duration, duration_change, percent
 from tracekit.report.document import Column, Table
-from tracekit.report.places import distinct_places
+from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
 from tracekit.report.words.groups import label_words
 
@@ -31,19 +30,14 @@ def part_labels(comparison: Comparison, limit: int = 64) -> tuple[str, ...]:
     repeated = Counter(labels)
     if not any(number > 1 for number in repeated.values()):
         return tuple(labels)
-    places = _places(comparison)
+    # The place of the group that a part was made from, by the part's label and change.
+    places: dict[tuple[Label, float], str] = {}
+    for group, place in zip(comparison.groups, distinct_places(comparison.groups), strict=True):
+        places.setdefault((group.label, group.delta_us), place)
     return tuple(
         f"{label}, {place}" if repeated[label] > 1 and (place := places.get((part.label, part.delta_us), "")) else label
         for part, label in zip(parts, labels, strict=True)
     )
-
-
-def _places(comparison: Comparison) -> dict[tuple[Label, float], str]:
-    """The place of the group that a part was made from, by the part's label and change."""
-    found: dict[tuple[Label, float], str] = {}
-    for group, place in zip(comparison.groups, distinct_places(comparison.groups), strict=True):
-        found.setdefault((group.label, group.delta_us), place)
-    return found
 
 
 def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | None:
@@ -87,7 +81,17 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     ]
     added = [f"{duration(us)} to {whose} idle time" for whose, us in sides if us is not None and us > 0]
     lacking = [f"{duration(-us)} of {whose} idle time" for whose, us in sides if us is not None and us < 0]
-    told = [closes, *_certainty(comparison, names)]
+    # Idle time is the rest of the call, and can be trusted as far as GPU time.
+    differs = [
+        f"{duration(us)} ({percent(us / side.busy_us)}) of {letter}'s"
+        for letter, side in zip(names, (comparison.a, comparison.b), strict=True)
+        if (us := side.busy_differs_us) is not None and side.busy_us
+    ]
+    told = [closes]
+    if differs:
+        told.append(
+            f"Two recordings differ by {' and '.join(differs)} GPU time: so much of the GPU parts may be noise."
+        )
     if comparison.verdict.basis == "processes":
         told.append("It is of the run's own process, the one that was recorded, and not of all that were timed.")
     if added:
@@ -98,14 +102,3 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     if lacking:
         told.append(f"Recordings do not show {' and '.join(lacking)}: that is in the residual.")
     return " ".join(told)
-
-
-def _certainty(comparison: Comparison, names: Names) -> Iterator[str]:
-    """How far GPU time can be trusted, and with it idle time, which is the rest of the call."""
-    differs = [
-        f"{duration(us)} ({percent(us / side.busy_us)}) of {letter}'s"
-        for letter, side in zip(names, (comparison.a, comparison.b), strict=True)
-        if (us := side.busy_differs_us) is not None and side.busy_us
-    ]
-    if differs:
-        yield f"Two recordings differ by {' and '.join(differs)} GPU time: so much of the GPU parts may be noise."

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from tracekit.model.sweep import Cell
 from tracekit.model.sweep_figures import CellFigures, Sweep, Work
-from tracekit.model.workload import Request
 from tracekit.names import clipped
 from tracekit.numbers import counted
 
@@ -42,17 +41,14 @@ class Labels:
         if cell.form == "eager":
             return "eager"
         asked = cell.request
-        return way(asked.mode, asked.scope if self._scopes else None, _more(asked))
+        given = {"dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
+        more = "".join(f", {'' if value else 'no '}{name}" for name, value in given.items() if value is not None)
+        return way(asked.mode, asked.scope if self._scopes else None, more)
 
 
 def way(mode: str, scope: str | None, more: str = "") -> str:
     """A way of compiling, in words."""
     return f"{mode}{f' of {scope}' if scope else ''}{more}"
-
-
-def _more(asked: Request) -> str:
-    words = {"dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
-    return "".join(f", {'' if value else 'no '}{name}" for name, value in words.items() if value is not None)
 
 
 def label(sweep: Sweep) -> Labels:
@@ -110,13 +106,21 @@ def _parts(work: Work) -> tuple[str | None, ...]:
     seq_length = settings.seq_length if settings else asked.seq_length
     steps = settings.steps if settings else asked.steps
     pretrained = settings.pretrained if settings else asked.pretrained
+    generation = settings.generation if settings else None
+    cache = generation.cache if generation else asked.cache
+    tokens = generation.max_new_tokens if generation else asked.max_new_tokens
+    fast = generation.fast_processor if generation else asked.use_fast
     return (
         work.workload,
         f"batch {asked.batch_size}",
         f"{height}\N{MULTIPLICATION SIGN}{width}" if height and width else unknown,
         f"{seq_length} tokens" if seq_length else unknown,
         counted(steps, "step") if steps else unknown,
-        *_generating(work),
+        # How it generates.
+        (generation.phase if generation else asked.phase) or unknown,
+        f"{tokens} new tokens" if tokens else unknown,
+        f"{cache} cache" if cache else unknown,
+        unknown if fast is None else f"{'fast' if fast else 'slow'} processor",
         f"prompt {clipped(asked.prompt, LONGEST_PROMPT)!r}" if asked.prompt else "",
         " ".join(asked.options),
         f"{size} size" if size and size != "auto" else unknown,
@@ -124,20 +128,4 @@ def _parts(work: Work) -> tuple[str | None, ...]:
         f"weights of {pretrained}" if pretrained else "random weights",
         work.machine or unknown,
         f"torch {work.torch}" if work.torch else unknown,
-    )
-
-
-def _generating(work: Work) -> tuple[str | None, ...]:
-    """How it generates: phase, tokens, cache and processor."""
-    asked, settings = work.cells[0].cell.request, work.settings
-    unknown = "" if settings else None
-    generation = settings.generation if settings else None
-    phase, cache = (generation.phase, generation.cache) if generation else (asked.phase, asked.cache)
-    tokens = generation.max_new_tokens if generation else asked.max_new_tokens
-    fast = generation.fast_processor if generation else asked.use_fast
-    return (
-        phase or unknown,
-        f"{tokens} new tokens" if tokens else unknown,
-        f"{cache} cache" if cache else unknown,
-        unknown if fast is None else f"{'fast' if fast else 'slow'} processor",
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from tracekit.model.startup import BreakEven
-from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Sweep, Work
+from tracekit.model.note import Note
+from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep, Work
+from tracekit.model.timing import BreakEven
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.words.notes.sweeps import SLIGHT
@@ -32,17 +33,18 @@ NAMED = 3
 LARGE_MS = 1000.0
 
 
+SLIGHT_NOTE = f"{SLIGHT}: a change no larger than eager of the same work differs by from process to process."
+#: Eager processes of one work that are farther apart than this are worth a word.
+MUCH_APART = 0.05
+
+
 def milliseconds(us: float | None, ci95: tuple[float, float] | None = None) -> str:
     """`9.325 (9.310 to 9.341)`, in milliseconds."""
     if us is None:
         return MISSING
-    text = _ms(us)
-    return f"{text} ({_ms(ci95[0])} to {_ms(ci95[1])})" if ci95 else text
-
-
-def _ms(us: float) -> str:
-    ms = us / 1e3
-    return f"{ms:.3f}" if abs(ms) < LARGE_MS else f"{ms:,.1f}"
+    every = (each / 1e3 for each in (us, *(ci95 or ())))
+    text, *ends = (f"{ms:.3f}" if abs(ms) < LARGE_MS else f"{ms:,.1f}" for ms in every)
+    return f"{text} ({' to '.join(ends)})" if ends else text
 
 
 def ratio(value: float | None, ci95: tuple[float, float] | None, *, slight: bool | None = False) -> str:
@@ -107,35 +109,25 @@ def goal_words(goal: Goal, calls: int | None) -> str:
 
 def candidate_words(candidate: Candidate, best: Best, labels: Labels, work: Work) -> str:
     """A way to run the work, with its figure for the goal, and whether that is established."""
-    told = f"{candidate_name(candidate, labels, work)}, {_figure(candidate, best)}"
-    beside = [*_median_beside(candidate, best, work)]
-    beside += ["inconclusive"] if best.goal == "latency" and candidate.against_eager == "undecided" else []
-    return f"{told} ({', '.join(beside)})" if beside else told
+    cell = next((cell for cell in work.cells if cell.cell.key == candidate.key), None)
+    beside = []
+    if best.goal == "latency":
+        figure = times(1 / candidate.value)
+        # Beside a speed-up the median call that came of it, in the same process.
+        beside = [f"{milliseconds(cell.compiled.median_us)} ms"] if cell and cell.compiled else []
+        beside += ["inconclusive"] if candidate.against_eager == "undecided" else []
+    else:
+        shown = duration if best.goal == "cold_start" else size
+        ends = dict.fromkeys(shown(each) for each in (candidate.lowest, candidate.value) if each is not None)
+        figure = " to ".join(ends)
+    words = f"{candidate_name(candidate, labels, work)}, {figure}"
+    return f"{words} ({', '.join(beside)})" if beside else words
 
 
 def candidate_name(candidate: Candidate, labels: Labels, work: Work) -> str:
     """A way to run the work."""
-    cell = _cell_of(candidate, work)
+    cell = next((cell for cell in work.cells if cell.cell.key == candidate.key), None)
     return labels.way(cell) if cell else "eager"
-
-
-def _cell_of(candidate: Candidate, work: Work) -> CellFigures | None:
-    return next((cell for cell in work.cells if cell.cell.key == candidate.key), None)
-
-
-def _median_beside(candidate: Candidate, best: Best, work: Work) -> Iterator[str]:
-    """Beside a speed-up the median call that came of it, in the same process."""
-    cell = _cell_of(candidate, work)
-    if best.goal == "latency" and cell and cell.compiled:
-        yield f"{milliseconds(cell.compiled.median_us)} ms"
-
-
-def _figure(candidate: Candidate, best: Best) -> str:
-    if best.goal == "latency":
-        return times(1 / candidate.value)
-    shown = duration if best.goal == "cold_start" else size
-    ends = dict.fromkeys(shown(each) for each in (candidate.lowest, candidate.value) if each is not None)
-    return " to ".join(ends)
 
 
 def best_words(best: Best, labels: Labels, work: Work) -> str:
@@ -171,7 +163,11 @@ def headline(sweep: Sweep) -> str:
     faster = [cell for cell in compiled if cell.verdict and cell.verdict.result == "faster"]
     surely = [cell.verdict.speedup or 0.0 for cell in faster if cell.verdict and not cell.within_eager_spread]
     of = counted(len(compiled), "compiled cell")
-    less, others = "by less than eager differs between processes", _the_others(compiled)
+    less = "by less than eager differs between processes"
+    found = Counter(cell.verdict.result for cell in compiled if cell.verdict)
+    # What was not gained belongs beside what was.
+    not_gained = ", ".join(f"{found[result]} {result}" for result in ("slower", "inconclusive") if found[result])
+    others = f"; {not_gained}" if not_gained else ""
     if not compiled:
         return f"{sweep.name}: no compiled cell was timed."
     if not faster:
@@ -183,37 +179,25 @@ def headline(sweep: Sweep) -> str:
     return f"{sweep.name}: compiling made {len(surely)} of {of} faster, the most {times(max(surely))}{rest}{others}."
 
 
-def _the_others(compiled: Sequence[CellFigures]) -> str:
-    """`; 4 slower, 3 inconclusive`: what was not gained belongs beside what was."""
-    found = Counter(cell.verdict.result for cell in compiled if cell.verdict)
-    told = [f"{found[result]} {result}" for result in ("slower", "inconclusive") if found[result]]
-    return f"; {', '.join(told)}" if told else ""
-
-
 def progress_sentence(sweep: Sweep) -> str:
     """How much of the sweep is there, and what is not."""
     kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
     eager = sum(cell.cell.form == "eager" for cell in sweep.cells)
-    told = [f"{len(sweep.cells)} there ({eager} eager, {len(sweep.cells) - eager} compiled)"]
-    told += [f"{sweep.missing} to run ({_named_left(sweep)})"] if sweep.missing else []
-    told += [f"{kinds.total()} of these without times ({_kinds(kinds)})"] if kinds else []
-    return f"Cells: {', '.join(told)}."
-
-
-def _kinds(kinds: Counter[str]) -> str:
-    return ", ".join(kinds) if len(kinds) == 1 else ", ".join(f"{number} {word}" for word, number in kinds.items())
-
-
-def _named_left(sweep: Sweep) -> str:
-    """`flux, batch 5, default of regional`, and of many how many more there are."""
-    labels = label(sweep)
-    works = {work.key: labels.of(work) for work in sweep.works}
-    named = [
-        f"{works.get(cell.work, f'{cell.request.workload}, batch {cell.request.batch_size}')}, {labels.way_of(cell)}"
-        for cell in sweep.left[:NAMED]
-    ]
-    more = [f"{sweep.missing - NAMED} more"] if sweep.missing > NAMED else []
-    return "; ".join([*named, *more])
+    progress = [f"{len(sweep.cells)} there ({eager} eager, {len(sweep.cells) - eager} compiled)"]
+    if sweep.missing:
+        labels = label(sweep)
+        works = {work.key: labels.of(work) for work in sweep.works}
+        named = [
+            f"{works.get(cell.work) or f'{cell.request.workload}, batch {cell.request.batch_size}'}"
+            f", {labels.way_of(cell)}"
+            for cell in sweep.left[:NAMED]
+        ]
+        named += [f"{sweep.missing - NAMED} more"] if sweep.missing > NAMED else []
+        progress.append(f"{sweep.missing} to run ({'; '.join(named)})")
+    if kinds:
+        words = ", ".join(word if len(kinds) == 1 else f"{number} {word}" for word, number in kinds.items())
+        progress.append(f"{kinds.total()} of these without times ({words})")
+    return f"Cells: {', '.join(progress)}."
 
 
 def noted_sentence(sweep: Sweep) -> str:
@@ -222,9 +206,22 @@ def noted_sentence(sweep: Sweep) -> str:
     return f"{counted(noted, 'cell')} {'has' if noted == 1 else 'have'} notes ({NOTES})." if noted else ""
 
 
-def spread(eager: EagerPool) -> str:
-    """How far apart processes are; a dash for one alone."""
-    return percent(eager.spread) if eager.processes > 1 else MISSING
+def slight_note(sweep: Sweep) -> str:
+    """What the mark means; empty where none is shown."""
+    return SLIGHT_NOTE if any(cell.within_eager_spread for cell in sweep.cells) else ""
+
+
+def spread_notes(sweep: Sweep) -> tuple[Note, ...]:
+    """How far eager processes are apart at most, where that is much or some change is no larger; empty where not."""
+    spreads = [(work.eager.spread, work) for work in sweep.works if work.eager and work.eager.processes > 1]
+    compared = [cell.within_eager_spread for cell in sweep.cells if cell.within_eager_spread is not None]
+    if not spreads or not compared:
+        return ()
+    widest, work = max(spreads, key=lambda each: each[0])
+    if widest <= MUCH_APART and not any(compared):
+        return ()
+    facts = {"work": label(sweep).of(work), "spread": widest, "slight": sum(compared), "compared": len(compared)}
+    return (Note("eager_process_spread", facts=facts),)
 
 
 def published_differences(sweep: Sweep) -> tuple[str, ...]:

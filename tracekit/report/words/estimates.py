@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracekit.model.estimate import Statement
 from tracekit.numbers import duration, percent
+from tracekit.report.words.saying import Sentence, say
 
 MORE_CALLS = "more calls narrow that: --iterations"
 #: What makes an interval as wide as it is, and what narrows it.
@@ -27,60 +28,50 @@ DOUBTS = {
     " `tracekit profile` records twice)",
 }
 WINDOWS = {"steps": "its marked steps", "span": "a named span", "whole": "the whole recording"}
-TOO_FEW = "fewer than {} calls of {} count, which say nothing of the next (--iterations)"
+TOO_FEW = "calls of {} count, which say nothing of the next (--iterations)"
 
 
-def _open(facts: dict[str, Any]) -> str:
-    doubts = "; ".join(map(_doubt, facts["doubts"]))
-    return "its interval holds the limit" + (f": {doubts}" if doubts else "")
+def _holds_limit(doubts: list[Mapping[str, Any]]) -> str:
+    said = "; ".join(_doubt(**each) for each in doubts)
+    return "its interval holds the limit" + (f": {said}" if said else "")
 
 
-def _doubt(facts: dict[str, Any]) -> str:
+def _doubt(code: str, by_share: float | None = None, by_us: float | None = None) -> str:
     """`±2.0 % is how calls differ (more calls narrow that: --iterations)`, in the limit's own terms."""
-    by = percent(facts["by_share"]) if "by_share" in facts else duration(facts["by_us"])
-    return f"±{by} is {DOUBTS[facts['code']]}"
+    return f"±{duration(by_us) if by_share is None else percent(by_share)} is {DOUBTS[code]}"
 
 
-REASONS: dict[str, str | Callable[[dict[str, Any]], str]] = {
+REASONS: dict[str, Sentence] = {
     "exact": "the figure is exact",
     "interval": "all of its interval says so",
     "slight": "the limit is exceeded by less than is held against anybody (docs/gate.md)",
-    "holds_limit": _open,
-    "within_floor": lambda facts: f"the limit is no further from the figure than {_doubt(facts)}",
+    "holds_limit": _holds_limit,
+    "within_floor": lambda **doubt: f"the limit is no further from the figure than {_doubt(**doubt)}",
     "no_share_of_0": "A has 0, and anything is more than any share of that: limit the change or B's own figure",
     "not_measured": "it was not measured",
     "not_measured_on_both_sides": "it was not measured on both sides",
-    "not_timed": lambda facts: f"{facts['side']} was not timed",
-    "too_few_calls": lambda facts: TOO_FEW.format(facts["needed"], facts["side"]),
-    "too_few_calls_in_own_processes": lambda facts: TOO_FEW.format(facts["needed"], "the runs' own processes"),
+    "not_timed": "{side} was not timed",
+    "too_few_calls": "fewer than {needed} " + TOO_FEW.format("{side}"),
+    "too_few_calls_in_own_processes": "fewer than {needed} " + TOO_FEW.format("the runs' own processes"),
     "compiled_while_timed": "something was compiled inside timed calls, so that times are not of compiled code alone",
-    "windows_differ": lambda facts: (
-        f"A was read over {WINDOWS[facts['a']]} and B over {WINDOWS[facts['b']]}, which do not mean the same (--window)"
+    "windows_differ": lambda a, b: (
+        f"A was read over {WINDOWS[a]} and B over {WINDOWS[b]}, which do not mean the same (--window)"
     ),
     "whole_recordings": "the recordings mark no steps, and nobody knows how many each holds (--window NAME reads a span"
     " that is marked in both; torch.profiler's step() marks steps)",
-    "process_spread_assumed": lambda facts: (
-        f"±{percent(facts['share'], 0)} of a call are assumed for what differs from process to process, which"
-        " --repeat-process measures"
-    ),
-    "noise_for_process_spread": lambda facts: (
-        f"±{percent(facts['share'])} of a call, by which a form differs from itself, are taken for what differs from"
-        " process to process, which --repeat-process measures"
-    ),
+    "process_spread_assumed": "±{share:percent 0} of a call are assumed for what differs from process to process, which"
+    " --repeat-process measures",
+    "noise_for_process_spread": "±{share:percent 1} of a call, by which a form differs from itself, are taken for what"
+    " differs from process to process, which --repeat-process measures",
     "one_process": "one process was timed, and what differs from process to process is not in it (--repeat-process)",
-    "one_process_of_a_side": lambda facts: (
-        f"{facts['side']} was timed in one process, which is assumed to differ from others as the processes of"
-        f" {facts['other']} do"
-    ),
+    "one_process_of_a_side": "{side} was timed in one process, which is assumed to differ from others as the processes"
+    " of {other} do",
     "whole_recording": "the recording marks no steps, so that this is of all of it",
-    "unmatched": lambda facts: (
-        f"nobody knows what became of {percent(facts['unmatched_share'])} of the GPU time, and places may hide there"
-    ),
-    "mostly_matched": lambda facts: f"all but {percent(facts['unmatched_share'])} of the GPU time was matched",
+    "unmatched": "nobody knows what became of {unmatched_share:percent 1} of the GPU time, and places may hide there",
+    "mostly_matched": "all but {unmatched_share:percent 1} of the GPU time was matched",
 }
 
 
 def reason_words(reasons: Iterable[Statement]) -> str | None:
     """`all of its interval says so; ±2 % of a call are assumed ...`; None without any."""
-    said = [words(each.facts) if callable(words := REASONS[each.code]) else words for each in reasons]
-    return "; ".join(said) or None
+    return "; ".join(say(REASONS[each.code], each.facts) for each in reasons) or None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tracekit.model.evidence import Evidence, EvidenceKind
-from tracekit.model.labels import GroupLabel, KernelCounts, Label
+from tracekit.model.groups import Evidence, EvidenceKind, GroupLabel, KernelCounts, Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import counted, duration
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tracekit.model.noted import Noted
+from tracekit.model.note import Noted
 from tracekit.report.words.saying import Sentence, say
 
 INSTEAD = "kernels are matched by their names and order instead"

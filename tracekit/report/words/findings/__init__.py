@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.action import Action, ActionCode
+from tracekit.model.advice import Action, ActionCode
 from tracekit.model.comparison import Finding
 from tracekit.report.words.findings import compiling, running
 from tracekit.report.words.saying import say

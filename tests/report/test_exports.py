@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tracekit.model.comparison import Side
+from tracekit.model.run import Generation, UserModel
+from tracekit.report.exports import benchmark_json
+
+from ..sides import make_environment, make_form, make_settings, make_side
+
+ASKED = Generation("generate", 16, "dynamic", fast_processor=True)
+OWN = UserModel(options=("depth=1",), takes=("batch_size",))
+
+
+def side(**settings: Any) -> Side:
+    made = make_side("compiled", form=make_form("compiled"))
+    return replace(made, settings=make_settings(**settings), environment=make_environment())
+
+
+def names(*sides: Side) -> list[str]:
+    return [entry["name"] for entry in json.loads(benchmark_json(sides))]
+
+
+@pytest.mark.parametrize(
+    ("base", "change"),
+    [
+        ({}, {"workload": "vit"}),
+        ({}, {"size": "tiny"}),
+        ({}, {"dtype": "float16"}),
+        ({}, {"batch_size": 4}),
+        ({}, {"height": 1024}),
+        ({}, {"width": 1024}),
+        ({}, {"steps": 4}),
+        ({}, {"seq_length": 128}),
+        ({}, {"pretrained": "org/name"}),
+        ({}, {"mode": "max-autotune"}),
+        ({}, {"scope": "vae"}),
+        ({}, {"dynamic": True}),
+        ({}, {"variables": {"TORCHINDUCTOR_GRAPH_PARTITION": "0"}}),
+        ({"dynamic": True}, {"dynamic": False}),
+        ({"generation": ASKED}, {"generation": replace(ASKED, max_new_tokens=8)}),
+        ({"generation": ASKED}, {"generation": replace(ASKED, phase="decode", max_new_tokens=None)}),
+        ({"generation": ASKED, "prompt": "a"}, {"prompt": "another"}),
+        ({"own": OWN}, {"own": replace(OWN, options=("depth=2",))}),
+        ({"own": OWN}, {"batch_size": 4}),
+    ],
+    ids=str,
+)
+def test_other_work_and_another_way_to_compile_are_another_history(base: Any, change: Any) -> None:
+    one, other = side(**base), side(**{**base, **change})
+    assert not set(names(one)) & set(names(other))
+    assert names(one) == names(side(**base, seed=3, iterations=40))
+
+
+def test_names_are_read_by_people_and_the_eager_form_was_compiled_in_no_way() -> None:
+    assert names(side())[0] == (
+        "flux, full size, bfloat16, batch 1, 512×512, 2 denoising steps, compiled (default, scope transformer): call"
+    )
+    eager = replace(side(mode="max-autotune"), label="eager", form=make_form("eager"))
+    assert names(eager)[0] == "flux, full size, bfloat16, batch 1, 512×512, 2 denoising steps, eager: call"
+
+
+def test_memory_is_in_mebibytes_and_time_in_milliseconds() -> None:
+    entries = {each["name"].rpartition(": ")[2]: each for each in json.loads(benchmark_json([side()]))}
+    assert (entries["peak memory"]["value"], entries["peak memory"]["unit"]) == (3 * 1024, "MiB")
+    assert (entries["call"]["value"], entries["call"]["unit"]) == (1.0, "ms")
+    assert (entries["compiling"]["value"], entries["compiling"]["unit"]) == (12.5, "s")

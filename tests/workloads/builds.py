@@ -1,0 +1,33 @@
+"""Workloads that are built once in a session, for all tests that only look at them or call them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tracekit.model.progress import Silent
+from tracekit.model.workload import BuiltWorkload, Request
+from tracekit.workloads import registry, scopes
+from tracekit.workloads.one_forward_table import ROWS
+
+
+def build(name: str, size: str = "tiny", **asked: Any) -> BuiltWorkload:
+    """A workload on the CPU."""
+    for package in ROWS[name].needs if name in ROWS else ():
+        pytest.importorskip(package)
+    return registry.load_builder(registry.find(name))(Request(name, **asked), size, "cpu", Silent())
+
+
+#: The same, made once for what is asked.
+built = cache(build)
+
+
+@cache
+def nowhere(name: str, size: str | None = None) -> BuiltWorkload:
+    """A workload of the list without weights, of its largest size or this one."""
+    for package in ROWS[name].needs if name in ROWS else ():
+        pytest.importorskip(package)
+    info = registry.find(name)
+    return scopes.build_nowhere(registry.load_builder(info), Request(name), size or next(iter(info.sizes)))

@@ -1,0 +1,91 @@
+"""Options of a user's `build()`, and its arguments."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from tracekit.errors import TracekitError
+from tracekit.workloads.own_function import arguments_of, parse_options, taken
+
+COMMON = {"batch_size": 3, "dtype": "d", "device": "cpu", "seed": 7}
+
+
+def build(
+    layers: int = 2, rate=0.5, kind: Literal["a", "b"] = "a", causal: bool = False, depth: int | None = 1, free=None
+):
+    """As a user writes one, some of it without annotations."""
+
+
+def arguments(*options: str, function: Any = build) -> dict[str, Any]:
+    return arguments_of(function, "m.py:build", options, COMMON)
+
+
+def test_the_three_ways_to_write_an_option_are_the_same() -> None:
+    assert parse_options(["layers=3", "--width=4", "--d-model", "5"]) == ("layers=3", "width=4", "d_model=5")
+
+
+@pytest.mark.parametrize("words", [["layers"], ["--layers"], ["3=4"], ["a=1", "--a", "2"], ["=x"]])
+def test_what_is_no_option_is_refused(words: list[str]) -> None:
+    with pytest.raises(TracekitError, match="after --"):
+        parse_options(words)
+
+
+def test_values_become_what_the_annotation_or_the_default_says() -> None:
+    found = arguments("layers=3", "rate=1", "kind=b", "causal=true", "depth=null", "free=2")
+    assert found == {"layers": 3, "rate": 1.0, "kind": "b", "causal": True, "depth": None, "free": 2}
+    assert isinstance(found["rate"], float)
+    assert arguments("free=two")["free"] == "two"
+
+
+def test_annotations_as_text_are_understood_and_unknown_ones_give_the_word_as_it_is() -> None:
+    def other(layers: int, path: Nowhere = None):  # type: ignore[name-defined]  # noqa: F821
+        ...
+
+    assert arguments("layers=3", "path=x", function=other)["path"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("layers=two", "a whole number"),
+        ("rate=x", "a number"),
+        ("kind=c", "a or b"),
+        ("causal=yes", "true or false"),
+        ("depth=x", "a whole number or null"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(option: str, wanted: str) -> None:
+    with pytest.raises(TracekitError, match=f"{option} is not what it takes: say {wanted}$"):
+        arguments(option)
+
+
+def test_a_wrong_name_is_met_with_the_nearest_and_all_that_there_are() -> None:
+    with pytest.raises(TracekitError, match=r"takes no layrs: did you mean layers\? It takes layers \(int, 2\), rate"):
+        arguments("layrs=3")
+
+
+def test_a_missing_argument_is_named() -> None:
+    def needs(layers: int, *rest, **more): ...
+
+    with pytest.raises(TracekitError, match="needs layers: pass it after --"):
+        arguments(function=needs)
+    assert arguments("layers=1", "other=2", function=needs) == {"layers": 1, "other": 2}
+
+
+def test_a_function_is_given_what_it_names_of_the_common_arguments() -> None:
+    def some(batch_size, seed=0): ...
+
+    assert arguments(function=some) == {"batch_size": 3, "seed": 7}
+    assert taken(some) == ("batch_size", "seed")
+    assert arguments() == {}
+
+
+def test_common_arguments_go_before_the_dashes() -> None:
+    def some(batch_size=1): ...
+
+    with pytest.raises(TracekitError, match="pass --batch-size before the --"):
+        arguments("batch_size=4", function=some)
+    with pytest.raises(TracekitError, match="takes no seed"):
+        arguments("seed=4", function=some)

@@ -1,0 +1,75 @@
+"""The GPU while a form ran: its memory and its state. Field names are those of `run.json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from tracekit.model.bounded import Amount, Count, Many, Microseconds, Seconds, Text, Whole, doc
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """The GPU memory of torch's allocator at its height."""
+
+    allocated_bytes: Annotated[Count, doc("What tensors held.")]
+    reserved_bytes: Annotated[Count, doc("What torch had from the driver, CUDA graphs' pools included.")]
+
+
+@dataclass(frozen=True, slots=True)
+class FormMemory:
+    """One form's GPU memory. All of it counts the weights and inputs, which both forms share."""
+
+    before_bytes: Annotated[Count, doc("Before the form first ran: weights, inputs, what other forms hold.")]
+    warmup: Annotated[MemoryUse, doc("The height of its warm-up calls, compiling and autotuning included.")]
+    steady: Annotated[MemoryUse | None, doc("That of calls after it; None where the run was interrupted before.")]
+    graph_pool_bytes: Annotated[Count | None, doc("Held for good by this form's CUDA graphs.")]
+    others_pool_bytes: Annotated[Count | None, doc("By those of earlier forms: in `reserved` as well.")]
+
+
+Moment = Literal["before", "during", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSample:
+    """The GPU at one moment; None for what the driver does not tell."""
+
+    moment: Moment
+    seconds: Annotated[Seconds, doc("Since the first sample.")]
+    sm_clock_mhz: Count | None
+    memory_clock_mhz: Count | None
+    power_w: Amount | None
+    temperature_c: Whole | None
+    slowed_by: Annotated[Many[Text] | None, doc("Why it ran below its highest clocks, in the driver's words.")]
+    other_processes: Annotated[Count | None, doc("Processes besides this one that had the GPU open.")]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuState:
+    """The GPU before the forms were timed, between the timed calls of this form, and after all of them. Counters are of
+    all forms together; None where they cannot be read."""
+
+    source: Annotated[Literal["nvml"], doc("The library asked.")]
+    samples: Many[GpuSample]
+    slowed_us: Annotated[dict[Text, Microseconds] | None, doc("By the driver's counter of each limit.")] = None
+    power_limit_w: Amount | None = None
+
+    def during(self) -> tuple[GpuSample, ...]:
+        """The samples taken between timed calls."""
+        return tuple(sample for sample in self.samples if sample.moment == "during")
+
+    @property
+    def sm_clock_mhz(self) -> float | None:
+        """The median clock between timed calls; None where it was never read."""
+        # Only here: the module takes a while to load.
+        from statistics import median
+
+        clocks = [sample.sm_clock_mhz for sample in self.during() if sample.sm_clock_mhz is not None]
+        return median(clocks) if clocks else None
+
+    @property
+    def timed_us(self) -> float | None:
+        """How long it was from the last sample before timing to the one after it; None without both."""
+        before = [sample.seconds for sample in self.samples if sample.moment == "before"]
+        after = [sample.seconds for sample in self.samples if sample.moment == "after"]
+        return (after[0] - before[-1]) * 1e6 if before and after else None

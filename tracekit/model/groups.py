@@ -1,0 +1,73 @@
+"""What a group of kernels is known by, and what shows that a library kernel was exchanged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from tracekit.model.bounded import doc
+
+#: Work that libraries do, and the families that are told by names alone.
+WorkKind = Literal["product", "attention", "convolution"]
+NamedFamily = Literal[
+    "gemm", "attention", "convolution", "communication", "memcpy", "memset", "element_wise"
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCounts:
+    """How many kernels of one side do the work once: `count` in all, `triton` of them Triton's, and how many of
+    each kind of library kernel, in order of their names."""
+
+    count: int
+    triton: int
+    libraries: tuple[tuple[WorkKind, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLabel:
+    """A changed group: `report/words/groups.py` writes it.
+
+    `kind` is what became of it. `before` and `after` are A's and B's kernels of one repeat, None where a side has none.
+    `operators` are what asked for them, `more_operators` whether there are more than are named. `family` is that of
+    groups that were told by names alone, of which nothing else is known.
+    """
+
+    kind: str
+    repeats: float = 1
+    before: KernelCounts | None = None
+    after: KernelCounts | None = None
+    operators: tuple[str, ...] = ()
+    more_operators: bool = False
+    family: NamedFamily | None = None
+
+
+#: An unchanged group is known by its kernel's name. Parts of a waterfall that are no group have a code.
+Label = GroupLabel | str
+
+
+def label_order(label: Label) -> tuple[str, ...]:
+    """By which labels are sorted where nothing else tells them apart."""
+    return ("", label) if isinstance(label, str) else (label.kind, label.family or "", repr(label))
+
+
+EvidenceKind = Literal[
+    "attention_lost",
+    "single_precision",
+    "epilogue_lost",
+    "other_operator",
+    "inputs_prepared",
+    "split_along_k",
+    "other_kernel",
+    "channels_moved_last",
+    "attention_asked_otherwise",
+    "same_kernel_other_time",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing that differs between the two sides of a group. `report/words/groups.py` says it in English."""
+
+    kind: EvidenceKind
+    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)

@@ -1,0 +1,147 @@
+"""A run as the JSON of benchmark actions, and kernel groups as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import fsum
+from statistics import quantiles
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from tracekit.model.comparison import Comparison, Side
+from tracekit.names import encodable
+from tracekit.report.words.common import work_words
+from tracekit.report.words.groups import evidence_sentences, label_words
+from tracekit.shell import variable_words
+
+MIB = 2**20
+
+#: What every file of kernel groups has, whatever is known of them.
+GROUP_COLUMNS: dict[str, type] = {
+    "group": int,
+    "kind": str,
+    "label": str,
+    "matched_by": str,
+    "repeats": float,
+    "a_count": float,
+    "b_count": float,
+    "a_us": float,
+    "b_us": float,
+    "delta_count": float,
+    "delta_us": float,
+    "a_bytes": float,
+    "b_bytes": float,
+    "where": str,
+    "a_kernels": str,
+    "b_kernels": str,
+    "evidence": str,
+}
+#: Between several names in one cell.
+BETWEEN = "; "
+
+
+def benchmark_json(sides: Iterable[Side]) -> str:
+    """A run as benchmark actions of CI read it (`customSmallerIsBetter` of github-action-benchmark): a list of figures
+    of which less is better, of each side; what was not measured is not in it.
+
+    Names stay the same from run to run of the same work; the machine and its software stand in `extra`. `range` is half
+    the distance between the quartiles of the timed calls.
+    """
+    entries = []
+    for side in sides:
+        work, extra, form = _work(side), _setting(side), side.form
+        for name, unit, value in _figures(side):
+            if value is None:
+                continue
+            entry = {"name": f"{work}: {name}", "unit": unit, "value": round(value, 6), "extra": extra}
+            if name == "call" and form and len(form.wall_us) > 1:
+                first, _, third = quantiles(form.wall_us, n=4)
+                entry["range"] = f"± {(third - first) / 2000:.6g}"
+            entries.append(entry)
+    return msgspec.json.format(msgspec.json.encode(entries), indent=1).decode() + "\n"
+
+
+def _work(side: Side) -> str:
+    """`vit, full size, bfloat16, batch 1, compiled (reduce-overhead, scope model)`: other work, and another way to
+    compile, has a history of its own."""
+    settings, form = side.settings, side.form
+    if settings is None:
+        return side.label
+    model, work = work_words(settings)
+    # What reports tell elsewhere, and makes other work.
+    if settings.own and "batch_size" in settings.own.takes:
+        work.append(f"batch {settings.batch_size}")
+    if settings.pretrained:
+        work.append(f"weights of {settings.pretrained}")
+    if settings.generation and settings.prompt is not None:
+        # Its length is that of the work, but a prompt is no name.
+        work.append(f"prompt {crc32(settings.prompt.encode()):08x}")
+    # How it was compiled, and by what torch was steered. Whether breaks are allowed (`--fullgraph`) changes no code
+    # that has none.
+    steered = [variable_words(settings.variables)] if settings.variables and form else []
+    if form and form.name != "eager":
+        dynamic = {None: [], True: ["dynamic"], False: ["not dynamic"]}[settings.dynamic]
+        steered = [settings.mode, f"scope {settings.scope}", *dynamic, *steered]
+    way = f" ({', '.join(steered)})" if steered else ""
+    return ", ".join([*model, *work, f"{side.label}{way}"])
+
+
+def _figures(side: Side) -> Iterator[tuple[str, str, float | None]]:
+    kernels, launches, form = side.analysis.kernels, side.analysis.launches, side.form
+    yield "call", "ms", _ms(side.wall_us)
+    yield "GPU busy", "ms", _ms(side.busy_us)
+    yield "GPU idle", "ms", _ms(side.unprofiled_idle_us)
+    yield "kernels", "kernels", kernels.count / side.steps if kernels else None
+    yield "launches", "launches", launches.count / side.steps if launches else None
+    yield "peak memory", "MiB", form.peak_memory_bytes / MIB if form and form.peak_memory_bytes is not None else None
+    yield "compiling", "s", form.compilation.seconds if form and form.compilation else None
+
+
+def _ms(us: float | None) -> float | None:
+    return us / 1000 if us is not None else None
+
+
+def _setting(side: Side) -> str:
+    """The machine, the software and what was asked for, a line each."""
+    settings, environment = side.settings, side.environment
+    if settings is None or environment is None:
+        return encodable(side.path)
+    torch = environment.packages.get("torch")
+    lines = [
+        environment.gpu or environment.cpu,
+        f"torch {torch}" if torch else None,
+        f"size {settings.size}, {settings.dtype}, batch {settings.batch_size}, mode {settings.mode}",
+        f"{len(side.form.wall_us)} timed calls" if side.form else None,
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def group_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Kernel groups for spreadsheets and notebooks, one row a group, largest change first; counts and microseconds per
+    step, bytes and rates as estimated."""
+    rows = []
+    for number, group in enumerate(comparison.groups, 1):
+        traffic = group.traffic
+        row: dict[str, Any] = {
+            "group": number,
+            "kind": group.kind,
+            "label": label_words(group.label),
+            "matched_by": group.how,
+            "repeats": float(group.repeats),
+            "a_count": fsum(member.count for member in group.a),
+            "b_count": fsum(member.count for member in group.b),
+            "a_us": fsum(member.total_us for member in group.a),
+            "b_us": fsum(member.total_us for member in group.b),
+            "delta_count": float(group.delta_count),
+            "delta_us": float(group.delta_us),
+            "a_bytes": traffic.eager_bytes if traffic else None,
+            "b_bytes": traffic.compiled_bytes if traffic else None,
+            "where": BETWEEN.join(group.where),
+            "a_kernels": BETWEEN.join(member.name for member in group.a),
+            "b_kernels": BETWEEN.join(member.name for member in group.b),
+            "evidence": BETWEEN.join(evidence_sentences(group.evidence)),
+        }
+        rows.append(row)
+    return rows

@@ -1,0 +1,192 @@
+"""Times, counts and memory of sides next to each other, and the few of them to remember."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tracekit.model.comparison import Basis, Comparison, Side, comparable
+from tracekit.numbers import (
+    MINUS,
+    MISSING,
+    change_with_share,
+    count,
+    count_change,
+    duration,
+    is_whole,
+    percent,
+    points_change,
+    size,
+    size_change,
+    times,
+)
+from tracekit.report.document import Column, Table
+from tracekit.report.sections.traffic import traffic_note, traffic_row
+from tracekit.report.words.common import shared_scope
+
+#: What is counted, and where it is found in an analysis.
+COUNTS: dict[str, Callable[[Side], int | None]] = {
+    "Kernels": lambda side: side.analysis.kernels.count if side.analysis.kernels else None,
+    "Kernels under 10 µs": lambda side: side.analysis.kernels.short_count if side.analysis.kernels else None,
+    "Triton kernels": lambda side: side.analysis.kernels.triton_count if side.analysis.kernels else None,
+    "Launches": lambda side: side.analysis.launches.count if side.analysis.launches else None,
+    "Graph launches among them": lambda side: side.analysis.launches.graph_launches if side.analysis.launches else None,
+    "Memory copies": lambda side: side.analysis.copies.memcpy_count if side.analysis.copies else None,
+    "Memory sets": lambda side: side.analysis.copies.memset_count if side.analysis.copies else None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One figure of every side. `change` writes the change of two, given it and the first."""
+
+    label: str
+    values: tuple[float | None, ...]
+    shown: Callable[[float | None], str]
+    change: Callable[[float | None, float | None], str]
+
+
+def overview_table(comparison: Comparison) -> Table:
+    """Times, counts and memory of both sides and the change, per step. A CPU run has rows of its own."""
+    a, b, sides = comparison.a, comparison.b, (comparison.a, comparison.b)
+    moved = traffic_row(comparison) if any(side.analysis.gpu for side in sides) else None
+    rows = (
+        *map(_with_change, (*time_figures(sides), *work_figures(sides))),
+        *([moved] if moved else []),
+        *map(_with_change, memory_figures(sides)),
+        ("Compilation before timing", compilation_time(a), compilation_time(b), ""),
+    )
+    if not comparable(a, b):
+        rows = tuple((label, one, other, MISSING) for label, one, other, _ in rows)
+    return Table(
+        caption=f"Figures, {shared_scope(comparison)}",
+        columns=(Column("Figure", numeric=False), Column(f"A: {a.label}"), Column(f"B: {b.label}"), Column("Change")),
+        rows=rows,
+        note=" ".join(filter(None, (figures_note(sides), traffic_note(comparison)))),
+    )
+
+
+def _with_change(figures: Figures) -> tuple[str, str, str, str]:
+    a, b = figures.values
+    change = b - a if a is not None and b is not None else None
+    return figures.label, figures.shown(a), figures.shown(b), figures.change(change, a)
+
+
+def key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
+    """The speed-up, times, idle time and kernels that are known: what it is, its change, and from what to what."""
+    a, b, verdict, basis = comparison.a, comparison.b, comparison.verdict, basis_of((comparison.a, comparison.b))
+    figures = []
+    if verdict.speedup is not None:
+        spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
+        figures.append(("Speed-up", times(verdict.speedup), spread))
+    # The speed-up is of all processes that timed the forms, what stands beside it of the one that was recorded.
+    wall = "Wall time, recorded process" if (verdict.processes or 1) > 1 else "Wall time"
+    idle = "GPU idle" if basis == "unprofiled" else "GPU idle, as recorded"
+    for label, one, other in (
+        (wall, a.wall_us, b.wall_us),
+        ("GPU busy", a.busy_us, b.busy_us),
+        (idle, a.idle_us(basis), b.idle_us(basis)),
+    ):
+        if one is not None and other is not None:
+            figures.append((label, change_with_share(other - one, one), f"{duration(one)} → {duration(other)}"))
+    if a.analysis.kernels and b.analysis.kernels:
+        one, other = a.analysis.kernels.count / a.steps, b.analysis.kernels.count / b.steps
+        change = percent(other / one - 1, 0).replace("-", MINUS) if one else count(other)
+        signed = change if change.startswith(MINUS) else f"+{change}"
+        figures.append(("Kernels", signed, f"{count(one)} → {count(other)}"))
+    return tuple(figures)
+
+
+def basis_of(sides: Sequence[Side]) -> Basis:
+    """Unprofiled where all sides can be put on it, so that their columns mean the same."""
+    return "trace" if any(side.unprofiled_idle_us is None for side in sides) else "unprofiled"
+
+
+def figures_note(sides: Sequence[Side]) -> str:
+    """What a reader must know of the figures of these sides."""
+    missing = f"{MISSING} means: not measured."
+    counts = [_per_step(side, figure) for figure in COUNTS.values() for side in sides]
+    if any(each is not None and not is_whole(each) for each in counts):
+        steps = " and ".join(dict.fromkeys(f"{side.steps:,}" for side in sides))
+        missing += (
+            f" Counts with a decimal are means of the {steps} steps recorded: a kernel of about 10 µs is shorter in"
+            " one step and longer in another."
+        )
+    if all(side.analysis.gpu is None for side in sides):
+        return missing
+    if basis_of(sides) == "unprofiled":
+        return f"Idle is the unprofiled wall time less the GPU's busy time. {missing}"
+    if any(side.wall_us is None for side in sides):
+        return f"Idle is as recorded, which profiling lengthens, for want of unprofiled times of both sides. {missing}"
+    return f"Idle is as recorded, which profiling lengthens: it cannot be told for the unprofiled calls. {missing}"
+
+
+def time_figures(sides: Sequence[Side]) -> Iterator[Figures]:
+    """How long a call took, without the profiler and with it."""
+    label = "Wall time, unprofiled median"
+    if any(side.analysis.window.kind != "steps" for side in sides if side.wall_us is not None):
+        # The figures below are then of something else than a call.
+        label += " of one call"
+    yield _durations(label, (side.wall_us for side in sides))
+    if any(side.recorded_wall_us is not None for side in sides):
+        yield _durations("Wall time while recorded", (side.recorded_wall_us for side in sides))
+
+
+def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
+    """What the GPU did; of CPU runs what the CPU did."""
+    if all(side.analysis.gpu is None for side in sides):
+        cpus = [side.analysis.cpu for side in sides]
+        for label, field in (("Operators", "operator_count"), ("Inductor's C++ kernels", "fused_count")):
+            wholes = (getattr(cpu, field) if cpu else None for cpu in cpus)
+            yield _counts(label, map(_each, wholes, sides))
+        for label, field in (("Time in operators", "operator_us"), ("Time in C++ kernels", "fused_us")):
+            wholes = (getattr(cpu, field) if cpu else None for cpu in cpus)
+            yield _durations(label, map(_each, wholes, sides))
+        return
+    basis = basis_of(sides)
+    idle = [side.idle_us(basis) for side in sides]
+    wholes = (side.wall_us if basis == "unprofiled" else side.span_us for side in sides)
+    shares = tuple(us / whole if us is not None and whole else None for us, whole in zip(idle, wholes, strict=True))
+    yield _durations("GPU busy", (side.busy_us for side in sides))
+    yield _durations("GPU idle", idle)
+    yield Figures("GPU idle, share", shares, percent, lambda change, _: points_change(change))
+    for label, figure in COUNTS.items():
+        yield _counts(label, (_per_step(side, figure) for side in sides))
+    copies = (side.analysis.copies.total_us if side.analysis.copies else None for side in sides)
+    yield _durations("Copies and sets, GPU time", map(_each, copies, sides))
+
+
+def memory_figures(sides: Sequence[Side]) -> Iterator[Figures]:
+    """The peak of the form's calls, else that of its recording."""
+    peaks: list[int | None] = []
+    for side in sides:
+        recorded = side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None
+        known = side.form is not None and side.form.peak_memory_bytes is not None
+        peaks.append(side.form.peak_memory_bytes if side.form and known else recorded)
+    yield Figures("Peak memory", tuple(peaks), size, lambda change, _: size_change(change))
+
+
+def _durations(label: str, values: Iterable[float | None]) -> Figures:
+    return Figures(label, tuple(values), duration, change_with_share)
+
+
+def _counts(label: str, values: Iterable[float | None]) -> Figures:
+    return Figures(label, tuple(values), count, lambda change, _: count_change(change))
+
+
+def _per_step(side: Side, figure: Callable[[Side], int | None]) -> float | None:
+    return _each(figure(side), side)
+
+
+def _each(whole: float | None, side: Side) -> float | None:
+    """The part of one step."""
+    return None if whole is None else whole / side.steps
+
+
+def compilation_time(side: Side) -> str:
+    """How long the calls took that compiled, and whether a cache on disk made them short."""
+    facts = side.form.compilation if side.form else None
+    if facts is None:
+        return MISSING
+    cached = f" ({facts.cache_hits} of {facts.graphs} graphs from a cache)" if facts.cache_hits else ""
+    return duration(facts.seconds * 1e6) + cached

@@ -1,0 +1,141 @@
+"""What stands below a comparison's headline: what was demanded, why one side is faster, what holds each back."""
+
+from __future__ import annotations
+
+from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, ReasonShare, Side, WaterfallPart
+from tracekit.model.gate import Checked, Gate
+from tracekit.names import short_kernel_name
+from tracekit.numbers import MINUS, count, duration, duration_change, percent, size, times
+from tracekit.report.words.bounds import bound_because
+from tracekit.report.words.common import cause_words
+from tracekit.report.words.estimates import reason_words
+from tracekit.report.words.groups import label_words, operators_word, repeats_word, work_words
+
+OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
+
+#: A label is told whole up to so many characters, which is no limit to those that tracekit writes.
+LONGEST = 120
+
+
+def gate_outcome(gate: Gate) -> str:
+    """`Gate: failed`; of one that could not be decided what it ends as, where that was asked."""
+    taken_for = gate.taken_for if gate.outcome == "inconclusive" else None
+    ends = {"pass": ", which passes here", "fail": ", which fails here"}
+    asked = f"{ends[taken_for]} (--inconclusive {taken_for})" if taken_for in ends else ""
+    return f"Gate: {OUTCOMES[gate.outcome]}{asked}"
+
+
+def gate_sentences(comparison: Comparison) -> tuple[str, ...]:
+    """`wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`"""
+    sentences = []
+    for checked in comparison.gate.checked if comparison.gate else ():
+        figures = _gate_figures(checked)
+        said = f"{OUTCOMES[checked.outcome]}. {figures}" if figures else OUTCOMES[checked.outcome]
+        sentences.append(f"{checked.condition.text}: {said}; {reason_words(checked.reasons)}.")
+    return tuple(sentences)
+
+
+def _gate_figures(checked: Checked) -> str | None:
+    """Of both sides, and what is known of what is limited; None where neither side has one."""
+    metric, low, high = checked.condition.metric, checked.low, checked.high
+    if checked.base is None and checked.new is None:
+        return None
+    if metric == "groups_lost" and low is not None and high is not None:
+        places = count(high) if low == high else f"{count(low)} to {count(high)}"
+        return f"{places} {'place' if places == '1' else 'places'} in a step where B needs more kernels than A"
+    shown = duration if metric in ("wall", "busy", "idle") else size if metric == "memory" else count
+
+    def in_terms_of_the_limit(value: float) -> str:
+        sign = "+" if value > 0 and checked.condition.kind != "value" else ""
+        return f"{sign}{percent(value) if checked.condition.kind == 'relative' else shown(value)}".replace("-", MINUS)
+
+    both = f"{shown(checked.base)} to {shown(checked.new)}"
+    if low is None or high is None:
+        return both
+    ends = dict.fromkeys((in_terms_of_the_limit(low), in_terms_of_the_limit(high)))
+    return f"{both}, {' to '.join(ends)}"
+
+
+def reason_sentence(comparison: Comparison) -> str | None:
+    """`Why: the GPU waits 2.69 ms less (...); its work takes 125.4 µs longer (...).`; None where no difference of
+    unprofiled times was established, or none of its sign was recorded."""
+    reason = comparison.reason
+    if reason is None:
+        return None
+    shares = [_share(share) for share in reason.shares]
+    if reason.unexplained_us:
+        shares.append(f"another {duration_change(reason.unexplained_us)} is not explained")
+    of = f" in the recorded process ({duration_change(reason.change_us)} a call)" if reason.of_one_process else ""
+    return f"Why{of}: {'; '.join(shares)}."
+
+
+def _share(share: ReasonShare) -> str:
+    subject, verb = ("the GPU", "waits") if share.kind == "idle" else ("GPU work", "takes")
+    less, more = ("less", "more") if share.kind == "idle" else ("less", "longer")
+    said = f"{subject} {verb} {duration(abs(share.delta_us))} {less if share.delta_us < 0 else more}"
+    named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
+    named += [f"all else {duration_change(share.rest_us)}"] if share.rest_us else []
+    if not named and share.kind == "gpu":
+        named = [f"no one group of kernels makes {percent(NAMED_SHARE, 0)} of it"]
+    return f"{said} ({'; '.join(named)})" if named else said
+
+
+def _part_words(part: WaterfallPart) -> str:
+    """A part in words: of a group `152 times 20 kernels became 1 Triton (...)`, or `3 times another product kernel`,
+    where one library kernel took another's place."""
+    label = part.label
+    if part.kind == "idle":
+        return cause_words(label_words(label))
+    if isinstance(label, str):
+        return short_kernel_name(label_words(label), LONGEST)
+    before = label.before
+    if before and before == label.after and before.count == 1 and before.libraries:
+        operators = f" ({operators_word(label)})" if label.operators else ""
+        work = f"another {before.libraries[0][0]} kernel{operators}"
+    else:
+        work = short_kernel_name(work_words(label, " became "), LONGEST)
+    repeats = repeats_word(label.repeats)
+    return f"{repeats} times {work}" if repeats else work
+
+
+def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
+    """For each side how idle the GPU is, and what holds it back; nothing of a side without GPU figures."""
+    sides = ((comparison.a, comparison.a_bound), (comparison.b, comparison.b_bound))
+    return tuple(sentence for each in sides if (sentence := limit_sentence(*each)) is not None)
+
+
+def limit_sentence(side: Side, bound: Bound | None) -> str | None:
+    """The same of one side."""
+    idle = idle_sentence(side)
+    if idle is None:
+        return None
+    return f"{side.label}: {idle}." + (f" {bound_sentence(bound)}." if bound else "")
+
+
+def idle_sentence(side: Side) -> str | None:
+    """The idle share of the unprofiled call beside the trace's; the trace's own, said to be that, where there is no
+    other. None without GPU figures."""
+    recorded = side.recorded_idle_share
+    if recorded is None:
+        return None
+    if side.idle_share is None or side.slowdown is None:
+        if side.wall_us is None:
+            because = "there are no unprofiled times"
+        elif not side.reads_calls:
+            because = "what was read of the trace is not one call on one GPU"
+        else:
+            because = "the recorded step holds more GPU work than the unprofiled call took"
+        return (
+            f"idle {percent(recorded, 0)} as recorded; recording lengthens idle time, and by how much cannot be told: "
+            f"{because}"
+        )
+    slowed = f"recording slowed this form {times(side.slowdown)}"
+    if side.slowdown < 1:
+        slowed = f"recorded steps took {times(side.slowdown)} the time of timed calls"
+    return f"idle {percent(side.idle_share, 0)} (the trace shows {percent(recorded, 0)}: {slowed})"
+
+
+def bound_sentence(bound: Bound) -> str:
+    """`Launch-bound: in 59 % of the call ...`."""
+    said = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "What limits it cannot be told"
+    return f"{said}: {bound_because(bound)}"

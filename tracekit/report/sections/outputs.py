@@ -1,0 +1,128 @@
+"""What the forms return beside what they should return, and the GPU memory they took."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+
+from tracekit.model.comparison import Comparison
+from tracekit.model.gpu import FormMemory
+from tracekit.model.numerics import FormNumerics, TensorDifference
+from tracekit.names import clipped, printable
+from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
+from tracekit.report.document import Column, Table
+from tracekit.report.sides import Sides, side_name
+from tracekit.report.words.accuracy import accuracy_because
+
+#: Tensors of one output that are listed; the first ones are what a model's user takes.
+MOST_TENSORS = 6
+
+COLUMNS = (
+    *(Column(label, numeric=False) for label in ("Output of", "Beside")),
+    *map(Column, ("Largest error", "Mean error", "Relative", f"1 {MINUS} cosine", "Equal")),
+)
+
+NOTE = (
+    "Errors are absolute, over all numbers that are finite on both sides. Relative: the length (L2) of the difference "
+    "over that of the output beside which it stands."
+)
+
+RESULTS = {
+    "equal": "Outputs are equal",
+    "as_accurate": "Outputs are as accurate as eager's",
+    "less_accurate": "Outputs differ by more than rounding",
+    "undecided": "Whether outputs are as accurate as eager's cannot be told",
+}
+
+MEMORY: dict[str, Callable[[FormMemory], int | None]] = {
+    "Held before the form ran": lambda memory: memory.before_bytes,
+    "Steady calls, allocated": lambda memory: memory.steady.allocated_bytes if memory.steady else None,
+    "Steady calls, reserved": lambda memory: memory.steady.reserved_bytes if memory.steady else None,
+    "Warm-up with compilation, allocated": lambda memory: memory.warmup.allocated_bytes,
+    "Warm-up with compilation, reserved": lambda memory: memory.warmup.reserved_bytes,
+    "CUDA-graph pools, the form's own": lambda memory: memory.graph_pool_bytes,
+    "CUDA-graph pools of forms before it": lambda memory: memory.others_pool_bytes,
+}
+
+MEMORY_NOTE = (
+    "Peaks. Allocated is what tensors held, reserved what torch had taken from the driver for them. All of it counts "
+    "the weights, which both forms share, and whatever forms that ran before have left (workspaces of libraries, "
+    "buffers); autotuning in processes of its own and what libraries take past torch is not seen."
+)
+
+
+def accuracy_sentence(comparison: Comparison) -> str | None:
+    """What was found of B's outputs, in a line; None where they were not compared."""
+    accuracy = comparison.accuracy
+    if accuracy is None:
+        return None
+    return f"{RESULTS[accuracy.result]}. {accuracy_because(accuracy.reason.code, accuracy.reason.facts)}"
+
+
+def numerics_table(comparison: Comparison) -> Table | None:
+    """The outputs of both sides beside each other, themselves and a higher precision; None where none were compared."""
+    sides = (comparison.a, comparison.b)
+    found = [(side.label, side.form.numerics) for side in sides if side.form and side.form.numerics]
+    rows = tuple(row for label, numerics in found for row in _numerics_rows(label, numerics))
+    if not rows:
+        return None
+    notes = dict.fromkeys(note for _, numerics in found for note in _numerics_notes(numerics))
+    return Table("Outputs beside each other", COLUMNS, rows, " ".join((NOTE, *notes)))
+
+
+def _numerics_rows(label: str, found: FormNumerics) -> Iterator[tuple[str, ...]]:
+    others = {"itself": "a second call", "eager": "eager", "reference": f"{found.reference_dtype}, the reference"}
+    for difference in (found.against_eager, found.against_reference, found.against_itself):
+        for each in difference.tensors[:MOST_TENSORS] if difference else ():
+            name = clipped(printable(f"{label} {each.path}".strip()), 60)
+            yield name, *_errors(each, others[difference.other] if difference else "")
+
+
+def _errors(each: TensorDifference, other: str) -> tuple[str, ...]:
+    """Beside what the tensor stands, and how far it is from that."""
+    if each.problem:
+        return f"{other}: {each.problem}", *(MISSING,) * 5
+    if each.first_divergence is not None:
+        other = f"{other}: equal up to place {count(each.first_divergence)}"
+    elif each.nonfinite:
+        other = f"{other}: {count(each.nonfinite)} not finite on one side"
+    # The cosine of equal tensors is 1 up to rounding.
+    angle = None if each.cosine is None else 0.0 if each.max_abs == 0 else max(1 - each.cosine, 0.0)
+    figures = (each.max_abs, each.mean_abs, each.relative, angle)
+    shown = (MISSING if figure is None else f"{figure:.2g}".replace("-", MINUS) for figure in figures)
+    return other, *shown, percent(each.equal_share)
+
+
+def _numerics_notes(found: FormNumerics) -> Iterator[str]:
+    if found.no_reference:
+        yield f"There is no reference: {printable(found.no_reference)}."
+    differences = (found.against_eager, found.against_reference, found.against_itself)
+    longest = max(len(each.tensors) if each else 0 for each in differences)
+    if longest > MOST_TENSORS:
+        yield f"{longest - MOST_TENSORS} more tensors of each output are in the JSON."
+    if found.skipped:
+        yield f"Not compared, because they are no tensors: {printable(', '.join(found.skipped))}."
+
+
+def picture_sources(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """The images that the forms made: the words under each, and the picture itself as an address that holds it."""
+    return tuple(
+        (picture.caption, f"data:image/png;base64,{base64.b64encode(picture.png).decode()}")
+        for side in (comparison.a, comparison.b)
+        for picture in side.pictures
+    )
+
+
+def memory_table(sides: Sides) -> Table | None:
+    """Peak memory of warm-up and of steady calls, and graph pools; None where no side was watched."""
+    found = [side.form.memory if side.form else None for _, side in sides]
+    if not any(found):
+        return None
+    rows = []
+    for label, figure in MEMORY.items():
+        figures = [figure(each) if each else None for each in found]
+        known = [each for each in figures if each is not None]
+        change = size_change(known[1] - known[0] if len(known) == 2 else None)
+        rows.append((label, *map(size, figures), *([change] if len(sides) == 2 else [])))
+    columns = (Column("GPU memory", numeric=False), *(Column(side_name(*each)) for each in sides))
+    return Table("GPU memory", (*columns, *([Column("Change")] if len(sides) == 2 else [])), tuple(rows), MEMORY_NOTE)

@@ -1,0 +1,243 @@
+"""A sweep's figures: a row for each work, a column for each way of compiling, as tables and as a heat map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tracekit.model.sweep_figures import CallFigures, CellFigures, Sweep, Work
+from tracekit.numbers import MISSING, count, percent, size, times
+from tracekit.report.document import Column, HeatCell, HeatMap, Table
+from tracekit.report.sweep.labels import label, left_ways, ways
+from tracekit.report.sweep.words import (
+    OUTCOMES,
+    TO_RUN,
+    both_medians,
+    calls_until_even,
+    compiling,
+    milliseconds,
+    slight_note,
+    speedup,
+)
+from tracekit.report.words.notes.sweeps import SLIGHT
+
+WORK = Column("Work", numeric=False)
+
+SPEEDUP_NOTE = (
+    "Eager time by compiled time, round by round in the cell's own process, with the 95 % interval; above 1 compiled is"
+    " faster. Beside it eager's and the compiled form's median call in that very process, ms, whose ratio may be a"
+    " little another. Compare ways by speed-ups: milliseconds of different processes differ by more than their"
+    " intervals (eager, process by process). A dash: not asked for. docs/sweep.md says what a speed-up holds and"
+    " what it leaves out."
+)
+CALLS_NOTE = (
+    "Each cell's figure and interval are of its own process, with what eager took in that same process; the eager"
+    " column is the eager cell's process. Figures of different processes differ by more than their intervals say: the"
+    " speed-up is of one process. Eager over all processes is a table of its own."
+)
+EAGER_NOTE = (
+    "The same eager work in one process after the other: the geometric mean over processes, every one counting alike,"
+    " with Student's t interval over them from three on, of two none, of one its own. Speed-ups are within a process,"
+    " which spares them what makes both forms slower alike, and nothing else (docs/timing.md)."
+)
+MEMORY_NOTE = (
+    "What torch had reserved at the height of a steady call, weights and CUDA-graph pools included, in GPU memory; of"
+    " the eager form in a process of its own, and not known where none was run."
+)
+WARMUP_MEMORY_NOTE = (
+    "The same at the height of the calls before the form was quiet, compiling and autotuning included: with less than"
+    " the larger of this and the steady figure memory may run out, though torch first gives back what it merely keeps."
+    " Of the eager form the middle of all processes."
+)
+COMPILE_NOTE = (
+    "Wall time of the calls that compiled, in a fresh process with an empty Inductor cache of its own. Where graphs"
+    " came from a cache all the same, it says so: that may be no first compilation."
+)
+EVEN_NOTE = (
+    "Calls after which compiling has taken no longer than staying eager; a dash where no change was established, or"
+    " nothing timed. The eager form came first in the process and alone paid what a process does once: the smaller"
+    " number takes all of eager's start-up off the compiled one's, the larger nothing. The larger is the one to reckon"
+    " with."
+)
+
+#: A speed-up of so much, or a slowdown, has the strongest colour; text stays readable on it.
+FULL = 3.0
+MOST_PERCENT = 55
+#: A change that a verdict calls one is to be seen, however small.
+LEAST_PERCENT = 18
+
+
+NOT_THERE = HeatCell(MISSING, "missing")
+LEFT = HeatCell(TO_RUN, "missing")
+KEY = (
+    ("gain", "faster, a little", LEAST_PERCENT),
+    ("gain", f"faster, {FULL:.0f} times or more", MOST_PERCENT),
+    ("loss", "slower, a little", LEAST_PERCENT),
+    ("loss", f"slower, {FULL:.0f} times or more", MOST_PERCENT),
+    ("even", "inconclusive", 0),
+    ("failed", "no times", 0),
+)
+
+
+def matrix(
+    sweep: Sweep,
+    caption: str,
+    of_cell: Callable[[CellFigures], str],
+    of_work: Callable[[Work], str] | None = None,
+    note: str = "",
+) -> Table:
+    """A row for each work, a column for each way of compiling, before them the eager form where it has a figure."""
+    labels = label(sweep)
+    columns = ways(sweep, labels)
+    eager = [of_work(work) for work in sweep.works] if of_work else []
+    has_eager = any(each != MISSING for each in eager)
+    left, rows = left_ways(sweep, labels), []
+    for at, work in enumerate(sweep.works):
+        found = {way: TO_RUN for key, way in left if key == work.key}
+        found |= {labels.way(cell): of_cell(cell) for cell in work.cells if cell.cell.form == "compiled"}
+        first = [eager[at]] if has_eager else []
+        rows.append((labels.of(work), *first, *(found.get(each, MISSING) for each in columns)))
+    heads = [*(["eager"] if has_eager else []), *columns]
+    return Table(caption, (WORK, *map(Column, heads)), tuple(rows), note)
+
+
+def matrices(sweep: Sweep) -> dict[str, Table]:
+    """Every figure that has a table of its own, by what it is called in the page; empty ones left out."""
+    mean, median = "Mean of calls, ms (95 % interval)", "Median of calls, ms (95 % interval)"
+    warming = "Memory while warming up"
+    every = {
+        "mean": matrix(sweep, mean, _of_calls(_mean), _of_eager(_mean), CALLS_NOTE),
+        "median": matrix(sweep, median, _of_calls(_median), _of_eager(_median), CALLS_NOTE),
+        "device": matrix(sweep, "Between two device events, median, ms", _of_calls(_device), _of_eager(_device)),
+        "compile": matrix(sweep, "Compiling, s", compiling, note=COMPILE_NOTE),
+        "even": matrix(sweep, "Break-even, calls", lambda cell: calls_until_even(cell.break_even), note=EVEN_NOTE),
+        "memory": matrix(sweep, "Memory", *_of_memory("memory_bytes"), MEMORY_NOTE),
+        "warmup_memory": matrix(sweep, warming, *_of_memory("warmup_memory_bytes"), WARMUP_MEMORY_NOTE),
+    }
+    return {
+        name: table
+        for name, table in every.items()
+        if any(cell not in (MISSING, TO_RUN) for row in table.rows for cell in row[1:])
+    }
+
+
+def speedup_table(sweep: Sweep) -> Table:
+    """The speed-ups: the heat map's figures."""
+
+    def of_cell(cell: CellFigures) -> str:
+        # Here no colour tells the verdict: what is not `faster` is called what it is.
+        medians, verdict = both_medians(cell), cell.verdict.result if cell.verdict else "faster"
+        words = speedup(cell) if verdict == "faster" else f"{speedup(cell)}, {verdict}"
+        return words if medians == MISSING else f"{words}; {medians}"
+
+    caption = "Speed-up over eager (95 % interval), and both medians, ms"
+    return matrix(sweep, caption, of_cell, note=speedup_note(sweep))
+
+
+def speedup_note(sweep: Sweep) -> str:
+    """What a speed-up is, and its mark where it has one."""
+    return " ".join(filter(None, (SPEEDUP_NOTE, slight_note(sweep))))
+
+
+def _of_calls(figure: Callable[[CallFigures, bool], str]) -> Callable[[CellFigures], str]:
+    """`4.003 (3.998 to 4.009), eager 8.011`: of a compiled cell, both of its process."""
+
+    def of_cell(cell: CellFigures) -> str:
+        if cell.compiled is None:
+            return MISSING
+        told = figure(cell.compiled, True)
+        eager = figure(cell.eager, False) if cell.eager else MISSING
+        return f"{told}, eager {eager}" if MISSING not in (told, eager) else told
+
+    return of_cell
+
+
+def _of_eager(figure: Callable[[CallFigures, bool], str]) -> Callable[[Work], str]:
+    """Of the eager cell's process, where there is one."""
+
+    def of_work(work: Work) -> str:
+        eager = next((cell.eager for cell in work.cells if cell.cell.form == "eager" and cell.eager), None)
+        return figure(eager, True) if eager else MISSING
+
+    return of_work
+
+
+def _mean(figures: CallFigures, with_interval: bool) -> str:
+    return milliseconds(figures.mean_us, figures.mean_ci95 if with_interval else None)
+
+
+def _median(figures: CallFigures, with_interval: bool) -> str:
+    return milliseconds(figures.median_us, figures.median_ci95 if with_interval else None)
+
+
+def _device(figures: CallFigures, with_interval: bool) -> str:
+    return milliseconds(figures.device_median_us)
+
+
+def _of_memory(field: str) -> tuple[Callable[[CellFigures], str], Callable[[Work], str]]:
+    """Of a compiled cell, and of the eager form."""
+    return (
+        lambda cell: size(getattr(cell.compiled, field)) if cell.compiled else MISSING,
+        lambda work: size(getattr(work.eager, field)) if work.eager else MISSING,
+    )
+
+
+def eager_table(sweep: Sweep) -> Table | None:
+    """The eager form over all processes, and how far they differ: what single processes' figures may be off by."""
+    labels = label(sweep)
+    rows = tuple(
+        (
+            labels.of(work),
+            count(work.eager.processes),
+            count(work.eager.calls),
+            milliseconds(work.eager.mean_us, work.eager.mean_ci95),
+            milliseconds(work.eager.median_us, work.eager.median_ci95),
+            milliseconds(work.eager.lowest_us),
+            milliseconds(work.eager.highest_us),
+            percent(work.eager.spread) if work.eager.processes > 1 else MISSING,
+        )
+        for work in sweep.works
+        if work.eager
+    )
+    figures = ("Processes", "Calls", "Mean, ms", "Median, ms", "Lowest median, ms", "Highest median, ms", "Apart")
+    return Table("Eager, process by process", (WORK, *map(Column, figures)), rows, EAGER_NOTE) if rows else None
+
+
+def heat_map(sweep: Sweep) -> HeatMap | None:
+    """The map; None where nothing was to be compiled."""
+    labels = label(sweep)
+    columns = ways(sweep, labels)
+    if not columns:
+        return None
+    left, rows = left_ways(sweep, labels), []
+    for work in sweep.works:
+        found = {labels.way(cell): heat(cell) for cell in work.cells if cell.cell.form == "compiled"}
+        rows.append(
+            (
+                labels.of(work),
+                tuple(found.get(each, LEFT if (work.key, each) in left else NOT_THERE) for each in columns),
+            )
+        )
+    occur = {cell.tone for _, cells in rows for cell in cells}
+    return HeatMap(
+        caption="Speed-up over eager, with its 95 % interval",
+        columns=columns,
+        rows=tuple(rows),
+        keys=tuple(each for each in KEY if each[0] in occur),
+        note=f"{speedup_note(sweep)} Coloured by the verdict, the stronger the larger the change.",
+    )
+
+
+def heat(cell: CellFigures) -> HeatCell:
+    """A cell's colour: of its verdict, the stronger the larger the change; none where none was established."""
+    verdict = cell.verdict
+    if cell.failure is not None:
+        return HeatCell(OUTCOMES[cell.outcome], "failed")
+    if verdict is None or verdict.speedup is None:
+        return NOT_THERE
+    interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
+    tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
+    text = f"{times(verdict.speedup)}{SLIGHT if cell.within_eager_spread else ''}"
+    share = min(abs(math.log(verdict.speedup)) / math.log(FULL), 1.0)
+    percent_of_colour = 0 if tone == "even" else round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT))
+    return HeatCell(text, tone, percent_of_colour, (interval, f"{both_medians(cell)} ms"))

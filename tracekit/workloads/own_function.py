@@ -1,0 +1,230 @@
+"""The function that a user named, out of their own file or module, and its arguments from what stands after `--`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from tracekit.errors import TracekitError
+from tracekit.workloads.own_errors import kind_of, line_in, their_error
+from tracekit.workloads.unlisted import is_file, no_such_module, split_name
+
+#: What tracekit hands to a `build()` that takes it, and how the user chooses it.
+COMMON = {
+    "batch_size": "pass --batch-size before the --",
+    "dtype": "pass --dtype before the --",
+    "seed": "pass --seed before the --",
+    "device": "tracekit takes the GPU if there is one; CUDA_VISIBLE_DEVICES= hides it",
+}
+MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def load_function(name: str) -> Callable[..., object]:
+    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own.
+
+    Raises TracekitError for whatever keeps it from being had, TheirCodeError with their traceback for what the code
+    itself raised.
+    """
+    where, function = split_name(name)
+    module = _load_file(Path(where)) if is_file(where) else _import(where)
+    if not hasattr(module, function):
+        own = [
+            each
+            for each, value in vars(module).items()
+            if inspect.isfunction(value) and value.__module__ == module.__name__ and not each.startswith("_")
+        ]
+        near = difflib.get_close_matches(function, own, n=1, cutoff=0.5)
+        hint = "it has none at all; write one that returns the model with its inputs"
+        if own:
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(own)}"
+        raise TracekitError(f"{where} has no function {function!r}: {hint}")
+    found = getattr(module, function)
+    from torch import nn
+
+    if not callable(found) or isinstance(found, nn.Module):
+        raise TracekitError(
+            f"{name} is {kind_of(found)}: name a function that builds and returns the model with its inputs"
+        )
+    checked: Callable[..., object] = found
+    return checked
+
+
+def _load_file(path: Path) -> ModuleType:
+    # As `python my_model.py` does, so that it finds its neighbours.
+    _put_on_path(path.parent.resolve())
+    # Under a name of its own: a file called tokenizers.py must not stand in for the package.
+    name = f"own_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise TracekitError(f"{path} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
+        del sys.modules[name]
+        raise _explained(str(path), str(path.resolve()), error) from None
+    return module
+
+
+def _import(where: str) -> ModuleType:
+    _put_on_path(Path.cwd())
+    try:
+        return importlib.import_module(where)
+    except KeyboardInterrupt:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name and (where == error.name or where.startswith(f"{error.name}.")):
+            raise no_such_module(error.name) from None
+        raise _explained(where, where, error) from None
+    except BaseException as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
+        raise _explained(where, where, error) from None
+
+
+def _put_on_path(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
+    """The error of a user's file that could not be run to its end."""
+    if isinstance(error, SyntaxError) and error.filename:
+        place = shown if error.filename == file else error.filename
+        place += f", line {error.lineno}" if error.lineno else ""
+        return TracekitError(f"{place} is no Python: {error.msg}: {(error.text or '').strip()!r}")
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        line = line_in(file, error)
+        place = f"{shown}, line {line}," if line else shown
+        package = error.name.partition(".")[0]
+        return TracekitError(f"{place} imports {error.name}, which is not installed here: pip install {package}?")
+    if isinstance(error, SystemExit):
+        return TracekitError(
+            f"{shown} ended the process itself when it was imported: put what a script does under"
+            ' `if __name__ == "__main__":`'
+        )
+    return their_error(f"importing {shown}", error)
+
+
+def parse_options(words: Iterable[str]) -> tuple[str, ...]:
+    """Each option as NAME=VALUE: `width=64`, `--width=64` and `--width 64` are the same. Raises TracekitError for
+    whatever is none of them, and for a name given twice."""
+    found: dict[str, str] = {}
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not equals:
+            following = next(rest, None) if word.startswith("--") else None
+            if following is None:
+                raise TracekitError(f"{word!r} has no value: options after -- are NAME=VALUE or --NAME VALUE")
+            value = following
+        name = name.replace("-", "_")
+        if not name.isidentifier():
+            raise TracekitError(f"{word!r} names no option: options after -- are NAME=VALUE or --NAME VALUE")
+        if name in found:
+            raise TracekitError(f"{name} is given twice after --")
+        found[name] = value
+    return tuple(f"{name}={value}" for name, value in found.items())
+
+
+def arguments_of(
+    build: Callable[..., object], place: str, options: Iterable[str], common: Mapping[str, object]
+) -> dict[str, Any]:
+    """The keyword arguments to call `build` with: the options, as the types that it names or has by default, and of
+    `common` what it takes.
+
+    Raises TracekitError for an option that it does not take, a value of another type and an argument that is missing.
+    """
+    parameters = _parameters(build)
+    given = dict(option.split("=", 1) for option in options)
+    for name in given:
+        _check_name(name, parameters, place)
+    for parameter in parameters.values():
+        needed = parameter.default is parameter.empty and parameter.kind not in MANY
+        if needed and parameter.name not in given and parameter.name not in COMMON:
+            raise TracekitError(f"{place} needs {parameter.name}: pass it after --, as in -- {parameter.name}=VALUE")
+    shared = {name: value for name, value in common.items() if name in parameters}
+    return {**shared, **{name: _typed(name, value, parameters.get(name), place) for name, value in given.items()}}
+
+
+def taken(build: Callable[..., object]) -> tuple[str, ...]:
+    """Which of the common arguments `build` names."""
+    parameters = _parameters(build)
+    return tuple(name for name in COMMON if name in parameters)
+
+
+def _parameters(build: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(build, eval_str=True).parameters
+    except NameError:
+        # Annotations that only a type checker can resolve.
+        return inspect.signature(build).parameters
+
+
+def _check_name(name: str, parameters: Mapping[str, inspect.Parameter], place: str) -> None:
+    if name in COMMON:
+        if name in parameters:
+            raise TracekitError(f"{name} is no option of {place}'s own: {COMMON[name]}")
+        raise TracekitError(f"{place} takes no {name}")
+    if name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return
+    own = [each for each in parameters.values() if each.name not in COMMON and each.kind not in MANY]
+    near = difflib.get_close_matches(name, [each.name for each in own], n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}? " if near else ""
+    takes = []
+    for each in own:
+        # `layers (int, 2)`.
+        kind = _kind(each)
+        known = [getattr(kind, "__name__", str(kind))] if kind else []
+        known += [repr(each.default)] if each.default is not each.empty else []
+        takes.append(f"{each.name} ({', '.join(known)})" if known else each.name)
+    raise TracekitError(f"{place} takes no {name}: {hint}It takes {', '.join(takes) or 'nothing'}")
+
+
+def _kind(parameter: inspect.Parameter) -> Any:
+    """The type that is named, or that of the default; None if there is neither."""
+    if parameter.annotation is not parameter.empty:
+        return parameter.annotation
+    has_default = parameter.default is not parameter.empty and parameter.default is not None
+    return type(parameter.default) if has_default else None
+
+
+def _typed(name: str, text: str, parameter: inspect.Parameter | None, place: str) -> Any:
+    kind = _kind(parameter) if parameter is not None and parameter.kind not in MANY else None
+    known = kind is not None and kind is not Any
+    if known and not _is_simple(kind):
+        return text
+    try:
+        return msgspec.convert(text, kind if known else int | float | bool, strict=False)
+    except msgspec.ValidationError:
+        if not known:
+            return text
+        raise TracekitError(f"{place}: {name}={text} is not what it takes: say {_wanted(kind)}") from None
+
+
+def _wanted(kind: Any) -> str:
+    """What a word must be, in words: `a whole number or null`."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return " or ".join(map(_wanted, typing.get_args(kind)))
+    if typing.get_origin(kind) is typing.Literal:
+        return " or ".join(map(str, typing.get_args(kind)))
+    return {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "null")
+
+
+def _is_simple(kind: Any) -> bool:
+    """Whether one word can be such a value; whatever else is asked for gets the word as it is."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return all(map(_is_simple, typing.get_args(kind)))
+    return typing.get_origin(kind) is typing.Literal or kind in (int, float, bool, str, None, type(None))

@@ -1,0 +1,143 @@
+"""Workloads without a name in the list: any model by its configuration (`hf:ORG/NAME`, `diffusers:ORG/NAME`), and a
+user's own (`my_model.py:build`, `package.module:build`). Nothing here needs torch, or runs the user's code."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from dataclasses import replace
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from tracekit.errors import TracekitError
+from tracekit.model.option import OWN_WEIGHTS
+from tracekit.model.workload import Request, WorkloadInfo
+
+HF = "hf:"
+DIFFUSERS = "diffusers:"
+FULL = "as its configuration says"
+#: The one size of a user's own model.
+OWN_SIZE = "own"
+
+ANY_TRANSFORMERS = WorkloadInfo(
+    name="hf:ORG/NAME",
+    title="any model of transformers by its configuration: from the cache, a folder, or with --download",
+    module="tracekit.workloads.hub",
+    sizes={"full": FULL, "small": "its own width, 2 layers of each stack"},
+    memory_gib={},
+    scopes={"model": "all of it"},
+    # Of most models nobody knows whether they are one graph.
+    fullgraph=False,
+    extra="profile",
+    takes=("height", "width", "seq_length", "pretrained", "download"),
+    inputs="token ids, images, spectra or waves, made here from the configuration",
+)
+ANY_DIFFUSERS = replace(
+    ANY_TRANSFORMERS,
+    name="diffusers:ORG/NAME",
+    title="one denoising step of any known transformer or UNet of diffusers, by its configuration",
+    module="tracekit.workloads.diffusers_model",
+    sizes={"full": FULL},
+    scopes={"model": "all of it: the denoiser"},
+    inputs="latents and embeddings, drawn from the configuration",
+)
+ANY = {HF: ANY_TRANSFORMERS, DIFFUSERS: ANY_DIFFUSERS}
+
+
+def find_on_hub(name: str) -> WorkloadInfo | None:
+    """The workload that a name with such a prefix stands for; None for other names."""
+    for prefix, info in ANY.items():
+        if name.startswith(prefix):
+            return replace(info, name=name, title=f"{source_of(name)}: {info.title}")
+    return None
+
+
+def source_of(name: str) -> str:
+    """The folder, file or repository that is named after the prefix. Raises TracekitError where none is."""
+    prefix, _, source = name.partition(":")
+    if not source:
+        example = "google/vit-base-patch16-224" if prefix == "hf" else "black-forest-labs/FLUX.1-dev"
+        raise TracekitError(f"{name} names no model: write {name}{example}, or {name}FOLDER")
+    return source
+
+
+def may_download(request: Request) -> bool:
+    """Whoever asks for real weights asks for the configuration too."""
+    return bool(request.download or request.pretrained)
+
+
+def weights_of(request: Request) -> str | None:
+    """Where real weights come from; None for random ones."""
+    return source_of(request.workload) if request.pretrained == OWN_WEIGHTS else request.pretrained
+
+
+def is_own(name: str) -> bool:
+    """Whether the name is of a user's own model: a Python file or a dotted module, a colon, a function."""
+    where, colon, _ = name.rpartition(":")
+    if not colon:
+        return is_file(name)
+    return is_file(where) or (f"{where}:" not in ANY and all(part.isidentifier() for part in where.split(".")))
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """The file or module, and the function in it."""
+    where, _, function = name.rpartition(":")
+    return where, function
+
+
+def is_file(where: str) -> bool:
+    """Whether a file is meant, and not a module."""
+    return where.endswith(".py")
+
+
+def check_module(name: str) -> None:
+    """Raises TracekitError where the named package or module is not here. What is in it shows once it is loaded."""
+    where, function = split_name(name)
+    top = where.partition(".")[0]
+    if is_file(where) or top in {*sys.builtin_module_names, *sys.modules}:
+        return
+    if PathFinder.find_spec(top, [str(Path.cwd()), *sys.path]) is None:
+        near = difflib.get_close_matches(f"{where}:", ANY, n=1)
+        if near:
+            raise TracekitError(f"there is no module {where} here: did you mean {near[0]}{function}?")
+        raise no_such_module(where)
+
+
+def no_such_module(module: str) -> TracekitError:
+    """The error for a module that is not there."""
+    return TracekitError(
+        f"there is no module {module} here ({Path.cwd()}) nor among what is installed:"
+        " name a file as my_model.py:build, or start from the folder that holds the package"
+    )
+
+
+def find_own(name: str) -> WorkloadInfo:
+    """What is known of the model before its code is run. Raises TracekitError for a file that is not there, and where
+    no function is named."""
+    where, function = split_name(name)
+    if not function.isidentifier():
+        where = where or name
+        raise TracekitError(f"{name}: name the function that builds the model too, as in {where}:build")
+    if is_file(where) and not Path(where).is_file():
+        # Of a folder that is not there nothing is found.
+        near = difflib.get_close_matches(str(Path(where)), map(str, Path(where).parent.glob("*.py")), n=1)
+        hint = f"did you mean {near[0]}:{function}?" if near else "name one as my_model.py:build"
+        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): {hint}")
+    return own_info(name, f"as {function}() makes it")
+
+
+def own_info(name: str, size: str) -> WorkloadInfo:
+    """A model of the user's own; `size` says in words how large it is."""
+    return WorkloadInfo(
+        name=name,
+        title="a model of your own",
+        module="tracekit.workloads.own",
+        sizes={OWN_SIZE: size},
+        memory_gib={},
+        scopes={"model": "all that it hands over"},
+        fullgraph=False,
+        extra="profile",
+        takes=("options",),
+        resizes=True,
+        torch_alone=True,
+    )
