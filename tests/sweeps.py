@@ -16,7 +16,7 @@ from tracekit.model.run import CompileFacts, Environment, FormName
 from tracekit.model.sweep import Asked, AskedCall, Cell, CellFailure, CellOutcome, CellResult, CellRun
 from tracekit.model.timing import ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
-from tracekit.walks.matrix import make_cell
+from tracekit.walks.sweep_cells import make_cell
 
 from .sides import make_settings
 

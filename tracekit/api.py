@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
-    from tracekit.walks.profiling import Plan
+    from tracekit.walks.plan import Plan
 
 __all__ = ["ProfiledRun", "Workload", "load", "profile", "record", "region"]
 
@@ -53,10 +53,9 @@ class ProfiledRun(Run):
         run of one form it is that form's own page. It replaces reports of this run, and of the one that this run
         replaced. Raises TracekitError where anything else is there and `force` is not set."""
         from tracekit.comparison.commands import measuring_command
-        from tracekit.walks.identity import identity_of_report_on
         from tracekit.walks.reading import Reading
-        from tracekit.walks.reports import Destination
-        from tracekit.walks.sides import load_side, write_alone, write_report
+        from tracekit.walks.reports import Destination, identity_of_report_on, write_report, write_single_report
+        from tracekit.walks.sides import load_side
 
         identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
         there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
@@ -65,7 +64,7 @@ class ProfiledRun(Run):
             page, _twin = write_report(self.compare(), self, measuring_command(self), there)
         else:
             side = load_side(self.folder, reading=Reading(shapes=True))
-            page, _twin = write_alone(side, self, measuring_command(self), there)
+            page, _twin = write_single_report(side, self, measuring_command(self), there)
         return page
 
 
@@ -104,8 +103,8 @@ def profile(
     progress. Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
     """
     _check_torch()
+    from tracekit.walks.plan import plan_timing
     from tracekit.walks.profiling import profile_built
-    from tracekit.walks.timing_plan import plan_timing
     from tracekit.workloads.own import hand_over, random_state_kept
     from tracekit.workloads.scopes import narrowed
 
@@ -129,7 +128,7 @@ def profile(
 
 def _reports_there(plan: Plan) -> frozenset[str]:
     """The reports of the run that this one will replace; of one that cannot be read none are known."""
-    from tracekit.walks.identity import reports_of_run
+    from tracekit.walks.reports import reports_of_run
 
     assert plan.out is not None
     try:
@@ -140,8 +139,7 @@ def _reports_there(plan: Plan) -> frozenset[str]:
 
 def _plan(request: Request, out: Path | None, *, compiled: bool, **rest: Any) -> Plan:
     """What is to be done, as `tracekit profile` says it, and where the run goes."""
-    from tracekit.walks.folder_names import folder_name
-    from tracekit.walks.profiling import Plan
+    from tracekit.walks.plan import Plan, folder_name
 
     forms: tuple[FormName, ...] = ("eager", "compiled") if compiled else ("eager",)
     return Plan(

@@ -14,11 +14,10 @@ from pathlib import Path
 from tests.committed import RUNS, SWEEP
 
 from tracekit import store
-from tracekit.cli.sweep_showing import show_sweep
+from tracekit.cli.sweep_report import show_sweep
 from tracekit.comparison.commands import measuring_command
-from tracekit.walks.identity import identity_of_report_on
-from tracekit.walks.reports import Destination
-from tracekit.walks.sides import compare_forms, write_report
+from tracekit.walks.reports import Destination, identity_of_report_on, write_report
+from tracekit.walks.sides import compare_forms
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"

@@ -203,7 +203,7 @@ def test_a_graph_break_with_item(tmp_path: Path) -> None:
     assert us_of(idle, "sync_wait") == pytest.approx(STEPS * noticing_us, rel=0.02)
     assert us_of(idle, "guards") == pytest.approx(STEPS * guard_us, rel=0.02)
     (sync,) = idle.syncs
-    assert (sync.drained, sync.where) == (STEPS, "aten::_local_scalar_dense")
+    assert (sync.drained, sync.place) == (STEPS, Place("aten::_local_scalar_dense", None, None))
     assert idle.largest[0].sync == "cudaStreamSynchronize"
 
 
@@ -236,7 +236,7 @@ def test_copies_with_pageable_memory_that_hold_the_host(tmp_path: Path, kind: st
     idle = idle_of(tmp_path, program)
     assert us_of(idle, "sync_wait") == pytest.approx(STEPS * held_us, rel=0.02)
     copies = next(sync for sync in idle.syncs if sync.call == "cudaMemcpyAsync")
-    assert (copies.count, copies.drained, copies.where) == (STEPS, STEPS, "aten::copy_")
+    assert (copies.count, copies.drained, copies.place) == (STEPS, STEPS, Place("aten::copy_", None, None))
 
 
 def test_a_copy_from_pinned_memory_holds_nobody(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_backward_on_another_thread(tmp_path: Path) -> None:
     assert us_of(idle, "sync_wait") == pytest.approx(STEPS * 20, rel=0.02)
     assert us_of(idle, "op_dispatch") == pytest.approx(STEPS * (3 + lost_us + backward_us), rel=0.02)
     assert us_of(idle, "python") == 0
-    assert next(sync.drained for sync in idle.syncs if sync.where == "aten::item") == STEPS
+    assert next(sync.drained for sync in idle.syncs if sync.place == Place("aten::item", None, None)) == STEPS
     assert {work.name for work in idle.largest[0].host} >= {
         "aten::mul",
         "autograd::engine::evaluate_function: MmBackward0",

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from tests.capture.conftest import Block, make_workload
 
-torch = pytest.importorskip("torch")
-
-from tracekit.capture import diagnostics  # noqa: E402
-from tracekit.capture.diagnostics import DiagnosticLog, watched  # noqa: E402
-from tracekit.capture.forms import Form, compiled_form  # noqa: E402
-from tracekit.model.compilation import Diagnostics  # noqa: E402
-from tracekit.model.note import Noted  # noqa: E402
-from tracekit.model.workload import BuiltWorkload, CompileTarget  # noqa: E402
-
-from .conftest import Block, make_workload  # noqa: E402
+from tracekit.capture import diagnostics
+from tracekit.capture.diagnostics import DiagnosticLog, watched
+from tracekit.capture.forms import Form, compiled_form
+from tracekit.model.compilation import Diagnostics
+from tracekit.model.note import Noted
+from tracekit.model.workload import BuiltWorkload, CompileTarget
 
 
 class Printing(torch.nn.Module):  # type: ignore[misc, name-defined]

@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from tests.capture.conftest import Block, make_settings, make_workload
 
-torch = pytest.importorskip("torch")
-
-from tests.capture.conftest import Block, make_settings, make_workload  # noqa: E402
-
-from tracekit.capture import failures, forms, inductor, warmup  # noqa: E402
-from tracekit.capture.compilation import compile_errors  # noqa: E402
-from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained  # noqa: E402
-from tracekit.capture.inductor import check_cache  # noqa: E402
-from tracekit.errors import CompileError, TracekitError  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.run import UserModel  # noqa: E402
-from tracekit.model.workload import CompileTarget  # noqa: E402
+from tracekit.capture import failures, forms, inductor, warmup
+from tracekit.capture.compilation import compile_errors
+from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained
+from tracekit.capture.inductor import check_cache
+from tracekit.errors import CompileError, TracekitError
+from tracekit.model.progress import Silent
+from tracekit.model.run import UserModel
+from tracekit.model.workload import CompileTarget
 
 
 class Branching(Block):

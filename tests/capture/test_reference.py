@@ -4,17 +4,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
+from tests.capture.conftest import make_settings
 
-torch = pytest.importorskip("torch")
-
-from tests.capture.conftest import make_settings  # noqa: E402
-
-from tracekit.capture import reference as reference_file  # noqa: E402
-from tracekit.capture.outputs import Output  # noqa: E402
-from tracekit.capture.reference import call_reference, reference_dtype  # noqa: E402
-from tracekit.model.note import Noted  # noqa: E402
-from tracekit.model.workload import BuiltWorkload  # noqa: E402
-from tracekit.workloads.listed import FLUX  # noqa: E402
+from tracekit.capture import reference as reference_file
+from tracekit.capture.outputs import Output
+from tracekit.capture.reference import call_reference, reference_dtype
+from tracekit.model.note import Noted
+from tracekit.model.workload import BuiltWorkload
+from tracekit.workloads.registry import FLUX
 
 F = torch.nn.functional
 

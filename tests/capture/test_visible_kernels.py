@@ -4,8 +4,6 @@ import sys
 
 import pytest
 
-pytest.importorskip("torch")
-
 from tracekit.capture import visible_kernels
 from tracekit.capture.visible_kernels import SEEN, UNSEEN, checked_meanwhile
 from tracekit.errors import TracekitError

@@ -9,11 +9,11 @@ import pytest
 from tests.cli.runs import tracekit
 
 from tracekit import store
-from tracekit.cli.profiling import profile_workload
+from tracekit.cli.profile import profile_workload
 from tracekit.model.run import FormResult
 from tracekit.model.workload import Request
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.profiling import Plan
+from tracekit.walks.plan import Plan
 from tracekit.workloads import registry
 
 #: Profiled by test_profile.py, in a process of its own.

@@ -12,7 +12,7 @@ from tests.cli.runs import ROOT, make_run_folder
 from tests.sweeps import compiled_cell, make_asked, make_result
 
 from tracekit.cli.main import main
-from tracekit.cli.results import report_run
+from tracekit.cli.profile import report_run
 from tracekit.errors import TracekitError
 from tracekit.walks.sweep_folder import SweepFolder
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.cli.results import _next_command
+from tracekit.cli.profile import _next_command
 
 from ..sides import make_form, make_run
 

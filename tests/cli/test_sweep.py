@@ -20,9 +20,9 @@ from tests.sweeps import eager_cell, make_result
 from tracekit.cli.main import main
 from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CheckAnswer, CheckJob, Source
 from tracekit.walks import sweep_check, sweeping
-from tracekit.walks.matrix import make_cell
+from tracekit.walks.plan import TimingPlan, stopping_rule
 from tracekit.walks.processes import Ended
-from tracekit.walks.timing_plan import TimingPlan, stopping_rule
+from tracekit.walks.sweep_cells import make_cell
 from tracekit.workloads.suites import SUITES
 
 
@@ -39,7 +39,7 @@ class Children:
 
     def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
         self.starts.append(more["start"])
-        if module == sweep_check.CHECK:
+        if module == sweep_check.MODULE:
             self.checked.append(msgspec.json.decode(job, type=CheckJob))
             return Ended(0, msgspec.json.encode(self.found), ())
         asked = msgspec.json.decode(job, type=CellJob)
@@ -78,8 +78,8 @@ def sweep(*arguments: str) -> Result:
 def test_one_process_imports_what_all_cells_need_and_the_look_at_them(children: Children) -> None:
     assert sweep("vit", "bert", "--mode", "eager").exit_code == 0
     assert len(children.starts) == 3
-    (zygote,) = {start.__self__ for start in children.starts}
-    assert zygote._modules == ("tracekit.workloads.transformers_forward",)
+    (server,) = {start.__self__ for start in children.starts}
+    assert server._modules == ("tracekit.workloads.transformers_forward",)
 
 
 def test_a_matrix_is_run_told_and_written(children: Children) -> None:

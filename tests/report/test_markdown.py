@@ -231,7 +231,8 @@ def test_nothing_becomes_a_link_and_all_reads_as_it_was_written(text: str) -> No
 @pytest.mark.parametrize("text", LINKED)
 def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> None:
     kernels = {text: ("pointwise", 4, 400.0), f"void f<{text}>(int)": ("gemm", 2, 300.0)}
-    facts = {"side": text, "copies": 1, "copy_us": 1.0, "idle_us": 1.0, "call_us": 9.0, "made_by": [text]}
+    made_by = [{"operator": text, "called_at": text}]
+    facts = {"side": text, "copies": 1, "copy_us": 1.0, "idle_us": 1.0, "call_us": 9.0, "made_by": made_by}
     finding = Finding("pageable_copies", "info", facts, None, Action("pin_memory"))
     told = compare(
         make_side(text, make_analysis(kernels)), make_side(f"b {text}", make_analysis({"x": ("gemm", 1, 9.0)}))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracekit.analysis import analyze
-from tracekit.cli.merging import merge
+from tracekit.cli.merged_trace import merge
 from tracekit.serving.perfetto import offered
 from tracekit.tracefile import read_trace
 from tracekit.walks.reading import Reading

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from tracekit.walks.cell_caches import caches_in, cell_place, clear_dead_places
+from tracekit.walks.sweeping import caches_in, cell_place, clear_dead_places
 
 ROOT = Path(__file__).parents[2]
 
 OWNER = """
 import time
-from tracekit.walks.cell_caches import cell_place
+from tracekit.walks.sweeping import cell_place
 with cell_place() as place:
     (place / "inductor").mkdir()
     print(place, flush=True)

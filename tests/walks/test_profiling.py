@@ -15,16 +15,16 @@ from tests.capture.conftest import Block, make_settings  # noqa: E402
 
 from tracekit import store  # noqa: E402
 from tracekit.capture import provenance, recording, tagging, timing, visible_kernels  # noqa: E402
-from tracekit.cli.profiling import profile_workload  # noqa: E402
+from tracekit.cli.profile import profile_workload  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.note import Facts, Noted  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.report.words.noted import noted_sentence  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
-from tracekit.walks.profiling import Plan  # noqa: E402
+from tracekit.walks.plan import Plan  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
-from tracekit.workloads.listed import FLUX  # noqa: E402
+from tracekit.workloads.registry import FLUX  # noqa: E402
 
 
 def build(request: Request, _size: str, _device: str, _progress: Any) -> BuiltWorkload:

@@ -23,10 +23,10 @@ from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import FormResult, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
-from tracekit.walks.processes import run_child  # noqa: E402
-from tracekit.walks.profiling import Plan  # noqa: E402
+from tracekit.walks.plan import Plan  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
+from tracekit.walks.timing_process import run_child  # noqa: E402
 from tracekit.workloads.registry import find  # noqa: E402
 
 WIDTH = 8

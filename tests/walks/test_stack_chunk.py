@@ -18,9 +18,10 @@ from tracekit.model.progress import Silent
 from tracekit.model.sweep import CellJob
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import Request
-from tracekit.walks.cell_child import Words, attempt
-from tracekit.walks.child import work
-from tracekit.walks.profiling import Plan, profile
+from tracekit.walks.cell_process import ProgressFile, attempt
+from tracekit.walks.plan import Plan
+from tracekit.walks.profiling import profile
+from tracekit.walks.timing_process import work
 
 MODEL = """
 import torch
@@ -46,7 +47,7 @@ def in_a_fresh_process_of_the_run() -> None:
 
 
 def in_a_cell_of_a_sweep() -> None:
-    assert attempt(CellJob(REQUEST, ("eager",), None, None, 0), Words(Path("word"))).failure is None
+    assert attempt(CellJob(REQUEST, ("eager",), None, None, 0), ProgressFile(Path("word"))).failure is None
 
 
 def handed_over_in_a_program() -> None:

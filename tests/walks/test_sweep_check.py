@@ -13,7 +13,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.sweep import CheckAnswer, CheckJob
 from tracekit.model.workload import Request
-from tracekit.walks import check_child, sweep_check
+from tracekit.walks import sweep_check
 from tracekit.walks.processes import WORD, Ended
 from tracekit.walks.sweep_check import check_first
 
@@ -26,7 +26,7 @@ class Process:
         self._ended = ended
 
     def __call__(self, module: str, job: bytes, *_: Any, **__: Any) -> Ended:
-        assert module == "tracekit.walks.check_child"
+        assert module == "tracekit.walks.sweep_check"
         self.jobs.append(msgspec.json.decode(job, type=CheckJob))
         return self._ended
 
@@ -85,21 +85,21 @@ def test_the_process_tells_the_first_thing_that_is_wrong(tmp_path: Path, monkeyp
         if request.workload == "beit":
             raise TracekitError("beit is not here", ("below",))
 
-    monkeypatch.setattr(check_child, "check_buildable", look)
+    monkeypatch.setattr(sweep_check, "check_buildable", look)
     word = tmp_path / WORD
-    found = check_child.check(CheckJob((Request("vit"), Request("beit"), Request("bert")), False), word)
+    found = sweep_check.check(CheckJob((Request("vit"), Request("beit"), Request("bert")), False), word)
     assert found == CheckAnswer("beit is not here", ("below",))
     assert word.read_text() == "beit"
-    assert check_child.check(CheckJob((Request("vit"),), False), word) == CheckAnswer()
+    assert sweep_check.check(CheckJob((Request("vit"),), False), word) == CheckAnswer()
 
 
 def test_compilers_are_looked_for_where_anything_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    monkeypatch.setattr(check_child, "check_buildable", lambda _: None)
+    monkeypatch.setattr(sweep_check, "check_buildable", lambda _: None)
     monkeypatch.setattr("tracekit.capture.inductor.is_switched_off", lambda: True)
-    found = check_child.check(CheckJob((), True), tmp_path / WORD)
+    found = sweep_check.check(CheckJob((), True), tmp_path / WORD)
     assert found.error is not None and "switched off" in found.error
-    assert check_child.check(CheckJob((), False), tmp_path / WORD) == CheckAnswer()
+    assert sweep_check.check(CheckJob((), False), tmp_path / WORD) == CheckAnswer()
 
 
 def test_what_gpus_the_folder_was_measured_on_is_told_unless_some_cell_had_none(
@@ -115,13 +115,13 @@ def test_what_gpus_the_folder_was_measured_on_is_told_unless_some_cell_had_none(
 
 def test_cells_of_a_gpu_are_not_joined_by_cells_of_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    monkeypatch.setattr(check_child, "check_buildable", lambda _: None)
+    monkeypatch.setattr(sweep_check, "check_buildable", lambda _: None)
     asked = CheckJob((Request("vit"),), False, ("NVIDIA H200",))
     monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
-    error = check_child.check(asked, tmp_path / WORD).error
+    error = sweep_check.check(asked, tmp_path / WORD).error
     assert error is not None and "was measured on NVIDIA H200, and torch sees no GPU here" in error
     monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cuda")
-    assert check_child.check(asked, tmp_path / WORD) == CheckAnswer()
+    assert sweep_check.check(asked, tmp_path / WORD) == CheckAnswer()
 
 
 def test_a_real_look_says_what_is_wrong_in_its_own_process() -> None:

@@ -117,7 +117,7 @@ def test_where_nothing_can_be_locked_it_is_said_and_one_sweep_works(
     assert folder.ask(None, (CELL,), make_call()).cells == (CELL,)
 
 
-def test_another_trouble_with_a_lock_is_told(folder: SweepFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_trouble_with_a_lock_is_without_empty(folder: SweepFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise OSError(errno.EIO, "Input/output error")
 

@@ -25,12 +25,12 @@ from tracekit.model.progress import Progress, Silent
 from tracekit.model.sweep import AskedCall, Cell, CellAnswer, CellFailure, CellJob, CellResult, Source
 from tracekit.model.workload import Request
 from tracekit.walks import sweeping
-from tracekit.walks.forked import Zygote
-from tracekit.walks.matrix import make_cell
+from tracekit.walks.fork_server import ForkServer
+from tracekit.walks.plan import TimingPlan
 from tracekit.walks.processes import Ended, run_module, start_fresh
+from tracekit.walks.sweep_cells import make_cell
 from tracekit.walks.sweep_folder import SweepFolder
-from tracekit.walks.sweeping import SweepPlan, ToDo, describe_cell, find_left, run_cells, seconds_left
-from tracekit.walks.timing_plan import TimingPlan
+from tracekit.walks.sweeping import SweepPlan, ToDo, cell_words, find_left, run_cells, seconds_left
 from tracekit.workloads.registry import find
 
 CELLS = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(batch_size=4))
@@ -64,7 +64,7 @@ class Children:
         self._ends = list(ends)
 
     def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
-        assert module == "tracekit.walks.cell_child"
+        assert module == "tracekit.walks.cell_process"
         self.more.append(more)
         if self.leaves:
             (draft / self.leaves).mkdir()
@@ -106,12 +106,12 @@ def test_every_cell_is_run_once_and_kept(children: Children, folder: SweepFolder
 def test_cells_are_forked_where_their_workload_was_imported_else_started_afresh(
     children: Children, folder: SweepFolder
 ) -> None:
-    zygote = Zygote([find("vit").module])
+    server = ForkServer([find("vit").module])
     plan = make_plan()
-    list(run_cells(plan, find_left(plan, folder), folder, silent, zygote))
-    assert [each["start"] for each in children.more] == [zygote.start] * 4
+    list(run_cells(plan, find_left(plan, folder), folder, silent, server))
+    assert [each["start"] for each in children.more] == [server.start] * 4
     other = make_plan(replace(CELLS[0], key="other", request=Request("mlp")))
-    list(run_cells(other, find_left(other, folder), folder, silent, zygote))
+    list(run_cells(other, find_left(other, folder), folder, silent, server))
     assert children.more[-1]["start"] is start_fresh
 
 
@@ -119,7 +119,7 @@ def test_a_model_whose_file_has_gone_is_found_out_about_by_its_cell_alone(
     children: Children, folder: SweepFolder
 ) -> None:
     plan = make_plan(replace(CELLS[0], key="gone", request=Request("gone.py:build")), CELLS[1])
-    list(run_cells(plan, find_left(plan, folder), folder, silent, Zygote([])))
+    list(run_cells(plan, find_left(plan, folder), folder, silent, ForkServer([])))
     assert len(children.jobs) == 2
 
 
@@ -362,8 +362,8 @@ def test_what_is_left_is_estimated_from_cells_alike() -> None:
 
 def test_a_cell_is_told_from_the_others_in_words() -> None:
     cell = compiled_cell("flux", "reduce-overhead", scope="regional", batch_size=5, height=512, width=256)
-    assert describe_cell(cell) == "flux batch 5, 512x256, reduce-overhead of regional"
-    assert describe_cell(eager_cell("vit", dtype="float16")) == "vit batch 1, float16, eager"
+    assert cell_words(cell) == "flux batch 5, 512x256, reduce-overhead of regional"
+    assert cell_words(eager_cell("vit", dtype="float16")) == "vit batch 1, float16, eager"
 
 
 def test_a_process_whose_time_is_up_is_ended_and_said_to_be_late(
@@ -397,7 +397,7 @@ import sys, time, pathlib
 sys.path.insert(0, {root!r})
 from tests.walks import test_sweeping as here
 from tracekit.walks import sweeping
-from tracekit.walks.matrix import make_cell
+from tracekit.walks.sweep_cells import make_cell
 class Slow(here.Children):
     def __call__(self, *arguments, **more):
         with open({note!r}, "a") as file:

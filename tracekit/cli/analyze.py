@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.options import FORMS, WIDE_HELP
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tracekit.model.comparison import Side
     from tracekit.model.run import FormName
     from tracekit.walks.reports import Destination
 
 
 @click.command(
     epilog="Example: tracekit analyze trace.json.gz --json -",
-    context_settings={"max_content_width": 110},
+    context_settings=WIDE_HELP,
 )
 @click.argument("trace", metavar="TRACE")
-@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run folder; compiled if it has that.")
+@click.option("--form", type=FORMS, help="Of a run folder; compiled if it has that.")
 @click.option(
     "--window",
     default="auto",
@@ -59,12 +60,16 @@ def analyze(
     TRACE is a Chrome JSON trace of torch.profiler, plain or packed with gzip or zstd, its URL, - for standard input, or
     a run folder of `tracekit profile`.
     """
-    from tracekit.cli.output import check_output_path, console_beside, say, write_json
+    from pathlib import Path
+
+    from tracekit import store
+    from tracekit.cli.output import check_output_path, commands_of_page, console_beside, say, write_json
     from tracekit.comparison.comparing import look_at
     from tracekit.report.composition.summaries import analysis_summary, interrupted_summary
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
     from tracekit.walks.reading import Reading, parse_steps
+    from tracekit.walks.reports import write_single_report
     from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, raise_if_damaged
 
     check_output_path("--json", json_path, trace)
@@ -84,7 +89,8 @@ def analyze(
     if side.form and form is None:
         say(console, f"this is its {side.form.name} form; --form chooses")
     if there is not None:
-        for path in _write_page(side, trace, there):
+        run = store.load(Path(trace)) if side.form else None
+        for path in write_single_report(side, run, commands_of_page(run), there):
             say(console, f"written: {path}")
     if json_path is not None:
         write_json(analysis_json(look_at(side), top=top or 20), json_path)
@@ -118,8 +124,8 @@ def _destination(
 
     from tracekit.cli.output import check_apart
     from tracekit.store import Ways
-    from tracekit.walks.identity import identity_of_report, name_side
-    from tracekit.walks.reports import Destination, place_of_report
+    from tracekit.walks.pairs import name_side
+    from tracekit.walks.reports import Destination, identity_of_report, place_of_report
 
     named = name_side(trace, form)
     name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
@@ -129,14 +135,3 @@ def _destination(
     check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
     there.check()
     return there
-
-
-def _write_page(side: Side, trace: str, there: Destination) -> tuple[Path, Path]:
-    from pathlib import Path
-
-    from tracekit import store
-    from tracekit.cli.output import commands_of_page
-    from tracekit.walks.sides import write_alone
-
-    run = store.load(Path(trace)) if side.form else None
-    return write_alone(side, run, commands_of_page(run), there)

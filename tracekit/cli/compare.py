@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.conditions import read_conditions
-from tracekit.cli.place import Place
+from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
@@ -19,14 +18,31 @@ if TYPE_CHECKING:
     from tracekit.walks.reading import Reading
     from tracekit.walks.reports import Destination
 
+#: Options that ask something of two sides.
+OF_TWO = ("form_a", "form_b", "ops", "gate", "inconclusive")
 #: What a gate ends with.
 GATE_EXITS: dict[Outcome, int] = {"pass": 0, "fail": 3, "inconclusive": 4}
-FORMS = click.Choice(("eager", "compiled"))
+
+
+def read_conditions(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[Condition, ...]:
+    """Those of all `--gate` together. What is no condition is a wrong value of the option: exit code 2."""
+    if not values:
+        return ()
+    # Only for who asks for a gate.
+    from tracekit.comparison.judging.gate import parse_conditions
+    from tracekit.errors import TracekitError
+
+    try:
+        return tuple(condition for value in values for condition in parse_conditions(value))
+    except TracekitError as error:
+        raise click.BadParameter(str(error), ctx=context, param=parameter) from error
 
 
 @click.command(
     epilog="Example: tracekit compare eager.json.gz compiled.json.gz",
-    context_settings={"max_content_width": 110},
+    context_settings=WIDE_HELP,
 )
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="[B]", required=False)
@@ -46,7 +62,7 @@ FORMS = click.Choice(("eager", "compiled"))
     help="A trace or run folder of the same model compiled without CUDA graphs, which lends its operators.",
 )
 @click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
-@click.option("--out", type=Place(), help="The report: PATH.html, or a folder for it; reports if not given.")
+@click.option("--out", type=OutputPath(), help="The report: PATH.html, or a folder for it; reports if not given.")
 @click.option("--force", is_flag=True, help="Replace whatever has the report's name.")
 @click.option(
     "--gate",
@@ -95,9 +111,10 @@ def compare(
     from tracekit.walks.reading import Reading, parse_steps
 
     if more:
-        from tracekit.cli.comparing_several import compare_several
-
-        refuse_options_of_two(context)
+        for name in OF_TWO:
+            if context.params[name]:
+                option = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{option} is for two sides, not for three or more", ctx=context)
         places = (a, b or a, *more)
         reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
         compare_several(places, reading, out, json_path, force=force, strict=strict)
@@ -105,7 +122,8 @@ def compare(
     from tracekit.cli.output import check_output_path, commands_of_page, write_json
     from tracekit.report.contract import comparison_json
     from tracekit.walks.pairs import name_sides
-    from tracekit.walks.sides import raise_if_damaged, write_report
+    from tracekit.walks.reports import write_report
+    from tracekit.walks.sides import raise_if_damaged
 
     check_output_path("--json", json_path, a, b, ops)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
@@ -149,8 +167,7 @@ def _compared(
     from tracekit.comparison import compare as compare_sides
     from tracekit.comparison.judging.alternatives import with_verified
     from tracekit.comparison.judging.gate import check
-    from tracekit.walks.pairs import load_pair, with_interrupts, with_operators_of
-    from tracekit.walks.same_work import refuse_to_gate
+    from tracekit.walks.pairs import load_pair, refuse_to_gate, with_interrupts, with_operators_of
 
     one, other = load_pair(pair, reading)
     run = pair.run
@@ -193,25 +210,63 @@ def _show(
         say(console, f"written: {path}")
 
 
-#: Options that ask something of two sides.
-OF_TWO = {
-    "form_a": "--form-a",
-    "form_b": "--form-b",
-    "ops": "--ops",
-    "gate": "--gate",
-    "inconclusive": "--inconclusive",
-}
-
-
-def refuse_options_of_two(context: click.Context) -> None:
-    """Raises UsageError where one of them is given beside three or more runs."""
-    for name, option in OF_TWO.items():
-        if context.params[name]:
-            raise click.UsageError(f"{option} is for two sides, not for three or more", ctx=context)
-
-
 def _next_commands(a: str, b: str | None, one: Side, other: Side, *, as_is: bool) -> tuple[str, ...]:
     """What shows both sides as one trace; one by one where forms were chosen that `open` would not choose."""
     if as_is and "-" not in (a, b):
         return (shlex.join(("tracekit", "open", a, *((b,) if b else ()))),)
     return tuple(shlex.join(("tracekit", "open", side.path)) for side in (one, other))
+
+
+def compare_several(
+    places: tuple[str, ...],
+    reading: Reading,
+    out: Path | None,
+    json_path: str | None,
+    *,
+    force: bool,
+    strict: bool,
+) -> None:
+    """Shows the runs side by side, writes page, markdown and JSON."""
+    from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
+    from tracekit.report.composition.reports import comparisons_report
+    from tracekit.report.composition.summaries import comparisons_summary
+    from tracekit.report.contract import comparisons_json
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
+    from tracekit.report.terminal import shown
+    from tracekit.walks.pairs import load_comparisons
+    from tracekit.walks.reports import write_pages
+    from tracekit.walks.sides import raise_if_damaged
+
+    check_output_path("--json", json_path, *places)
+    there = _destination_of_several(places, out, json_path, force=force)
+    comparisons = load_comparisons(places, reading)
+    report = comparisons_report(comparisons, command_line())
+    written = write_pages(page_of(report), markdown_of(report), there)
+    console = console_beside(json_path)
+    # The run to look at next: the fastest one's, else the first.
+    best = comparisons.paths[comparisons.leader or 0]
+    console.print(shown(comparisons_summary(comparisons, [shlex.join(("tracekit", "compare", best))])))
+    for path in written:
+        say(console, f"written: {path}")
+    write_json(comparisons_json(comparisons), json_path)
+    raise_if_damaged(*comparisons.sides, strict=strict)
+
+
+def _destination_of_several(
+    places: tuple[str, ...], out: Path | None, json_path: str | None, *, force: bool
+) -> Destination:
+    """Raises TracekitError, before any recording is read, for what is no pair, where the JSON would replace the page or
+    its twin, and where they would replace anything but a report of the same runs."""
+    from tracekit import store
+    from tracekit.cli.output import check_apart
+    from tracekit.walks.pairs import refuse_unpaired_runs
+    from tracekit.walks.reports import Destination, identity_of_report, identity_of_run, place_of_report
+
+    refuse_unpaired_runs(places)
+    first = Path(places[0]).resolve().name
+    identity = identity_of_report("several", [identity_of_run(store.load(Path(place))) for place in places])
+    there = Destination(*place_of_report(out, f"{first}-and-{len(places) - 1}-more"), identity, force)
+    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
+    there.check(*places)
+    return there

@@ -24,10 +24,3 @@ def completion(shell: str) -> None:
     if found is None:
         raise AssertionError(f"click completes {shell}")
     hand_over(found(main, {}, "tracekit", "_TRACEKIT_COMPLETE").source() + "\n")
-
-
-def complete_workload(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The names of workloads that begin so."""
-    from tracekit.workloads.registry import all_workloads
-
-    return [info.name for info in all_workloads() if info.name.startswith(incomplete)]

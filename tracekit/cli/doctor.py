@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.options import WIDE_HELP
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -23,7 +25,7 @@ NAME_WIDTH = 20
 
 @click.command(
     epilog="Example: tracekit doctor --json doctor.json",
-    context_settings={"max_content_width": 110},
+    context_settings=WIDE_HELP,
 )
 @click.option("--json", "json_path", metavar="PATH|-", help="Write what was found as JSON; - is standard output.")
 @click.pass_context
@@ -33,28 +35,25 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     Looks at Python, torch, driver, GPU, triton, compilers, the profiler's permission to see kernels, and model
     libraries. The exit code is 0 without problems, 1 with some.
     """
+    import msgspec
+
     from tracekit.cli.output import console_beside, write_json
-
-    console = console_beside(json_path)
-    found = _ask_all(console)
-    problems = sum(check.status == "problem" for check in found)
-    warnings = sum(check.status == "warning" for check in found)
-    console.print(f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}")
-    write_json(_json(found), json_path)
-    ctx.exit(1 if problems else 0)
-
-
-def _ask_all(console: Console) -> tuple[Check, ...]:
-    """Every check's answer, each shown as it comes."""
     from tracekit.doctor.checks import QUESTIONS, answer
 
+    console = console_beside(json_path)
     found = []
     for question in QUESTIONS:
         with console.status(f"checking {question.name}"):
             check = answer(question)
         _show(console, check)
         found.append(check)
-    return tuple(found)
+    problems = sum(check.status == "problem" for check in found)
+    warnings = sum(check.status == "warning" for check in found)
+    console.print(f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}")
+    # The checks in order, each with name, status, message and fix.
+    document = {"schema": "tracekit.doctor/1", "checks": found}
+    write_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n", json_path)
+    ctx.exit(1 if problems else 0)
 
 
 def _show(console: Console, check: Check) -> None:
@@ -70,11 +69,3 @@ def _show(console: Console, check: Check) -> None:
 
 def _counted(number: int, what: str) -> str:
     return f"{number or 'no'} {what}{'' if number == 1 else 's'}"
-
-
-def _json(found: tuple[Check, ...]) -> str:
-    """Schema `tracekit.doctor/1`: the checks in order, each with name, status, message and fix."""
-    import msgspec
-
-    document = {"schema": "tracekit.doctor/1", "checks": found}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.options import FORMS, WIDE_HELP
 from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 
 @click.command(
     epilog="Example: tracekit export trace.json.gz --hta for-hta",
-    context_settings={"max_content_width": 110},
+    context_settings=WIDE_HELP,
 )
 @click.argument("trace", metavar="TRACE|RUN")
 @click.argument("other", metavar="[B]", required=False)
@@ -40,7 +41,7 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 @click.option("--gaps", metavar="PATH|-", help="Idle gaps with their causes, a line each.")
 @click.option("--groups", metavar="PATH|-", help="Kernel groups of a run's two forms, or of TRACE and B.")
 @click.option("--benchmark", metavar="PATH|-", help="A run's figures as JSON for benchmark actions of CI.")
-@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run, for kernels, gaps and HTA.")
+@click.option("--form", type=FORMS, help="Of a run, for kernels, gaps and HTA.")
 @click.option("--window", default="auto", metavar="steps|whole|NAME", help="What the tables hold; as in compare.")
 @click.option("--steps", metavar="N|N-M", help="In the tables only the marked steps with these numbers.")
 @click.option("--rank", type=click.IntRange(min=0), help="What HTA is to call it; 0 if not given.")

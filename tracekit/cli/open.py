@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.place import Place
+from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
 from tracekit.printing import echo
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ SHORT_WAIT_SECONDS = 0.2
 @click.command(
     "open",
     epilog="Example: tracekit open traces/flux-compiled",
-    context_settings={"max_content_width": 110},
+    context_settings=WIDE_HELP,
 )
 @click.argument("trace", type=click.Path(path_type=Path), metavar="RUN|A")
 @click.argument("other", type=click.Path(path_type=Path), metavar="[B]", required=False)
-@click.option("--form", type=click.Choice(("eager", "compiled")), help="Of a run: this form alone, as recorded.")
+@click.option("--form", type=FORMS, help="Of a run: this form alone, as recorded.")
 @click.option(
     "--recording",
     type=click.Choice(("light", "rich")),
@@ -44,7 +44,7 @@ SHORT_WAIT_SECONDS = 0.2
 @click.option("--steps", metavar="N|N-M", help="Of two only these steps.")
 @click.option(
     "--out",
-    type=Place(),
+    type=OutputPath(),
     help="Where two are kept, if not in the run as perfetto.json.gz, else beside A.",
 )
 @click.option("--no-serve", is_flag=True, help="Write the trace of two and end.")
@@ -68,10 +68,11 @@ def open_(
     127.0.0.1:9001 until the page has fetched it or Ctrl-C, to no other page, and stays on this machine
     (docs/security.md).
     """
+    from tracekit import store
     from tracekit.errors import TracekitError
     from tracekit.walks.reading import Reading, parse_steps
 
-    if _is_pair(trace, other, form):
+    if other is not None or (form is None and store.is_run(trace) and len(store.load(trace).forms) == 2):
         if out is not None and out.exists() and not (out.is_file() or out.is_dir() or no_serve):
             raise TracekitError(
                 f"--out {out} is no regular file, and cannot be served: pass --no-serve, or name a file"
@@ -86,15 +87,6 @@ def open_(
         _serve(path, browser=not no_browser, timeout=timeout)
 
 
-def _is_pair(trace: Path, other: Path | None, form: FormName | None) -> bool:
-    """Whether two recordings are to be shown as one."""
-    from tracekit import store
-
-    if other is not None:
-        return True
-    return form is None and store.is_run(trace) and len(store.load(trace).forms) == 2
-
-
 def _merge(
     trace: Path,
     other: Path | None,
@@ -103,12 +95,19 @@ def _merge(
     reading: Reading,
     out: Path | None,
 ) -> Path:
-    from tracekit.cli.merging import merge
+    from tracekit.cli.merged_trace import merge
     from tracekit.cli.output import check_output_path
     from tracekit.walks.progress import console_of_its_own, shown
     from tracekit.walks.sides import raise_if_damaged
 
-    check_output_path("--out", str(out) if out else None, *_read_files(trace, other))
+    # What the merged trace is made of is not replaced. A folder of a run may hold it all the same.
+    read: list[Path] = []
+    for place in (trace, other):
+        if place is not None and place.is_dir():
+            read += [path for path in place.iterdir() if not path.name.startswith("perfetto")]
+        elif place is not None:
+            read.append(place)
+    check_output_path("--out", str(out) if out else None, *map(str, read))
     b = str(other) if other else None
     with shown(console_of_its_own()) as progress:
         merged = merge(str(trace), b, form=form, recording=recording, reading=reading, out=out, progress=progress)
@@ -117,17 +116,6 @@ def _merge(
         echo(line, err=not merged.path.is_file())
     raise_if_damaged(*merged.sides)
     return merged.path
-
-
-def _read_files(*places: Path | None) -> list[str]:
-    """What the merged trace is made of, which it must not replace. A folder of a run may hold it all the same."""
-    files: list[Path] = []
-    for place in places:
-        if place is not None and place.is_dir():
-            files += [path for path in place.iterdir() if not path.name.startswith("perfetto")]
-        elif place is not None:
-            files.append(place)
-    return [str(path) for path in files]
 
 
 def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
@@ -156,26 +144,21 @@ def _wait(fetched: threading.Event, timeout: float | None) -> bool:
 
 def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | None) -> Path:
     """The one file to show. Raises TracekitError when there is none."""
+    from tracekit import store
     from tracekit.errors import TracekitError
     from tracekit.tracefile.read import check_is_trace
+    from tracekit.walks.sides import choose_form
 
     if trace.is_dir():
-        return _recording_path(trace, form, recording)
+        chosen = choose_form(store.load(trace), trace, form)
+        has_rich = any(each.kind == "rich" for each in chosen.recordings)
+        return store.recording_path(trace, chosen, recording or ("rich" if has_rich else "light"))
     if form or recording:
         raise TracekitError(f"{trace} is no run folder: leave --form and --recording out")
     if not trace.is_file():
         raise TracekitError(f"there is no file {trace}; name a run folder or a trace file")
     check_is_trace(trace)
     return trace
-
-
-def _recording_path(folder: Path, form: FormName | None, recording: RecordingKind | None) -> Path:
-    from tracekit import store
-    from tracekit.walks.sides import choose_form
-
-    chosen = choose_form(store.load(folder), folder, form)
-    has_rich = any(each.kind == "rich" for each in chosen.recordings)
-    return store.recording_path(folder, chosen, recording or ("rich" if has_rich else "light"))
 
 
 def _send_to_browser(server: TraceServer, *, wanted: bool) -> None:

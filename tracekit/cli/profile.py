@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
-import math
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.completion import complete_workload
-from tracekit.cli.place import Place
-from tracekit.model.option import MODES, MOST_CALLS, OWN_WEIGHTS
+from tracekit.cli.options import (
+    CACHES,
+    DTYPES,
+    PERCENT,
+    PHASES,
+    SECONDS,
+    WIDE_HELP,
+    OutputPath,
+    complete_workload,
+    with_download,
+    with_pretrained,
+)
+from tracekit.model.option import MODES, MOST_CALLS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tracekit.model.run import Run
+    from tracekit.walks.plan import Plan
+
+#: Where runs lie that were given no other place.
+TRACES = Path("traces")
 
 
-class Finite(click.FloatRange):
-    """A number in a range; `nan` is in none, though no comparison says so."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is no number to measure by.", param, ctx)
-        return number
-
-
+COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
-CACHES = ("dynamic", "static")
-PHASES = ("generate", "prefill", "decode")
-PERCENT = Finite(min=0, min_open=True, max=100)
-SECONDS = Finite(min=0, min_open=True)
-DTYPES = ("bfloat16", "float16", "float32")
-with_pretrained = click.option(
-    "--pretrained",
-    is_flag=False,
-    flag_value=OWN_WEIGHTS,
-    metavar="[ID|PATH]",
-    help="Real weights instead of random ones; hf: and diffusers: know whose.",
-)
-with_download = click.option(
-    "--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB)."
-)
 
 
 @click.command(
     epilog="Example: tracekit profile flux --compiled --mode reduce-overhead",
-    context_settings={"max_content_width": 110},
+    context_settings=WIDE_HELP,
 )
 @click.argument("workload", shell_complete=complete_workload)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- NAME=VALUE...]")
@@ -86,7 +81,7 @@ with_download = click.option(
 )
 @click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
 @click.option("--no-numerics", is_flag=True, help="Do not compare what the forms return.")
-@click.option("--out", type=Place(), help="Run folder (default traces/WORKLOAD-FORM).")
+@click.option("--out", type=OutputPath(), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
 @click.pass_context
@@ -118,17 +113,15 @@ def profile(
     With --compiled both forms are run in alternation and compared: reports/RUN.html.
     """
     from tracekit.cli.output import check_output_path, measuring_command_line
-    from tracekit.cli.profiling import profile_workload
     from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
-    from tracekit.walks.profiling import Plan
-    from tracekit.walks.timing_plan import plan_timing
-    from tracekit.walks.warming import parse_warmup
+    from tracekit.walks.plan import Plan, parse_warmup, plan_timing
     from tracekit.workloads.own_function import parse_options
 
-    idle_options = _options_given(context, COMPILE_OPTIONS) if not compiled else []
-    if idle_options:
-        raise TracekitError(f"{', '.join(idle_options)} says how to compile: pass --compiled too, or leave it out")
+    typed = [name for name in COMPILE_OPTIONS if context.get_parameter_source(name) is COMMANDLINE]
+    if typed and not compiled:
+        idle = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
+        raise TracekitError(f"{idle} says how to compile: pass --compiled too, or leave it out")
     check_output_path("--json", json_path)
     if verify_advice and (no_baseline or not compiled):
         raise TracekitError("--verify-advice needs both forms: pass --compiled, and leave --no-baseline out")
@@ -147,7 +140,95 @@ def profile(
     profile_workload(plan, json_path)
 
 
-def _options_given(context: click.Context, names: tuple[str, ...]) -> list[str]:
-    """Which of these options the user has typed."""
-    given = [name for name in names if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    return [f"--{name.replace('_', '-')}" for name in given]
+def profile_workload(plan: Plan, json_path: str | None = None) -> None:
+    """Measures with its progress shown, writes the run folder, and reports. Raises TracekitError for whatever the user
+    can mend."""
+    from tracekit.cli.output import check_apart, say
+    from tracekit.walks import profiling
+    from tracekit.walks.plan import place_of_run
+    from tracekit.walks.progress import console_of_its_own, shown
+    from tracekit.walks.reports import reports_of
+
+    if len(plan.forms) > 1:
+        folder = place_of_run(plan)
+        page = reports_of(folder) / folder.name
+        check_apart({"--json": json_path, "the page": f"{page}.html", "its twin": f"{page}.md"})
+    console = console_of_its_own()
+
+    def say_part(part: Path) -> None:
+        say(console, f"what was measured until now is in {part}")
+        say(console, f"to see it: {shlex.join(('tracekit', 'analyze', str(part)))}")
+
+    with shown(console) as progress:
+        folder = profiling.profile(plan, progress, say_part)
+    report_run(folder, json_path, force=plan.force)
+
+
+def report_run(folder: Path, json_path: str | None, *, force: bool) -> None:
+    """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
+    is whether the report replaces whatever has its name."""
+    from tracekit import store
+    from tracekit.cli.output import console_beside, say, write_json
+
+    run = store.load(folder)
+    console = console_beside(json_path)
+    say(console, f"{run.settings.workload} at size {run.settings.size}: {run.size_reason}")
+    if len(run.forms) == 2:
+        written = _report_comparison(folder, run, console, force=force)
+    else:
+        written = _report_form(folder, run, console)
+    write_json(written, json_path)
+
+
+def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool) -> str:
+    from tracekit.cli.output import say
+    from tracekit.comparison.commands import measuring_command
+    from tracekit.report.composition.summaries import comparison_summary
+    from tracekit.report.contract import comparison_json
+    from tracekit.report.terminal import shown
+    from tracekit.report.words.noted import noted_sentence
+    from tracekit.walks.advice import ADVICE_FAILED, NO_ADVICE
+    from tracekit.walks.reports import Destination, identity_of_report_on, reports_of, write_report
+    from tracekit.walks.sides import compare_forms
+
+    comparison = compare_forms(folder, run)
+    there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
+    written = write_report(comparison, run, measuring_command(run), there)
+    commands = (
+        shlex.join(("tracekit", "open", str(folder))),
+        shlex.join(("tracekit", "analyze", str(folder), "--form", "compiled")),
+    )
+    console.print(shown(comparison_summary(comparison, commands)))
+    for noted in run.noted:
+        if noted.code in (NO_ADVICE, ADVICE_FAILED):
+            say(console, noted_sentence(noted))
+    for path in (folder, *written):
+        say(console, f"written: {path}")
+    return comparison_json(comparison)
+
+
+def _report_form(folder: Path, run: Run, console: Console) -> str:
+    from tracekit.cli.output import say
+    from tracekit.comparison.comparing import look_at
+    from tracekit.report.composition.summaries import analysis_summary
+    from tracekit.report.contract import analysis_json
+    from tracekit.report.terminal import shown
+    from tracekit.walks.reading import Reading
+    from tracekit.walks.sides import load_side
+
+    form = run.forms[0]
+    side = load_side(folder, form=form.name, reading=Reading(shapes=True))
+    console.print(shown(analysis_summary(side)))
+    say(console, f"written: {folder}")
+    say(console, f"next: {_next_command(folder, run)}")
+    return analysis_json(look_at(side))
+
+
+def _next_command(folder: Path, run: Run) -> str:
+    """What compares the same work in both forms, in a folder of its own where this run has the name it would take."""
+    from tracekit.comparison.commands import profile_command
+
+    other_place = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if folder != TRACES / folder.name else ()
+    if not other_place and run.forms[0].name == "compiled":
+        other_place = ("--out", str(TRACES / f"{folder.name}-compared"))
+    return profile_command(run.settings, more=other_place)

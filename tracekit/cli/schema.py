@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.options import WIDE_HELP
+
 if TYPE_CHECKING:
     from tracekit.report.schemas import SchemaName
 
 NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell")
 
 
-@click.command(epilog="Example: tracekit schema comparison", context_settings={"max_content_width": 110})
+@click.command(epilog="Example: tracekit schema comparison", context_settings=WIDE_HELP)
 @click.argument("name", type=click.Choice(NAMES), required=False)
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all of them into a folder.")
 def schema(name: SchemaName | None, out: Path | None) -> None:

@@ -7,8 +7,17 @@ from typing import Any
 
 import click
 
-from tracekit.cli.lists import several
-from tracekit.cli.profile import CACHES, DTYPES, PERCENT, PHASES, SECONDS, with_download, with_pretrained
+from tracekit.cli.options import (
+    CACHES,
+    DTYPES,
+    PERCENT,
+    PHASES,
+    SECONDS,
+    WIDE_HELP,
+    several,
+    with_download,
+    with_pretrained,
+)
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_CALLS
 
@@ -51,7 +60,7 @@ class WithOwnOptions(click.Command):
 @click.command(
     cls=WithOwnOptions,
     epilog="Example: tracekit sweep flux --mode eager,default,reduce-overhead --batch-size 1,5",
-    context_settings={"max_content_width": 110},
+    context_settings=WIDE_HELP,
 )
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
 @click.option("--suite", metavar="NAME", help="A sweep with a name: vision, quick.")
@@ -112,9 +121,9 @@ def sweep(
     and several processes may fill one folder at once. What stands after -- goes to the build() of a model of your own.
     """
     from tracekit.cli.output import check_output_path
-    from tracekit.cli.sweep_asking import Ask, plan_sweep
-    from tracekit.cli.sweep_showing import show_sweep
-    from tracekit.cli.sweeping import sweep_and_show
+    from tracekit.cli.sweep_plan import Ask, plan_sweep
+    from tracekit.cli.sweep_report import show_sweep
+    from tracekit.cli.sweep_run import sweep_and_show
 
     check_output_path("--json", json_path)
     options: tuple[str, ...] = context.meta[OWN_OPTIONS]

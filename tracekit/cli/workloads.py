@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracekit.cli.options import WIDE_HELP
 from tracekit.numbers import count
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Example: tracekit workloads flux",
-    context_settings={"max_content_width": 110},
+    context_settings=WIDE_HELP,
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--parts", is_flag=True, help="List the modules of the named ones instead, as --scope takes them.")
@@ -86,10 +87,10 @@ def _parts(info: WorkloadInfo) -> RenderableType:
     from rich.text import Text
 
     from tracekit.numbers import parameter_count, percent
-    from tracekit.walks.hushing import hush_libraries
+    from tracekit.walks.building import quiet_libraries
     from tracekit.workloads.registry import load_builder
 
-    hush_libraries()
+    quiet_libraries()
     builder = load_builder(info)
     from tracekit.workloads.scopes import read_parts
 

@@ -1,22 +1,54 @@
-"""What a user names as A and B: two sides, or both forms of one run."""
+"""What a user names to compare: A and B, two sides or both forms of one run; or three runs and more."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.note import Note
 from tracekit.tracefile.source import raise_if_absent
-from tracekit.walks.identity import Named, identity_of_report, name_side
-from tracekit.walks.sides import borrow_operators, is_run_folder, load_side, refuse_sweep
+from tracekit.walks.reports import digest, identity_of_form, identity_of_report
+from tracekit.walks.sides import (
+    borrow_operators,
+    choose_form,
+    file_label,
+    interrupted_run,
+    is_run_folder,
+    load_side,
+    refuse_sweep,
+)
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
+    from tracekit.model.comparisons import Comparisons
     from tracekit.model.run import FormName, Run
     from tracekit.walks.reading import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a user named as one side, before it is read: a trace, or a form of a run, and what it will be called."""
+
+    place: str
+    label: str
+    form: FormName | None
+    run: Run | None
+    identity: str
+
+
+def name_side(place: str, form: FormName | None) -> Named:
+    """Raises TracekitError for a run that has no such form."""
+    if not is_run_folder(place):
+        # A path is nobody else's business: the report holds a hash of it alone.
+        where = place if "://" in place else str(Path(place).resolve())
+        return Named(place, file_label(Path(place)), form, None, digest(["trace", where]))
+    run = store.load(Path(place))
+    chosen = choose_form(run, Path(place), form).name
+    return Named(place, chosen, chosen, run, identity_of_form(run, chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +112,10 @@ def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> t
     from tracekit.comparison.judging.fairness import refuse_other_sizes
     from tracekit.comparison.matching import lacks_operators
 
-    side = load_side(place, reading=reading)
-    lender = side.sequence
-    if lender is None or lender.operators == "none":
+    lender = load_side(place, reading=reading)
+    if lender.sequence is None or lender.sequence.operators == "none":
         raise TracekitError(f"{place} holds no operators to lend: record it with ProfilerActivity.CPU and shapes")
-    borrowed = borrow_operators(one, lender), borrow_operators(other, lender)
+    borrowed = borrow_operators(one, lender.sequence), borrow_operators(other, lender.sequence)
     for side in borrowed:
         if side.sequence and lacks_operators(side.sequence):
             raise TracekitError(
@@ -92,7 +123,7 @@ def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> t
             )
     for borrower, beside in ((one, other), (other, one)):
         if borrower.sequence and lacks_operators(borrower.sequence):
-            refuse_other_sizes(place, side, borrower, beside)
+            refuse_other_sizes(place, lender, borrower, beside)
     return borrowed
 
 
@@ -101,3 +132,83 @@ def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
     if not runs:
         return comparison
     return replace(comparison, notes=(Note("interrupted", facts={"runs": runs}), *comparison.notes))
+
+
+def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
+    """Each run's eager form with its compiled one, side by side. Raises TracekitError for what holds no two forms, for
+    a run that is named twice, and for runs that are not of the same work."""
+    from tracekit.comparison import compare
+    from tracekit.comparison.judging.alternatives import (
+        find_differences,
+        labelled,
+        name_ways,
+        set_beside,
+        with_verified,
+    )
+
+    refuse_unpaired_runs(places)
+    runs = [store.load(Path(place)) for place in places]
+    pairs = [[load_side(place, form=form, reading=reading) for form in ("eager", "compiled")] for place in places]
+    eager = [pair[0] for pair in pairs]
+    refuse_side_by_side(eager, places)
+    names = name_ways([run.settings for run in runs], short_names(places))
+    differences = find_differences(eager, names)
+    comparisons = []
+    for (one, other), run, name in zip(pairs, runs, names, strict=True):
+        sides = labelled(one, other, name, alike=not differences)
+        comparisons.append(with_verified(compare(*sides, run.order), run.verified))
+    return set_beside(comparisons, places, differences)
+
+
+def refuse_unpaired_runs(places: tuple[str, ...]) -> None:
+    """Raises TracekitError for what holds no two forms, and for a run that is named twice or was interrupted."""
+    from tracekit.comparison.judging.alternatives import MOST_RUNS
+
+    if len(places) > MOST_RUNS:
+        raise TracekitError(f"{len(places)} runs are too many to stand side by side: name {MOST_RUNS} at most")
+    folders = [Path(place).resolve() for place in places]
+    for place, folder in zip(places, folders, strict=True):
+        if folders.count(folder) > 1:
+            raise TracekitError(f"{place} is named twice: name every run once")
+        if interrupted_run(place):
+            raise TracekitError(f"{place} was interrupted and is not whole: compare it by itself, or record it again")
+        if not is_run_folder(place) or {form.name for form in store.load(folder).forms} != {"eager", "compiled"}:
+            raise TracekitError(
+                f"{place} is no run with both forms: three or more are compared by run folders of "
+                "`tracekit profile ... --compiled`; traces are compared two at a time"
+            )
+
+
+def short_names(places: Sequence[str]) -> tuple[str, ...]:
+    """Each folder by its own name, and by as many of the folders that it lies in as it takes to tell it from the
+    others: `before/vit` and `after/vit`."""
+    parts = [Path(place).resolve().parts for place in places]
+    for kept in range(1, max(map(len, parts), default=0) + 1):
+        names = tuple(str(PurePath(*each[-kept:])) for each in parts)
+        if len(set(names)) == len(names):
+            return names
+    return tuple(places)
+
+
+def refuse_to_gate(a: Side, b: Side) -> None:
+    """Raises TracekitError where a gate would compare other work, or another GPU."""
+    if different := _differences(a, b):
+        raise TracekitError(f"--gate compares like with like: {' '.join(different)}")
+
+
+def refuse_side_by_side(sides: Sequence[Side], paths: Sequence[str]) -> None:
+    """Raises TracekitError where a run does other work than the first, or ran on another GPU: their figures differ
+    whatever the code."""
+    for side, path in zip(sides[1:], paths[1:], strict=True):
+        if different := _differences(sides[0], side):
+            raise TracekitError(
+                f"{paths[0]} and {path} cannot stand side by side: {different[0]} Compare two of them at a time, or "
+                "record runs that differ in --mode or --scope alone"
+            )
+
+
+def _differences(a: Side, b: Side) -> tuple[str, ...]:
+    from tracekit.comparison.judging.fairness import find_other_work
+    from tracekit.report.words.notes import note_sentences
+
+    return note_sentences(find_other_work(a, b))

@@ -1,16 +1,31 @@
-"""Where a report lies, and that it replaces nothing but an older report of the same."""
+"""Where a report lies, what it is a report of, and that it replaces nothing but an older one of the same.
+
+What it is of is a hash: equal for the same runs, traces and sweeps, and for no others.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.files import write_replaced
 from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
+
+if TYPE_CHECKING:
+    from tracekit.model.comparison import Comparison, Side
+    from tracekit.model.run import FormName, Run
+    from tracekit.model.sweep import Asked, CellResult
+
+ReportKind = Literal["analysis", "comparison", "several", "sweep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +112,73 @@ def refuse_report_there(folder: Path, *, force: bool) -> None:
     that is another run's."""
     if not folder.exists():
         Destination(reports_of(folder), folder.name, None, force).check()
+
+
+def write_single_report(side: Side, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
+    """Writes the page of one side and its markdown twin, and says where."""
+    from tracekit.comparison.comparing import look_at
+    from tracekit.report.composition.reports import side_report
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
+
+    report = side_report(look_at(side), run, command)
+    return write_pages(page_of(report), markdown_of(report), there)
+
+
+def write_report(comparison: Comparison, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
+    """Writes the page of two sides and its markdown twin, and says where."""
+    from tracekit.report.composition.reports import comparison_report
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
+
+    report = comparison_report(comparison, run, command)
+    return write_pages(page_of(report), markdown_of(report), there)
+
+
+def identity_of_report(kind: ReportKind, parts: Iterable[str]) -> str:
+    return digest([kind, *parts])
+
+
+def identity_of_report_on(run: Run) -> str:
+    """Of the report that a run of one form or of both has when it was made."""
+    kind: ReportKind = "comparison" if len(run.forms) > 1 else "analysis"
+    return identity_of_report(kind, (identity_of_form(run, form.name) for form in run.forms))
+
+
+def identity_of_form(run: Run, form: FormName) -> str:
+    return digest([identity_of_run(run), form])
+
+
+def identity_of_run(run: Run) -> str:
+    """By what nobody measures twice: its times, and when, where and how they were measured."""
+    times = [[form.name, form.warmup_us, form.wall_us] for form in run.forms]
+    measured = msgspec.to_builtins([run.started, run.command, run.settings, run.environment, times])
+    return digest(_without_empty(measured))
+
+
+def identity_of_sweep(asked: Asked | None, results: Iterable[CellResult]) -> str:
+    """By the call that began it: cells come, and are measured anew. Where nobody knows that, by its cells."""
+    if asked is not None and asked.calls:
+        first = asked.calls[0]
+        return identity_of_report("sweep", [asked.name, first.started, first.command, str(first.seed)])
+    return identity_of_report("sweep", sorted(digest([each.cell.key, each.started]) for each in results))
+
+
+def reports_of_run(run: Run) -> frozenset[str]:
+    """Of the report of a run, and of those of its forms alone."""
+    forms = (identity_of_report("analysis", (identity_of_form(run, form.name),)) for form in run.forms)
+    return frozenset({identity_of_report_on(run), *forms})
+
+
+def _without_empty(value: object) -> object:
+    """Without what says nothing: a setting that is noted in later versions only changes no run of an earlier one."""
+    if isinstance(value, dict):
+        items = ((name, _without_empty(each)) for name, each in value.items())
+        return {name: each for name, each in items if each not in (None, {}, [], ())}
+    return [_without_empty(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def digest(value: object) -> str:
+    """The hash of what makes a report the same one."""
+    # As ASCII: names of a system may hold bytes that are no UTF-8.
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]

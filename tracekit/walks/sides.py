@@ -1,4 +1,4 @@
-"""What a user names, a run folder or a trace file, as a side of a comparison; and where its report goes."""
+"""What a user names, a run folder or a trace file, as a side of a comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tracekit.model.comparison import Side
 from tracekit.names import encodable
 from tracekit.tracefile.source import holds_traces
 from tracekit.walks.reading import Reading
-from tracekit.walks.reports import Destination, write_pages
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
@@ -193,24 +192,3 @@ def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
             # The rich recording's damage is said to be its own.
             place = side.analysis.trace.path if damage in side.analysis.health else Path(side.path).parent
             raise kind(f"{place} is damaged: {health_sentence(damage)}; copy or record it again")
-
-
-def write_alone(side: Side, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
-    """Writes the page of one side and its markdown twin, and says where."""
-    from tracekit.comparison.comparing import look_at
-    from tracekit.report.composition.reports import side_report
-    from tracekit.report.markdown import markdown_of
-    from tracekit.report.page import page_of
-
-    report = side_report(look_at(side), run, command)
-    return write_pages(page_of(report), markdown_of(report), there)
-
-
-def write_report(comparison: Comparison, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
-    """Writes the page of two sides and its markdown twin, and says where."""
-    from tracekit.report.composition.reports import comparison_report
-    from tracekit.report.markdown import markdown_of
-    from tracekit.report.page import page_of
-
-    report = comparison_report(comparison, run, command)
-    return write_pages(page_of(report), markdown_of(report), there)

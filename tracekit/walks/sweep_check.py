@@ -1,7 +1,12 @@
-"""Before a sweep: what would keep its cells from being measured, each for the same reason, is said once."""
+"""Before a sweep: what would keep its cells from being measured, each for the same reason, is said once.
+
+It is looked at in a process of its own (`python -m tracekit.walks.sweep_check JOB ANSWER`): what it loads is large, and
+a user's own code is run in it.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +18,12 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellResult, CheckAnswer, CheckJob
 from tracekit.model.workload import Request
-from tracekit.walks.cell_caches import caches_in
-from tracekit.walks.processes import Start, describe_ending, run_module
-from tracekit.workloads.registry import all_workloads, check_scope, find
+from tracekit.report.words.running import CHECKING_A_SWEEP, unchecked_sweep
+from tracekit.walks.building import quiet_libraries
+from tracekit.walks.processes import WORD, Start, caches_in, run_module
+from tracekit.workloads.registry import all_workloads, check_buildable, check_scope, find
 
-CHECK = "tracekit.walks.check_child"
+MODULE = "tracekit.walks.sweep_check"
 
 
 def check_first(
@@ -31,14 +37,18 @@ def check_first(
     """
     if not cells:
         return None
-    progress.phase("looking whether all that the cells need is here", still=True)
-    job = CheckJob(_requests(cells), any(cell.form == "compiled" for cell in cells), _gpus(there))
+    progress.phase(CHECKING_A_SWEEP, still=True)
+    # One of each that differ in what can be seen before.
+    requests = tuple(dict.fromkeys(_without_tried_settings(cell.request) for cell in cells))
+    # The GPUs that all cells with times were measured on; none where one had none.
+    gpus = {each.run.environment.gpu for each in there if each.run is not None and each.outcome == "done"}
+    named = () if None in gpus else tuple(sorted(name for name in gpus if name))
+    job = msgspec.json.encode(CheckJob(requests, any(cell.form == "compiled" for cell in cells), named))
     with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
-        caches = caches_in(Path(place))
-        ended = run_module(CHECK, msgspec.json.encode(job), Path(place), caches, on_word=progress.detail, start=start)
+        ended = run_module(MODULE, job, Path(place), caches_in(Path(place)), on_word=progress.detail, start=start)
     if ended.answer is None:
         last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
-        return f"whether all is here could not be seen ({describe_ending(ended.code)}: {last}): the cells will tell"
+        return unchecked_sweep(ended.code, last)
     answer = msgspec.json.decode(ended.answer, type=CheckAnswer)
     if answer.traceback is not None:
         raise TheirCodeError(answer.error or "", answer.traceback)
@@ -47,18 +57,7 @@ def check_first(
     return None
 
 
-def _gpus(there: Sequence[CellResult]) -> tuple[str, ...]:
-    """The GPUs that all cells with times were measured on; empty where one had none."""
-    found = {each.run.environment.gpu for each in there if each.run is not None and each.outcome == "done"}
-    return () if None in found else tuple(sorted(name for name in found if name))
-
-
-def _requests(cells: Sequence[Cell]) -> tuple[Request, ...]:
-    """Each once of those that differ in what can be seen before."""
-    return tuple(dict.fromkeys(_looked_at(cell.request) for cell in cells))
-
-
-def _looked_at(request: Request) -> Request:
+def _without_tried_settings(request: Request) -> Request:
     """The request without what is no matter here: how it is compiled, and of a workload of the list its sizes, which
     were checked when it was asked for."""
     info = find(request.workload)
@@ -66,3 +65,43 @@ def _looked_at(request: Request) -> Request:
     if info not in all_workloads():
         return asked
     return replace(asked, batch_size=1, height=None, width=None, steps=None, dtype=None, max_new_tokens=None)
+
+
+def check(job: CheckJob, word: Path) -> CheckAnswer:
+    """The first thing that keeps a cell from being measured; `word` is a file that says what is looked at."""
+    quiet_libraries()
+    try:
+        if job.gpus:
+            _raise_without_gpu(job.gpus)
+        for request in job.requests:
+            word.write_text(request.workload)
+            check_buildable(request)
+        if job.compiled:
+            from tracekit.capture.device import pick_device
+            from tracekit.capture.inductor import check_compilers
+
+            check_compilers(pick_device())
+    except TracekitError as error:
+        return CheckAnswer(str(error), error.below, error.traceback if isinstance(error, TheirCodeError) else None)
+    return CheckAnswer()
+
+
+def _raise_without_gpu(gpus: tuple[str, ...]) -> None:
+    """The other cells were measured on GPUs: what fails here for want of one would stand in their table as theirs."""
+    from tracekit.capture.device import pick_device
+
+    if pick_device() == "cpu":
+        raise TracekitError(
+            f"what this folder holds was measured on {', '.join(gpus)}, and torch sees no GPU here: `tracekit sweep"
+            " --show FOLDER` shows what is there; to measure here, name the workloads and another --out"
+        )
+
+
+def main(job_path: Path, answer_path: Path) -> None:
+    """Does the job and writes the answer."""
+    job = msgspec.json.decode(job_path.read_bytes(), type=CheckJob)
+    answer_path.write_bytes(msgspec.json.encode(check(job, job_path.with_name(WORD))))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:3]))

@@ -1,4 +1,4 @@
-"""A sweep's folder: `sweep.json` says what was asked, `cells/KEY.json` what came of each cell.
+"""A sweep's folder: `sweep.json` says what was asked, `cells/KEY.json` what came of each cell, and how far that counts.
 
 Several processes may fill one folder: a cell belongs to whoever holds its lock, files are written whole, and what is
 shown is made of whatever cells are there.
@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import msgspec
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, write_replaced
+from tracekit.model.note import Note
 from tracekit.model.sweep import Asked, AskedCall, Cell, CellResult
 from tracekit.walks.locks import NoLocksError, locked
+from tracekit.workloads.sources import find_changed, has_sources
 
 ASKED = "sweep.json"
 CELLS = "cells"
@@ -136,7 +139,7 @@ class SweepFolder:
         except NoLocksError as error:
             return str(error)
         except OSError as error:
-            raise self._cannot_lock(error) from None
+            self._raise_unlockable(error)
 
     @contextmanager
     def claimed(self, key: str) -> Iterator[bool]:
@@ -155,13 +158,13 @@ class SweepFolder:
             except NoLocksError:
                 ours = True
             except OSError as error:
-                raise self._cannot_lock(error) from None
+                self._raise_unlockable(error)
             yield ours
 
-    def _cannot_lock(self, error: OSError) -> TracekitError:
-        return TracekitError(
+    def _raise_unlockable(self, error: OSError) -> NoReturn:
+        raise TracekitError(
             f"cannot lock {self.path}: {error.strerror}; remove {self.path / LOCKS}, or name another place"
-        )
+        ) from None
 
 
 def _checked(key: str) -> str:
@@ -181,6 +184,53 @@ def is_outdated(found: CellResult | None, since: str | None) -> bool:
     if found is None or since is None:
         return since is not None
     return datetime.datetime.fromisoformat(found.started) < datetime.datetime.fromisoformat(since)
+
+
+def is_due(found: CellResult, since: str | None) -> bool:
+    """Whether going on with a sweep measures a cell anew that is there; `since` is when it was asked for anew."""
+    return is_outdated(found, since) or bool(changed_sources(found))
+
+
+def changed_sources(found: CellResult) -> tuple[str, ...]:
+    """What of the files that the cell's model was made of is otherwise now."""
+    sources = found.run.sources if found.run else None
+    return find_changed(found.cell.request.workload, sources) if sources else ()
+
+
+def find_doubts(folder: SweepFolder, asked: Asked | None, results: Sequence[CellResult]) -> tuple[Note, ...]:
+    """What must be known before the figures are relied on: what is unreadable, old, or of another version. `results`
+    are all that the folder holds, and were just read from it."""
+    notes = [*unreadable_cells(folder)]
+    since = asked.anew_since if asked else {}
+    if old := [found for found in results if is_outdated(found, since.get(found.cell.key))]:
+        begun = min(since[found.cell.key] for found in old)
+        notes.append(Note("cells_outdated", facts={"cells": len(old), "of_cells": len(results), "since": begun}))
+    notes += cells_of_other_versions(results)
+    seeds = sorted({found.cell.request.seed for found in results})
+    if len(seeds) > 1:
+        notes.append(Note("several_seeds", facts={"seeds": seeds}))
+    return tuple(notes)
+
+
+def unreadable_cells(folder: SweepFolder) -> Iterator[Note]:
+    """Of each file that cannot be read, that it counts as missing."""
+    for name, why in folder.unreadable.items():
+        yield Note("cell_unreadable", facts={"path": str(folder.path / CELLS / name), "reason": why})
+
+
+def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
+    """Which cells were made of files that are otherwise now, and of which nobody knows."""
+    changed = Counter((found.cell.request.workload, names) for found in results if (names := changed_sources(found)))
+    for (workload, names), number in changed.items():
+        facts = {"cells": number, "workload": workload, "files": list(names)}
+        yield Note("cells_of_another_version", facts=facts)
+    unknown = Counter(
+        workload
+        for found in results
+        if found.run and found.run.sources is None and has_sources(workload := found.cell.request.workload)
+    )
+    for workload, number in unknown.items():
+        yield Note("cells_of_unknown_version", facts={"cells": number, "workload": workload})
 
 
 def _encoded(noun: Asked | CellResult) -> bytes:

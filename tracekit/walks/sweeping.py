@@ -5,11 +5,15 @@ from __future__ import annotations
 import datetime
 import os
 import random
+import shutil
+import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 from typing import Literal
 
 import msgspec
@@ -18,20 +22,20 @@ from tracekit import __version__
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
-from tracekit.walks.cell_caches import caches_in, cell_place, clear_dead_places
-from tracekit.walks.forked import Zygote
-from tracekit.walks.matrix import with_seed
-from tracekit.walks.processes import Ended, Start, describe_ending, run_module
-from tracekit.walks.sweep_folder import SweepFolder, is_outdated
-from tracekit.walks.timing_plan import TimingPlan
+from tracekit.report.words.running import cell_timed_out, cell_without_answer, cell_words
+from tracekit.walks.fork_server import ForkServer
+from tracekit.walks.locks import NoLocksError, locked, take
+from tracekit.walks.plan import TimingPlan
+from tracekit.walks.processes import Ended, caches_in, run_module
+from tracekit.walks.sweep_folder import SweepFolder, changed_sources, is_outdated
 from tracekit.workloads.registry import find
-from tracekit.workloads.sources import find_changed
 
-CHILD = "tracekit.walks.cell_child"
+MODULE = "tracekit.walks.cell_process"
 #: Of what a process printed that gave no answer, so many lines are kept.
 LAST_LINES = 30
-#: What Linux sends to a process when the machine runs out of memory, and anybody else may.
-SIGKILL = -9
+#: What folders of cells' caches are called, and the lock in each that the sweep holds as long as it needs it.
+PREFIX = "tracekit-cell-"
+LOCK = "lock"
 
 #: Shows the progress of one cell for as long as the block lasts.
 Shown = Callable[[], AbstractContextManager[Progress]]
@@ -89,22 +93,11 @@ def why_wanted(plan: SweepPlan, found: CellResult | None, since: str | None) -> 
     return "changed" if changed_sources(found) else None
 
 
-def is_due(found: CellResult, since: str | None) -> bool:
-    """Whether going on with a sweep measures a cell anew that is there; `since` as above."""
-    return is_outdated(found, since) or bool(changed_sources(found))
-
-
-def changed_sources(found: CellResult) -> tuple[str, ...]:
-    """What of the files that the cell's model was made of is otherwise now."""
-    sources = found.run.sources if found.run else None
-    return find_changed(found.cell.request.workload, sources) if sources else ()
-
-
 def run_cells(
-    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown, zygote: Zygote | None = None
+    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown, server: ForkServer | None = None
 ) -> Iterator[tuple[ToDo, CellResult | None]]:
     """Runs each cell and saves it; gives it back with its result, None where another process has it. Without a
-    zygote processes are fresh ones."""
+    fork server processes are fresh ones."""
     clear_dead_places()
     for each in left:
         with folder.claimed(each.cell.key) as ours:
@@ -116,31 +109,35 @@ def run_cells(
                 continue
             with cell_place() as place:
                 with shown() as progress:
-                    result = run_cell(plan, each, len(left), place, progress, zygote)
+                    result = run_cell(plan, each, len(left), place, progress, server)
                 # Before anything is cleared away: what was measured is safe first.
                 folder.save(result)
         yield each, result
 
 
 def run_cell(
-    plan: SweepPlan, each: ToDo, of: int, place: Path, progress: Progress, zygote: Zygote | None = None
+    plan: SweepPlan, each: ToDo, of: int, place: Path, progress: Progress, server: ForkServer | None = None
 ) -> CellResult:
     """What came of the cell, in a process whose caches are in an empty place; what goes wrong there is no exception
     here."""
-    progress.phase(f"{each.number}/{of} {describe_cell(each.cell)}", still=True)
-    cell = with_seed(each.cell, plan.seed, plan.iterations)
+    progress.phase(f"{each.number}/{of} {cell_words(each.cell)}", still=True)
+    cell = replace(each.cell, request=replace(each.cell.request, seed=plan.seed, iterations=plan.iterations))
     order = random.Random(f"{plan.seed} {cell.key}").randrange(2**31)
     job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
     load, _, _ = os.getloadavg()
+    start = None
+    # A file of the user's own that has gone since: the cell's process says so, and the others are run.
+    with suppress(TracekitError):
+        start = server.start_of(find(cell.request.workload)) if server else None
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
     ended = run_module(
-        CHILD,
+        MODULE,
         msgspec.json.encode(job),
         place,
         caches_in(place),
         limit_seconds=plan.cell_timeout_seconds,
         on_word=progress.detail,
-        start=_start(zygote, cell.request.workload) if zygote else None,
+        start=start,
     )
     answer = _answer(ended, plan)
     return CellResult(
@@ -156,14 +153,6 @@ def run_cell(
     )
 
 
-def _start(zygote: Zygote, workload: str) -> Start | None:
-    try:
-        return zygote.start_of(find(workload))
-    except TracekitError:
-        # A file of the user's own that has gone since: the cell's process says so, and the others are run.
-        return None
-
-
 def _answer(ended: Ended, plan: SweepPlan) -> CellAnswer:
     lines = ended.lines[-LAST_LINES:]
     if ended.answer is not None:
@@ -174,30 +163,10 @@ def _answer(ended: Ended, plan: SweepPlan) -> CellAnswer:
         return replace(answer, failure=replace(answer.failure, last_lines=lines))
     run = msgspec.json.decode(ended.part, type=CellRun) if ended.part is not None else None
     if ended.late:
-        limit = plan.cell_timeout_seconds or 0.0
-        message = f"not done after {limit:g} s (--cell-timeout)"
+        message = cell_timed_out(plan.cell_timeout_seconds or 0.0)
         return CellAnswer(run, CellFailure("timed_out", message, ended.word, lines))
     kind: CellOutcome = "killed" if ended.code < 0 else "failed"
-    message = f"its process gave no answer ({describe_ending(ended.code)})"
-    if ended.code == SIGKILL:
-        message += ": the machine may have run out of memory"
-    return CellAnswer(run, CellFailure(kind, message, ended.word, lines))
-
-
-def describe_cell(cell: Cell) -> str:
-    """`flux batch 5, 512x512, reduce-overhead of regional`: what tells it from the other cells."""
-    asked = cell.request
-    parts = [f"{asked.workload} batch {asked.batch_size}"]
-    parts += [f"{asked.height}x{asked.width}" if asked.width else f"height {asked.height}"] if asked.height else []
-    parts += [f"{asked.seq_length} tokens"] if asked.seq_length else []
-    parts += [f"{asked.steps} steps"] if asked.steps else []
-    parts += [asked.size] if asked.size != "auto" else []
-    parts += [asked.dtype] if asked.dtype else []
-    parts += [f"{asked.cache} cache"] if asked.cache else []
-    parts += [asked.phase] if asked.phase else []
-    parts += [f"{asked.max_new_tokens} new tokens"] if asked.max_new_tokens else []
-    parts += asked.options
-    return ", ".join([*parts, "eager" if cell.form == "eager" else f"{asked.mode} of {asked.scope}"])
+    return CellAnswer(run, CellFailure(kind, cell_without_answer(ended.code), ended.word, lines))
 
 
 def seconds_left(left: tuple[ToDo, ...], done: tuple[CellResult, ...]) -> float | None:
@@ -205,17 +174,37 @@ def seconds_left(left: tuple[ToDo, ...], done: tuple[CellResult, ...]) -> float 
     None where there are none to go by."""
     if not done:
         return None
-    every = _mean(done)
-    total = 0.0
-    for each in left:
-        alike = [
-            found
-            for found in done
-            if (found.cell.request.workload, found.cell.form) == (each.cell.request.workload, each.cell.form)
-        ]
-        total += _mean(alike) if alike else every
-    return total
+    seconds = defaultdict(list)
+    for found in done:
+        seconds[found.cell.request.workload, found.cell.form].append(found.seconds)
+    every = mean(found.seconds for found in done)
+    return sum(mean(seconds.get((each.cell.request.workload, each.cell.form), [every])) for each in left)
 
 
-def _mean(found: list[CellResult] | tuple[CellResult, ...]) -> float:
-    return sum(each.seconds for each in found) / len(found)
+@contextmanager
+def cell_place() -> Iterator[Path]:
+    """An empty folder for one cell, on the machine's own disk. What somebody still writes there stays and is no error:
+    the next sweep clears it away."""
+    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as text:
+        place = Path(text)
+        handle = os.open(place / f".{LOCK}", os.O_RDWR | os.O_CREAT)
+        try:
+            with suppress(NoLocksError):
+                take(handle, blocking=False)
+                # Under its name only now: nobody finds it unlocked while its owner lives.
+                (place / f".{LOCK}").rename(place / LOCK)
+            yield place
+        finally:
+            os.close(handle)
+
+
+def clear_dead_places() -> None:
+    """Removes what killed sweeps of this user left: folders whose lock nobody holds any more. Where that cannot be
+    known they stay."""
+    for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(NoLocksError, OSError):
+            if place.is_symlink() or place.stat().st_uid != os.getuid() or not (place / LOCK).is_file():
+                continue
+            with locked(place / LOCK, blocking=False) as dead:
+                if dead:
+                    shutil.rmtree(place, ignore_errors=True)

@@ -34,7 +34,7 @@ def side_of(
     analysis = make_analysis(
         {name: (family, 10, busy_us)}, steps=1, idle_us=idle_us, causes=causes or {"op_dispatch": 1.0}, **options
     )
-    syncs = (SyncTime("cudaStreamSynchronize", 1, behind_syncs_us, "aten::item", 1),) if behind_syncs_us else ()
+    syncs = (SyncTime("cudaStreamSynchronize", 1, behind_syncs_us, None, 1),) if behind_syncs_us else ()
     analysis = replace(analysis, idle=replace(analysis.idle, syncs=syncs))
     return make_side("eager", analysis, make_form("eager", (wall_us,) * 10) if wall_us else None)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.report.showing import sweep_markdown, sweep_page
 from tests.sweeps import compiled_cell, eager_cell, make_result
 
-from tracekit.cli.sweep_showing import load_sweep
+from tracekit.cli.sweep_report import load_sweep
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep

@@ -115,7 +115,7 @@ def _fusible_time(comparison: Comparison) -> dict[str, float]:
     families = {each.name: each.family for each in kernels.by_name} if kernels else {}
     found: dict[str, float] = defaultdict(float)
     for group in comparison.groups:
-        left = {_left_in(place, components) for place in group.where if ":" not in place}
+        left = {_left_in(place, components) for place in group.modules}
         component = left.pop() if group.kind == "unchanged" and len(left) == 1 else None
         if component is not None:
             found[component] += time_of(each for each in group.b if families.get(each.name) in FUSIBLE)

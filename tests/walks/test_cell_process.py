@@ -1,0 +1,223 @@
+"""A cell's process, here in this one: what it answers, what it leaves, what it says of failures."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
+from tracekit.model.run import FormName
+from tracekit.model.sweep import CellAnswer, CellJob, CellRun
+from tracekit.model.workload import Request
+from tracekit.walks import cell_process
+from tracekit.walks.cell_process import ProgressFile, attempt, describe_failure
+from tracekit.walks.processes import PART, WORD
+
+OWN = """
+import torch
+from torch import nn
+from neighbour import WIDTH
+
+def build(fail: bool = False):
+    if fail:
+        raise ValueError("told to fail")
+    return nn.Linear(WIDTH, WIDTH).eval(), (torch.randn(1, WIDTH),)
+"""
+
+
+LATER = """
+CALLS = []
+
+def build():
+    def call():
+        CALLS.append(1)
+        if len(CALLS) > 2:
+            raise ValueError("too many")
+    return call
+"""
+
+
+def make_job(request: Request | None = None, *forms: FormName) -> CellJob:
+    asked = request or Request("mlp", size="tiny", iterations=3)
+    return CellJob(asked, forms or ("eager",), None, None, 7)
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> ProgressFile:
+    return ProgressFile(tmp_path / WORD)
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "my_model.py").write_text(OWN)
+    (tmp_path / "neighbour.py").write_text("WIDTH = 8\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "neighbour", raising=False)
+    return tmp_path
+
+
+def test_the_answer_is_written_and_the_same_is_left_as_it_grows(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    job = tmp_path / "job.json"
+    job.write_bytes(msgspec.json.encode(make_job()))
+    cell_process.main(job, tmp_path / "answer.json")
+    answer = msgspec.json.decode((tmp_path / "answer.json").read_bytes(), type=CellAnswer)
+    assert answer.failure is None and answer.run is not None
+    (form,) = answer.run.forms
+    assert form.name == "eager" and form.times is not None and len(form.times.wall_us) == 3
+    assert answer.run.rule.rounds == 3
+    assert answer.run.sources == ()
+    assert msgspec.json.decode((tmp_path / PART).read_bytes(), type=CellRun) == answer.run
+    assert (tmp_path / WORD).read_text().startswith("timing")
+
+
+def test_loading_counts_what_was_imported_before_the_process_was_forked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    job = tmp_path / "job.json"
+    job.write_bytes(msgspec.json.encode(make_job()))
+    monkeypatch.setattr("sys.argv", ["cell_child", str(job), str(tmp_path / "answer.json"), "1000.0"])
+    runpy.run_path(cell_process.__file__, run_name="__main__")
+    answer = msgspec.json.decode((tmp_path / "answer.json").read_bytes(), type=CellAnswer)
+    assert answer.run is not None
+    assert 1000.0 < answer.run.load_seconds < 1100.0
+
+
+def test_what_was_found_out_before_a_failure_is_kept_each_time(
+    words: ProgressFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from tracekit.capture import timing
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("the driver\nis gone")
+
+    monkeypatch.setattr(timing, "time_forms", fail)
+    kept: list[CellRun] = []
+    answer = attempt(make_job(), words, kept.append)
+    assert [[form.name for form in run.forms] for run in kept] == [[], ["eager"]]
+    assert answer.run == kept[-1]
+    assert answer.run.forms[0].times is None and answer.run.forms[0].warmup_us
+    assert answer.failure is not None
+    assert (answer.failure.kind, answer.failure.message) == ("failed", "RuntimeError: the driver")
+    assert answer.failure.during == "measuring memory"
+    assert answer.failure.last_lines[-2:] == ("RuntimeError: the driver", "is gone")
+
+
+@pytest.mark.parametrize(
+    ("asked", "mend"),
+    [
+        (Request("mlp", size="tiny", iterations=3), "pass a smaller --batch-size, or close"),
+        (Request("my_model.py:build", iterations=3), "make the model or what it is called with smaller, or close"),
+    ],
+    ids=lambda each: each.workload if isinstance(each, Request) else "",
+)
+def test_whoever_runs_out_of_memory_is_told_what_helps(
+    own: Path, words: ProgressFile, monkeypatch: pytest.MonkeyPatch, asked: Request, mend: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    from tracekit.capture import timing
+
+    def fail(*_: Any) -> None:
+        raise torch.OutOfMemoryError("Tried to allocate 20.00 GiB")
+
+    monkeypatch.setattr(timing, "time_forms", fail)
+    failure = attempt(make_job(asked), words).failure
+    assert failure is not None
+    assert failure.kind == "out_of_memory"
+    assert mend in failure.message
+
+
+def test_every_form_is_settled_before_any_is_timed(words: ProgressFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from tracekit.capture import timing
+    from tracekit.walks.observers import FormObserver
+
+    happened: list[Any] = []
+    real = timing.time_forms
+
+    def settled(_: FormObserver, forms: Any) -> None:
+        happened.append([form.name for form in forms])
+
+    def timed(*arguments: Any) -> None:
+        happened.append("timed")
+        real(*arguments)
+
+    monkeypatch.setattr(FormObserver, "settle", settled)
+    monkeypatch.setattr(timing, "time_forms", timed)
+    assert attempt(make_job(), words).failure is None
+    assert happened == [["eager"], "timed"]
+
+
+def test_an_own_model_says_what_it_was_made_of(own: Path, words: ProgressFile) -> None:
+    pytest.importorskip("torch")
+    answer = attempt(make_job(Request("my_model.py:build", iterations=3)), words)
+    assert answer.run is not None and answer.run.sources is not None
+    assert [each.name for each in answer.run.sources] == ["my_model.py", "neighbour.py"]
+
+
+def test_what_an_own_model_raises_comes_with_its_traceback(own: Path, words: ProgressFile) -> None:
+    pytest.importorskip("torch")
+    answer = attempt(make_job(Request("my_model.py:build", options=("fail=true",))), words)
+    assert answer.run is None and answer.failure is not None
+    assert answer.failure.message.startswith("my_model.py:build() raised ValueError: told to fail")
+    assert answer.failure.last_lines[0] == "Traceback (most recent call last):"
+    assert '    raise ValueError("told to fail")' in answer.failure.last_lines
+
+
+def test_what_an_own_model_raises_in_a_later_call_is_its_own_too(own: Path, words: ProgressFile) -> None:
+    pytest.importorskip("torch")
+    (own / "later.py").write_text(LATER)
+    answer = attempt(make_job(Request("later.py:build", iterations=3)), words)
+    assert answer.failure is not None
+    assert answer.failure.message.startswith(
+        "a call of what later.py:build() returned raised ValueError: too many, at "
+    )
+    assert answer.failure.during == "timing"
+    assert "tracekit" not in "".join(answer.failure.last_lines).replace(str(own), "")
+
+
+def test_a_failure_of_the_compiler_keeps_its_line_its_hint_and_torch_text() -> None:
+    error = CompileError("model does not compile as one graph", ("  if x.sum() > 0:", "  torch's hint: use cond"))
+    error.__cause__ = RuntimeError("all that torch said")
+    found = describe_failure(error, "compiling")
+    assert found.last_lines[:2] == ("  if x.sum() > 0:", "  torch's hint: use cond")
+    assert found.last_lines[-1] == "RuntimeError: all that torch said"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message", "lines"),
+    [
+        (TracekitError("one line\nof two", ("a table",)), "failed", "one line of two", ("a table",)),
+        (TheirCodeError("theirs", "Traceback\nValueError: x"), "failed", "theirs", ("Traceback", "ValueError: x")),
+        (DoesNotFitError("too large"), "out_of_memory", "too large", ()),
+        (MemoryError(), "out_of_memory", "MemoryError", ("MemoryError",)),
+        (KeyError("name"), "failed", "KeyError: 'name'", ("KeyError: 'name'",)),
+    ],
+)
+def test_a_failure_is_one_line_and_what_else_it_says(
+    error: Exception, kind: str, message: str, lines: tuple[str, ...]
+) -> None:
+    found = describe_failure(error, "building")
+    assert (found.kind, found.message, found.last_lines, found.during) == (kind, message, lines, "building")
+
+
+def test_words_are_the_phase_and_its_detail(words: ProgressFile) -> None:
+    words.phase("compiling")
+    words.detail("graph 3")
+    assert words.path.read_text() == "compiling, graph 3"
+    assert words.now == "compiling"
+
+
+def test_a_traceback_does_not_say_where_packages_are_installed() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(RuntimeError) as caught:
+        torch.nn.Linear(2, 2)(torch.ones(3))
+    lines = describe_failure(caught.value, "timing").last_lines
+    assert any(line.startswith('  File "torch/nn/modules/linear.py", line ') for line in lines)

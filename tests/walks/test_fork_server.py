@@ -1,0 +1,285 @@
+"""Processes forked from one that has imported: what they are, how they end, and what happens where none can be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tracekit.walks import fork_server
+from tracekit.walks.fork_server import ForkServer, forking, shared_modules
+from tracekit.walks.processes import Ended, Start, run_module, start_fresh
+from tracekit.workloads.registry import all_workloads, find
+
+from .test_processes import gone
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+
+#: Imported before anything is forked: it notes each time.
+HEAVY = """
+import os, pathlib
+pathlib.Path(os.environ["NOTES"], f"imported-{os.getpid()}").touch()
+print("chatter of a library")
+value = []
+"""
+#: What the job says is run in the process.
+WORK = """
+import json, os, pathlib, sys
+job = pathlib.Path(sys.argv[1])
+answer = pathlib.Path(sys.argv[2])
+exec(json.loads(job.read_text()))
+"""
+
+
+@pytest.fixture
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the modules are, and what they note."""
+    (tmp_path / "heavy.py").write_text(HEAVY)
+    (tmp_path / "work.py").write_text(WORK)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("NOTES", str(tmp_path))
+    # As users have it: what is printed waits in a buffer.
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def start(notes: Path) -> Iterator[Start]:
+    with forking(["heavy"]) as server:
+        yield server.start
+
+
+def run(start: Start, notes: Path, code: str, environment: dict[str, str] | None = None, **more: float) -> Ended:
+    limit = more.get("limit_seconds")
+    return run_module("work", msgspec.json.encode(code), notes, environment or {}, limit_seconds=limit, start=start)
+
+
+def imported(notes: Path) -> list[int]:
+    return [int(path.name.partition("-")[2]) for path in notes.glob("imported-*")]
+
+
+def test_what_was_imported_once_is_there_in_every_process(
+    start: Start, notes: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "import __main__, heavy\n"
+        "heavy.value.append(1)\n"
+        "answer.write_text(f'{len(heavy.value)} {os.getppid()} {__name__} {__main__.job is job}')"
+    )
+    told = {run(start, notes, code).answer for _ in range(3)}
+    assert told == {f"1 {imported(notes)[0]} __main__ True".encode()}
+    assert len(imported(notes)) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_imported_is_kept_quiet_and_asks_nvml_about_gpus(notes: Path) -> None:
+    (notes / "saw.py").write_text("import os\nenvironment = dict(os.environ)")
+    code = "import json, saw; answer.write_text(json.dumps([saw.environment, dict(os.environ)]))"
+    with forking(["saw"]) as server:
+        told = run(server.start, notes, code).answer
+    assert told is not None
+    importing, own = json.loads(told)
+    assert (importing["TRANSFORMERS_VERBOSITY"], importing["PYTORCH_NVML_BASED_CUDA_CHECK"]) == ("error", "1")
+    assert "TRANSFORMERS_VERBOSITY" in os.environ or "TRANSFORMERS_VERBOSITY" not in own
+
+
+def test_it_hears_how_long_importing_took(notes: Path) -> None:
+    (notes / "slow.py").write_text("import time; time.sleep(0.3)")
+    with forking(["slow"]) as server:
+        seconds = run(server.start, notes, "answer.write_text(sys.argv[3])").answer
+    assert seconds is not None
+    assert 0.3 <= float(seconds) < 10
+
+
+def test_each_has_its_own_environment_and_nothing_to_read(start: Start, notes: Path) -> None:
+    code = "answer.write_text(str([os.environ.get('ONE'), os.environ.get('PYTORCH_NVML_BASED_CUDA_CHECK')]))"
+    assert run(start, notes, code, {"ONE": "first"}).answer == b"['first', None]"
+    assert run(start, notes, code).answer == b"[None, None]"
+    assert run(start, notes, "answer.write_text(repr(sys.stdin.read()))").answer == b"''"
+
+
+def test_what_it_prints_and_how_it_ends_is_told_as_of_any_process(start: Start, notes: Path) -> None:
+    said = run(start, notes, "print('out'); os.write(2, b'err\\n'); answer.write_text('told')")
+    assert (said.code, set(said.lines), said.answer) == (0, {"out", "err"}, b"told")
+    failed = run(start, notes, "answer.write_text('half'); sys.exit('error: no such thing')")
+    assert (failed.code, failed.lines[-1], failed.answer) == (1, "error: no such thing", None)
+    assert run(start, notes, "sys.exit(7)").code == 7
+    raised = run(start, notes, "1 / 0")
+    assert (raised.code, raised.lines[-1]) == (1, "ZeroDivisionError: division by zero")
+    killed = run(start, notes, "os.kill(os.getpid(), 9)")
+    assert killed.code == -signal.SIGKILL
+    assert run(start, notes, "answer.write_text('on')").answer == b"on"
+
+
+def test_how_it_leaves_its_output_changes_no_answer(start: Start, notes: Path) -> None:
+    for code in ("sys.stdout.close()", "sys.stderr = None", "sys.stdout = object()"):
+        told = run(start, notes, f"answer.write_text('told'); print('out', flush=True); {code}")
+        assert (told.code, told.lines, told.answer) == (0, ("out",), b"told"), code
+
+
+def test_the_environment_may_hold_what_is_no_text(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODD", os.fsdecode(b"\xff\n"))
+    with forking(["heavy"]) as server:
+        told = run(server.start, notes, "answer.write_text(repr(os.environb[b'ODD']))")
+    assert told.answer == b"b'\\xff\\n'"
+    assert len(imported(notes)) == 1
+
+
+def test_one_whose_time_is_up_is_ended_with_what_it_started(start: Start, notes: Path) -> None:
+    code = (
+        "import subprocess, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"pathlib.Path({str(notes / 'child')!r}).write_text(f'{{child.pid}} {{os.getpid()}}')\n"
+        "time.sleep(60)"
+    )
+    began = time.monotonic()
+    ended = run(start, notes, code, limit_seconds=1.5)
+    assert (ended.late, ended.code) == (True, -signal.SIGTERM)
+    assert time.monotonic() - began < 20
+    assert all(gone(int(pid)) for pid in (notes / "child").read_text().split())
+
+
+def test_nobody_hears_of_a_process_before_it_leads_a_group_that_can_be_ended(notes: Path) -> None:
+    (notes / "slow.py").write_text("import os, time\nreal = os.setsid\nos.setsid = lambda: (time.sleep(0.5), real())")
+    job = notes / "job.json"
+    job.write_text(json.dumps("import time; time.sleep(60)"))
+    with forking(["slow"]) as server:
+        with server.start("work", (str(job), "none"), {}, notes / "printed") as process:
+            assert os.getpgid(process.pid) == process.pid
+        assert gone(process.pid)
+
+
+def test_importing_is_not_on_the_time_of_the_first(notes: Path) -> None:
+    (notes / "slow.py").write_text("import time; time.sleep(1.5)")
+    with forking(["slow"]) as server:
+        ended = run(server.start, notes, "answer.write_text('in time')", limit_seconds=1.0)
+    assert (ended.late, ended.answer) == (False, b"in time")
+
+
+def test_nothing_is_imported_before_something_is_started_and_nobody_lives_on(notes: Path) -> None:
+    with forking(["heavy"]) as server:
+        time.sleep(0.3)
+        assert imported(notes) == []
+        run(server.start, notes, "pass")
+        (server,) = imported(notes)
+    assert gone(server)
+
+
+def test_one_that_still_imports_is_not_waited_for(notes: Path) -> None:
+    (notes / "slow.py").write_text("import heavy, time; time.sleep(60)")
+    with forking(["slow"]) as server, ThreadPoolExecutor(1) as threads:
+        threads.submit(server.start, "work", (), {}, notes / "printed")
+        for _ in range(500):
+            if imported(notes):
+                break
+            time.sleep(0.02)
+        server.close()
+    assert server._process is not None and server._process.returncode == -signal.SIGTERM
+
+
+def test_with_nothing_to_import_before_processes_are_fresh(notes: Path) -> None:
+    with forking([]) as server:
+        told = run(server.start, notes, "answer.write_text(str(os.getppid()))").answer
+    assert told == str(os.getpid()).encode()
+
+
+def test_where_importing_fails_a_fresh_process_says_why(notes: Path) -> None:
+    (notes / "broken.py").write_text("raise RuntimeError('no such library')")
+    with forking(["heavy", "broken"]) as server:
+        told = [
+            run(server.start, notes, "import heavy; answer.write_text(str(len(sys.argv)))").answer for _ in range(2)
+        ]
+    # Three words, for nothing was imported before.
+    assert told == [b"3", b"3"]
+    assert len(imported(notes)) == 3
+
+
+def test_a_process_that_has_a_gpu_open_forks_none(notes: Path, tmp_path: Path) -> None:
+    device = tmp_path / "nvidia-uvm"
+    device.touch()
+    (notes / "spoiling.py").write_text(
+        "from tracekit.walks import fork_server\n"
+        f"fork_server.CUDA_DEVICES = ({str(device)!r},)\nopened = open({str(device)!r})"
+    )
+    (notes / "entry.py").write_text(
+        "import sys\nfrom tracekit.walks import fork_server\nfork_server.main(sys.argv[1:])"
+    )
+    server = ForkServer(["spoiling"])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fork_server, "MODULE", "entry")
+        with server.start("work", ("none",), {}, tmp_path / "printed") as process:
+            process.wait(20)
+    assert server._process is not None
+    assert server._process.wait(20) == 4
+
+
+def test_a_server_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh_one(start: Start, notes: Path) -> None:
+    began = time.monotonic()
+    # What it has forked itself lives until its group is ended, and is not waited for.
+    killed = run(start, notes, "import time; os.fork() and os.kill(os.getppid(), 9); time.sleep(20)")
+    assert (killed.code, killed.answer) == (-signal.SIGKILL, None)
+    assert time.monotonic() - began < 15
+    fresh = run(start, notes, "answer.write_text(str(os.getppid()))")
+    assert fresh.answer == str(os.getpid()).encode()
+
+
+def test_of_several_workloads_only_such_share_what_import_a_library_of_models() -> None:
+    vit, sdxl, mlp = map(find, ("vit", "sdxl", "mlp"))
+    assert shared_modules([vit, find("bert"), sdxl, vit]) == (vit.module, sdxl.module)
+    assert shared_modules([mlp, vit, sdxl]) == (vit.module, sdxl.module)
+    assert shared_modules([mlp, mlp]) == (mlp.module,)
+    assert shared_modules([find("a.b:c"), mlp]) == ()
+    assert shared_modules([]) == ()
+
+
+def test_what_imported_another_module_builds_no_workload() -> None:
+    vit, sdxl = map(find, ("vit", "sdxl"))
+    server = ForkServer([vit.module])
+    assert server.start_of(vit) == server.start
+    assert server.start_of(sdxl) is start_fresh
+
+
+def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:
+    pytest.importorskip("torch")
+    alone = sorted({info.module for info in (*all_workloads(), find("a.b:c")) if info.torch_alone})
+    assert alone == ["tracekit.workloads.mlp", "tracekit.workloads.own"]
+    code = f"import sys, {', '.join(alone)}; print({{'torch._dynamo', 'transformers', 'diffusers'}} & set(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "set()\n"
+
+
+#: Starts a process by a server and waits.
+OWNER = """
+import pathlib, sys, time
+from tracekit.walks.fork_server import forking
+place = pathlib.Path(sys.argv[1])
+with forking(["heavy"]) as server:
+    with server.start("work", (str(place / "job.json"), str(place / "pids")), {}, place / "printed"):
+        time.sleep(60)
+"""
+
+
+def test_all_end_when_the_owner_is_killed(notes: Path) -> None:
+    code = "import time; answer.write_text(f'{os.getpid()} {os.getppid()}'); time.sleep(60)"
+    (notes / "job.json").write_bytes(msgspec.json.encode(code))
+    root = Path(__file__).parents[2]
+    path = f"{root}{os.pathsep}{notes}"
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(notes)], env={**os.environ, "PYTHONPATH": path})
+    pids = notes / "pids"
+    for _ in range(500):
+        if pids.exists() and pids.read_text():
+            break
+        time.sleep(0.02)
+    both = [int(pid) for pid in pids.read_text().split()]
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    assert all(map(gone, both))

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tracekit.errors import TracekitError
+from tracekit.model.workload import Request
+from tracekit.walks.plan import (
+    TimingPlan,
+    folder_name,
+    parse_warmup,
+    plan_timing,
+    refuse_timed_sizes,
+    refuse_warmup_beside_processes,
+    stopping_rule,
+    warmup_request,
+)
+from tracekit.workloads.registry import FLUX, all_workloads, find
+
+from ..sides import make_settings
+
+MLP = find("mlp")
+
+
+def test_sizes_are_named_as_users_say_them() -> None:
+    assert parse_warmup("batch=1, height=256") == {"batch_size": 1, "height": 256}
+    assert parse_warmup("batch-size=2") == {"batch_size": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hight=256", "knows no size 'hight': did you mean height?"),
+        ("dtype=3", "knows no size 'dtype': it takes batch, height, width, steps, as in batch=4"),
+        ("batch", "write a size as batch=N"),
+        ("batch=0", "a whole number from 1"),
+        ("batch=two", "a whole number from 1"),
+        ("batch=1,batch_size=2", "names batch_size twice"),
+        ("", "knows no size ''"),
+    ],
+)
+def test_what_is_no_size_is_said_in_a_line(text: str, message: str) -> None:
+    with pytest.raises(TracekitError, match=message.replace("(", r"\(")):
+        parse_warmup(text)
+
+
+def test_other_sizes_leave_the_rest_of_the_request_as_it_is() -> None:
+    request = Request("flux", batch_size=4, height=512, steps=3)
+    assert warmup_request(FLUX, request, {"batch_size": 1, "height": 256}) == Request(
+        "flux", batch_size=1, height=256, steps=3
+    )
+
+
+def test_a_size_the_workload_has_not_is_met_with_those_it_has() -> None:
+    with pytest.raises(TracekitError, match=r"mlp has no height to warm up at: --warmup takes batch$"):
+        warmup_request(MLP, Request("mlp"), {"height": 256})
+
+
+def test_a_size_the_workload_cannot_make_is_refused() -> None:
+    with pytest.raises(TracekitError, match="multiples of 16"):
+        warmup_request(FLUX, Request("flux"), {"height": 100})
+
+
+def test_fresh_processes_that_warm_up_as_usual_are_not_mixed_with_a_warm_up_at_other_sizes() -> None:
+    refuse_warmup_beside_processes(TimingPlan(target_percent=2.0))
+    with pytest.raises(TracekitError, match="and --repeat-process in others that warm up as usual"):
+        refuse_warmup_beside_processes(TimingPlan(repeats=2))
+    with pytest.raises(TracekitError, match="--repeat-process and --startup"):
+        refuse_warmup_beside_processes(TimingPlan(repeats=2, startup=True))
+
+
+def test_a_size_of_the_warm_up_that_cannot_be_made_is_told_as_it_was_written() -> None:
+    with pytest.raises(TracekitError, match="--warmup height=33 is none"):
+        warmup_request(FLUX, Request("flux"), {"height": 33})
+    with pytest.raises(TracekitError, match="--height 33 is none"):
+        warmup_request(FLUX, Request("flux", height=33), {"width": 256})
+
+
+def test_warming_up_at_the_timed_sizes_is_refused() -> None:
+    with pytest.raises(TracekitError, match="--warmup batch=1 is what is timed"):
+        warmup_request(MLP, Request("mlp"), {"batch_size": 1})
+    # What the workload chooses is known once it is built.
+    asked = {"batch_size": 1, "height": 512}
+    assert warmup_request(FLUX, Request("flux"), asked).height == 512
+    with pytest.raises(TracekitError, match="--warmup batch=1, height=512 is what is timed"):
+        refuse_timed_sizes(asked, make_settings())
+
+
+def test_a_workload_of_one_size_refuses_before_it_is_built() -> None:
+    with pytest.raises(TracekitError, match=r"qwen2\.5-vl cannot be called at other sizes: leave --warmup out"):
+        warmup_request(find("qwen2.5-vl"), Request("qwen2.5-vl"), {"batch_size": 2})
+    resized = {info.name for info in all_workloads() if info.resizes}
+    assert resized == {"flux", "flux-schnell", "vit", "causal-lm", "mlp"}
+
+
+def test_the_rule_takes_what_was_asked_and_fills_in_the_rest() -> None:
+    settings = make_settings(iterations=20)
+    rule = stopping_rule(TimingPlan(), Request("flux"), settings)
+    assert (rule.rounds, rule.target, rule.budget_seconds, rule.least) == (None, 0.01, 30.0, 20)
+    asked = stopping_rule(TimingPlan(0.5, 60.0), Request("flux"), replace(settings, device="cpu"))
+    assert (asked.target, asked.budget_seconds) == (0.005, 60.0)
+    assert stopping_rule(TimingPlan(), Request("flux"), replace(settings, device="cpu")).budget_seconds == 3.0
+    assert stopping_rule(TimingPlan(), Request("flux", iterations=7), settings).rounds == 7
+
+
+def test_a_number_of_calls_and_a_rule_to_find_it_are_refused_together() -> None:
+    with pytest.raises(TracekitError, match="--iterations is a fixed number"):
+        plan_timing(True, 1.0, None, 0, False)
+    assert plan_timing(True, None, None, 2, True) == TimingPlan(None, None, 2, True)
+
+
+@pytest.mark.parametrize(
+    ("workload", "name"),
+    [
+        ("flux", "flux"),
+        ("qwen2.5-vl", "qwen2.5-vl"),
+        ("my_model.py:build", "my_model-build"),
+        ("../some where/my model.py:make_it", "my-model-make_it"),
+        ("package.module:build", "package.module-build"),
+        ("hf:org/name", "hf-org-name"),
+        ("hf:./my folder", "hf-my-folder"),
+        ("diffusers:../x", "diffusers-x"),
+        ("..", "own"),
+    ],
+)
+def test_a_run_folder_has_a_name_that_every_file_system_takes(workload: str, name: str) -> None:
+    assert folder_name(workload) == name
+
+
+def test_of_a_long_path_the_end_names_the_folder() -> None:
+    name = folder_name("hf:" + "/very-long" * 40 + "/model")
+    assert name.endswith("very-long-model") and 90 < len(name) <= 100
+    assert folder_name("hf:/" + "." * 300 + "/m") == "hf-m"

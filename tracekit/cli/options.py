@@ -1,0 +1,80 @@
+"""What several commands' options share: lists of values, numbers in a range, places, and what models take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tracekit.model.option import OWN_WEIGHTS
+
+if TYPE_CHECKING:
+    Kind = click.ParamType[Any]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class OutputPath(click.Path):
+    """A path that is not empty: an empty one would be the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if value == "":
+            self.fail("it names no place; leave it out, or write a name", param, ctx)
+        return Path(str(value))
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range; `nan` is in none, though no comparison says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number to measure by.", param, ctx)
+        return number
+
+
+CACHES = ("dynamic", "static")
+PHASES = ("generate", "prefill", "decode")
+DTYPES = ("bfloat16", "float16", "float32")
+FORMS = click.Choice(("eager", "compiled"))
+PERCENT = FiniteRange(min=0, min_open=True, max=100)
+SECONDS = FiniteRange(min=0, min_open=True)
+#: Help that is wider than click's own.
+WIDE_HELP = {"max_content_width": 110}
+
+with_pretrained = click.option(
+    "--pretrained",
+    is_flag=False,
+    flag_value=OWN_WEIGHTS,
+    metavar="[ID|PATH]",
+    help="Real weights instead of random ones; hf: and diffusers: know whose.",
+)
+with_download = click.option(
+    "--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB)."
+)
+
+
+def several(option: str, one: Kind, metavar: str, text: str) -> Callable[[Function], Function]:
+    """An option of values between commas, each as `one` reads it; one that is named twice counts once. None where the
+    option is not given."""
+
+    def split(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[Any, ...] | None:
+        if value is None:
+            return None
+        parts = (part.strip() for part in value.split(","))
+        return tuple(dict.fromkeys(one.convert(part, parameter, context) for part in parts))
+
+    return click.option(option, callback=split, metavar=metavar, help=text)
+
+
+def complete_workload(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The names of workloads that begin so."""
+    from tracekit.workloads.registry import all_workloads
+
+    return [info.name for info in all_workloads() if info.name.startswith(incomplete)]

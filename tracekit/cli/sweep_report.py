@@ -1,0 +1,137 @@
+"""What `tracekit sweep` shows and writes of a folder's cells."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from tracekit.cli.output import check_apart, console_beside, say, write_json
+from tracekit.comparison.sweeping import read_sweep
+from tracekit.errors import TracekitError
+from tracekit.model.sweep import Asked, CellResult
+from tracekit.model.sweep_figures import Sweep
+from tracekit.shell import retyped, split_variables, with_variables
+from tracekit.walks.progress import console_of_its_own, shown
+from tracekit.walks.reports import Destination, identity_of_sweep, place_of_report, write_pages
+from tracekit.walks.sweep_folder import SweepFolder, find_doubts, is_due, is_sweep
+from tracekit.workloads.suites import find_suite
+
+
+def show_sweep(
+    path: Path,
+    calls: int,
+    json_path: str | None,
+    out: Path | None = None,
+    suite: str | None = None,
+    *,
+    force: bool = False,
+) -> None:
+    """Shows and writes what the folder holds; `suite` is the one it is of where it does not say itself. Raises
+    TracekitError for a folder that is no sweep's, or is empty, and for what `destination` refuses."""
+    from tracekit.report.composition.reports import sweep_report
+    from tracekit.report.composition.summaries import sweep_summary
+    from tracekit.report.markdown import markdown_of
+    from tracekit.report.page import page_of
+    from tracekit.report.sweep.contract import sweep_json
+    from tracekit.report.terminal import shown as drawn
+
+    console = console_beside(json_path)
+    folder, asked, results = _read(path)
+    identity = identity_of_sweep(asked, results)
+    there = destination(folder, identity, out, json_path, force=force)
+    with shown(console_of_its_own()) as progress:
+        progress.phase(f"working out what the cells of {path} say")
+        found = _figures(folder, asked, results, calls, suite)
+    command = "\n".join(_commands(folder, asked, results))
+    report = sweep_report(found, command)
+    written = write_pages(page_of(report), markdown_of(report), there)
+    console.print(drawn(sweep_summary(found)))
+    for page in written:
+        say(console, f"written: {page}")
+    write_json(sweep_json(found), json_path)
+
+
+def destination(
+    folder: SweepFolder, identity: str | None, out: Path | None, json_path: str | None, *, force: bool
+) -> Destination:
+    """Where the sweep's report goes; `identity` is None for a sweep that is yet to begin. Raises TracekitError where
+    the JSON would replace the page or its twin, or they anything but a report of the same sweep."""
+    place, name = place_of_report(out or reports_of_sweep(folder.path), f"sweep-{folder.name}")
+    there = Destination(place, name, identity, force)
+    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
+    there.check()
+    return there
+
+
+def reports_of_sweep(path: Path) -> Path:
+    """`reports` beside the folder `sweeps` that holds the sweep, or the sweep's own folder: sweeps of one name in
+    different places do not replace each other's."""
+    return path.parent.parent / "reports" if path.parent.name == "sweeps" else path
+
+
+def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
+    """What the folder's cells say, and with which doubts; `suite` and errors as of `show_sweep`."""
+    return _figures(*_read(path), calls, suite)
+
+
+def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]]:
+    """The folder, what was asked of it and the cells that it holds, one at least."""
+    if not is_sweep(path):
+        raise TracekitError(f"{path} is no sweep's folder: name one that `tracekit sweep` made")
+    folder = SweepFolder(path)
+    results, asked = folder.load_all(), folder.asked()
+    if not results:
+        what = "cells that can be read" if folder.unreadable else "cells yet"
+        how = f"{resume_command(folder)} runs them"
+        if asked is None:
+            how = "copy some from where they were measured, or run the sweep's command"
+        raise TracekitError(f"{path} holds no {what}: {how}")
+    return folder, asked, results
+
+
+def _figures(
+    folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], calls: int, suite: str | None
+) -> Sweep:
+    from tracekit.report.sweep.words import spread_notes
+
+    name = (asked.suite if asked else None) or suite
+    found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)
+    doubts = find_doubts(folder, asked, results)
+    return replace(found, notes=(*doubts, *spread_notes(found), *found.notes))
+
+
+def resume_command(folder: SweepFolder, *more: str) -> str:
+    """What goes on with a sweep, with the variables that it was last asked for with."""
+    asked = folder.asked()
+    variables, _ = split_variables(asked.calls[-1].command) if asked and asked.calls else ({}, [])
+    return with_variables(shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more]), variables)
+
+
+def show_command(path: Path) -> str:
+    return shlex.join(["tracekit", "sweep", "--show", str(path)])
+
+
+def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...]) -> Iterator[str]:
+    """What the sweep was asked by, the commands that only went on with it left out, and what goes on, tries failed
+    cells again or shows it."""
+    commands = dict.fromkeys(retyped(call.command) for call in asked.calls) if asked else {}
+    if first := [command for command in commands if command and "--resume" not in shlex.split(command)]:
+        yield "# measures it" if len(first) == 1 else "# measure it"
+        yield from first
+    if asked and _is_left(asked, results):
+        yield "# goes on with what is missing"
+        yield resume_command(folder)
+    if asked and any(each.failure for each in results):
+        yield "# tries cells that failed again"
+        yield resume_command(folder, "--retry-failed")
+    yield "# shows what is there"
+    yield show_command(folder.path)
+
+
+def _is_left(asked: Asked, results: tuple[CellResult, ...]) -> bool:
+    """Whether going on has anything to measure."""
+    there = {each.cell.key for each in results}
+    missing = any(cell.key not in there for cell in asked.cells)
+    return missing or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)

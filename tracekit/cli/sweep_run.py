@@ -1,0 +1,192 @@
+"""What `tracekit sweep` says while it runs."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tracekit.cli.output import measuring_command_line, say
+from tracekit.cli.sweep_plan import Planned
+from tracekit.cli.sweep_report import destination, resume_command, show_command, show_sweep
+from tracekit.errors import TracekitError
+from tracekit.model.sweep import AskedCall, CellResult
+from tracekit.model.workload import Request
+from tracekit.numbers import counted
+from tracekit.report.words.notes import note_sentences
+from tracekit.report.words.running import cell_words
+from tracekit.shell import steering_variables, variable_words
+from tracekit.walks.fork_server import ForkServer, forking, shared_modules
+from tracekit.walks.plan import stopping_rule
+from tracekit.walks.progress import console_of_its_own, shown
+from tracekit.walks.reports import identity_of_sweep
+from tracekit.walks.sweep_check import check_first
+from tracekit.walks.sweep_folder import SweepFolder, cells_of_other_versions, unreadable_cells
+from tracekit.walks.sweeping import SweepPlan, ToDo, find_left, run_cells, seconds_left
+from tracekit.workloads.registry import find
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def sweep_and_show(planned: Planned, calls: int, json_path: str | None, *, force: bool) -> None:
+    """Runs what is left, saying what came of each cell, and shows all that the folder holds.
+
+    Raises TracekitError, before anything is run or written, for what keeps cells from being measured at all; and at the
+    end, where none of those that were asked for has times.
+    """
+    folder, plan = planned.folder, planned.plan
+    asked = folder.asked()
+    destination(folder, identity_of_sweep(asked, ()) if asked else None, None, json_path, force=force)
+    console = console_of_its_own()
+    wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
+    with forking(shared_modules(find(cell.request.workload) for cell in wanted)) as server:
+        with shown(console) as progress:
+            if doubt := check_first(wanted, progress, server.start, folder.load_all()):
+                say(console, doubt)
+        _run_and_say(planned, console, server)
+    show_sweep(folder.path, calls, json_path, force=force)
+    _tell_failures(planned, console)
+
+
+def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None:
+    folder, plan = planned.folder, planned.plan
+    folder.check()
+    folder.ask(planned.suite, planned.every, _call(plan), {cell.key for cell in plan.cells} if plan.again else ())
+    if why := folder.unlocked():
+        say(console, f"nothing can be locked in {folder.path} ({why}): run one sweep at a time there")
+    left = find_left(plan, folder)
+    for line in _announced(planned, left):
+        say(console, line)
+    try:
+        taken = _run(plan, left, folder, console, server)
+    except KeyboardInterrupt:
+        say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
+        raise
+    if taken:
+        say(console, f"{counted(taken, 'cell')} are another process's; to see all: {show_command(folder.path)}")
+
+
+def _tell_failures(planned: Planned, console: Console) -> None:
+    """How to try again what failed. Raises TracekitError where nothing else is there."""
+    found = [result for cell in planned.plan.cells if (result := planned.folder.load(cell.key))]
+    failed = [result for result in found if result.outcome != "done"]
+    if not failed:
+        return
+    again = resume_command(planned.folder, "--retry-failed")
+    if len(failed) == len(planned.plan.cells):
+        raise TracekitError(
+            f"none of the cells asked for has times, the reasons are above: mend them, and {again} tries again"
+        )
+    say(console, f"{counted(len(failed), 'cell')} without times; to try again: {again}")
+
+
+def _run(plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, console: Console, server: ForkServer) -> int:
+    """Runs the cells; returns how many another process took."""
+    taken = 0
+    for each, result in run_cells(plan, left, folder, lambda: shown(console), server):
+        taken += result is None
+        if result is not None:
+            say(console, f"  {each.number}/{len(left)} {cell_words(each.cell)}: {outcome_line(result)}")
+    return taken
+
+
+def _call(plan: SweepPlan) -> AskedCall:
+    return AskedCall(
+        command=measuring_command_line(),
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        seed=plan.seed,
+        iterations=plan.iterations,
+        target_percent=plan.timing.target_percent,
+        budget_seconds=plan.timing.budget_seconds,
+        cell_timeout_seconds=plan.cell_timeout_seconds,
+    )
+
+
+def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
+    """How large the matrix is, what of it is left and why, and how long that may take."""
+    plan, folder = planned.plan, planned.folder
+    eager = sum(cell.form == "eager" for cell in plan.cells)
+    yield (
+        f"{counted(len(plan.cells), 'cell')} in {folder.path}: {eager} eager, {len(plan.cells) - eager} compiled with"
+        f" eager beside it; {len(left)} to run"
+    )
+    there = folder.load_all()
+    yield from note_sentences(unreadable_cells(folder))
+    yield from _reasons(left, there)
+    yield from _otherwise(planned, left, there)
+    if left:
+        yield _how_long(plan, left, tuple(found for found in there if found.outcome == "done"))
+
+
+def _reasons(left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:
+    """Why cells that are there are run once more."""
+    keys: dict[str, set[str]] = {}
+    for each in left:
+        keys.setdefault(each.why, set()).add(each.cell.key)
+    if anew := keys.get("anew"):
+        yield f"{counted(len(anew), 'cell')} of these anew, as --again asked; what it has measured anew already is kept"
+    if failed := keys.get("failed"):
+        yield f"{counted(len(failed), 'cell')} of these failed before"
+    yield from note_sentences(
+        cells_of_other_versions([each for each in there if each.cell.key in keys.get("changed", ())])
+    )
+
+
+def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:
+    """How cells that will not be run were measured otherwise than is asked for now."""
+    plan = planned.plan
+    keys = {cell.key for cell in plan.cells} - {each.cell.key for each in left}
+    kept = [found for found in there if found.cell.key in keys]
+    if others := sum(not _is_by_rule(plan, found) for found in kept):
+        yield f"{counted(others, 'cell')} of these were timed by another rule before; --again runs them by this one"
+    if others := sum(found.cell.request.seed != plan.seed for found in kept):
+        yield f"{counted(others, 'cell')} of these were made with another --seed; --again makes them with {plan.seed}"
+    now = steering_variables(os.environ)
+    if others := sum(found.run is not None and found.run.settings.variables != now for found in kept):
+        told = variable_words(now) or "none"
+        other = f"{counted(others, 'cell')} of these were measured with other variables that steer torch"
+        yield f"{other}; --again: with {told}"
+
+
+def _is_by_rule(plan: SweepPlan, found: CellResult) -> bool:
+    """Whether the cell was timed as one of its settings would be now; of one that never ran nobody knows."""
+    if found.run is None:
+        return True
+    settings, then = found.run.settings, found.run.rule
+    now = stopping_rule(plan.timing, Request(settings.workload, iterations=plan.iterations), settings)
+    if now.rounds is not None or then.rounds is not None:
+        return now.rounds == then.rounds
+    return (now.target, now.budget_seconds) == (then.target, then.budget_seconds)
+
+
+def _how_long(plan: SweepPlan, left: Sequence[ToDo], done: tuple[CellResult, ...]) -> str:
+    seconds = seconds_left(tuple(left), done)
+    if seconds is not None:
+        return f"about {_minutes(seconds)}, going by those that are done"
+    limit = plan.cell_timeout_seconds
+    return "how long that takes is not known before the first is done" + (
+        f"; at most {_minutes(limit * len(left))}" if limit else ""
+    )
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def outcome_line(result: CellResult) -> str:
+    """What came of a cell, in one line."""
+    from tracekit.comparison.sweeping.cells import read_cell
+    from tracekit.report.sweep.words import OUTCOMES, milliseconds, seconds, speedup
+
+    took = f"{seconds(result.seconds)} s"
+    if result.failure is not None:
+        return f"{OUTCOMES[result.outcome]} after {took}: {result.failure.message}"
+    cell = read_cell(result, 1)
+    if cell.compiled is None or cell.eager is None:
+        return f"{milliseconds(cell.eager.median_us if cell.eager else None)} ms; took {took}"
+    return (
+        f"{milliseconds(cell.eager.median_us)} to {milliseconds(cell.compiled.median_us)} ms, {speedup(cell)},"
+        f" compiling {seconds(cell.compile_seconds)} s; took {took}"
+    )

@@ -1,0 +1,299 @@
+"""What is observed of a run's forms besides their times: what torch.compile says of itself, where work comes from,
+memory, the GPU's state, what the forms return. What could not be observed is noted, and nothing measured is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit import store
+from tracekit.errors import TracekitError
+from tracekit.model.compilation import CallPhase
+from tracekit.model.gpu import FormMemory, GpuState
+from tracekit.model.note import Facts, Noted
+from tracekit.model.numerics import FormNumerics, OutputDifference
+from tracekit.model.progress import Progress
+from tracekit.model.provenance import CompiledSites, EagerOps
+from tracekit.model.run import FormName, FormResult, Run
+from tracekit.model.workload import BuiltWorkload, Request
+from tracekit.report.words.noted import noted_sentence, noted_sentences
+
+if TYPE_CHECKING:
+    from tracekit.capture.diagnostics import DiagnosticLog
+    from tracekit.capture.forms import Form
+    from tracekit.capture.gpu_state import GpuWatch
+    from tracekit.capture.provenance import Collection
+    from tracekit.capture.timing import Timings
+    from tracekit.model.compilation import CompilingCall, Diagnostics, FrameCompilation
+
+#: So many parts of a scope are named in a note.
+NAMED = 5
+
+
+def with_notes(run: Run, *noted: Noted) -> Run:
+    """The run, with these behind whatever it notes already, and the sentences that older versions read."""
+    return replace(run, notes=(*run.notes, *noted_sentences(noted)), noted=(*run.noted, *noted))
+
+
+@dataclass
+class CompilationObserver:
+    """Hears what torch.compile says of itself, in a log for each form of one workload. `warmup` is the request that
+    warm-up calls are made for where it is another one than that of the timed calls, `sizes` what of it the user has
+    named."""
+
+    workload: BuiltWorkload
+    warmup: Request | None = None
+    sizes: dict[str, int] | None = None
+    _logs: dict[FormName, DiagnosticLog] = field(default_factory=dict)
+    _timed: dict[FormName, list[tuple[int, float]]] = field(default_factory=dict)
+
+    def timed(self, timings: Timings) -> None:
+        """Says which of the calls that were heard belongs to which round: some rounds call a form twice."""
+        self._timed = timings.calls
+
+    def watched(self, form: Form) -> Form:
+        """The form, heard from now on."""
+        from tracekit.capture.diagnostics import DiagnosticLog, watched
+
+        self._logs[form.name] = DiagnosticLog(warmed_up_at=self.sizes)
+        return watched(form, self._logs[form.name])
+
+    def warming(self, form: Form) -> Form:
+        """The watched form as it is warmed up: the same one, unless warm-up calls are to be of other sizes."""
+        if self.warmup is None:
+            return form
+        from tracekit.capture.forms import marked
+
+        if self.workload.call_at is None:
+            raise TracekitError(f"{self.workload.info.name} cannot be called at other sizes: leave --warmup out")
+        call = self.workload.call_at(self.warmup)
+        if form.name == "compiled":
+            call = marked(call, self.workload.settings.mode)
+        return replace(form, call=self._logs[form.name].counted(call))
+
+    def begin(self, phase: CallPhase) -> None:
+        """From now on calls are of this phase."""
+        for log in self._logs.values():
+            log.phase = phase
+
+    def added(self, run: Run) -> Run:
+        """The run with all that was said until now."""
+
+        def diagnosed(form: FormResult) -> FormResult:
+            if form.compilation is None or form.name not in self._logs:
+                return form
+            timed = self._timed.get(form.name, [])
+            found = self._logs[form.name].diagnose({"warm-up": form.warmup_us, "timed": tuple(us for _, us in timed)})
+            found = by_rounds(replace(found, notes=noted_sentences(found.noted)), [number for number, _ in timed])
+            return replace(form, compilation=replace(form.compilation, diagnostics=found))
+
+        return replace(run, forms=tuple(map(diagnosed, run.forms)))
+
+
+def by_rounds(found: Diagnostics, rounds: list[int]) -> Diagnostics:
+    """The diagnostics with timed calls numbered by their round, from 1; `rounds` (from 0) has one for each call."""
+
+    def number(each: CompilingCall | FrameCompilation) -> int:
+        inside = each.phase == "timed" and 0 < each.call <= len(rounds)
+        return rounds[each.call - 1] + 1 if inside else each.call
+
+    return replace(
+        found,
+        calls=tuple(replace(each, call=number(each)) for each in found.calls),
+        frames=tuple(replace(each, call=number(each)) for each in found.frames),
+    )
+
+
+def with_uncalled(run: Run, workload: BuiltWorkload, form: Form) -> Run:
+    """The run, which tells what of the scope no call of the warm form came to: that was never compiled."""
+    from tracekit.workloads.scopes import with_shares
+
+    uncalled = form.uncalled()
+    if not uncalled:
+        return run
+    note = Noted("never_called", {"parts": tuple(uncalled[:NAMED]), "more": max(len(uncalled) - NAMED, 0)})
+    entered = tuple(target for target in workload.targets if target.component not in uncalled)
+    components = with_shares(replace(workload, targets=entered)).components
+    return replace(with_notes(run, note), components=components)
+
+
+@dataclass
+class ProvenanceObserver:
+    """Asks where each form's work came from, after everything else is measured. `notes` are for the run's manifest:
+    what could not be found out, and why."""
+
+    workload: BuiltWorkload
+    wanted: bool
+    notes: list[Noted] = field(default_factory=list)
+    _collection: Collection | None = None
+
+    @contextmanager
+    def watching(self, name: FormName) -> Iterator[None]:
+        """While the compiled form is compiled inside, Inductor tells where its kernels come from."""
+        from tracekit.capture.provenance import collected, missing_provenance
+        from tracekit.capture.source_location import names_of
+
+        if not self.wanted or name != "compiled":
+            yield
+            return
+        missing = missing_provenance()
+        if missing:
+            self.notes.append(missing)
+        with nullcontext() if missing else collected(names_of(self.workload)) as self._collection:
+            yield
+
+    def ask(self, form: Form, draft: Path, progress: Progress) -> str | None:
+        """One more call of the form, untimed; returns the file in `draft` that tells where its work came from. None,
+        and a note, where that failed: nothing that was measured is lost by it."""
+        if not self.wanted or (form.name == "compiled" and self._collection is None):
+            return None
+        raw = draft / f".{form.name}-origins.json"
+        try:
+            return store.save_provenance(self._asked(form, raw, progress), draft)
+        except Exception as error:  # noqa: BLE001 - private parts of torch may fail in any way; the note says how.
+            facts: Facts = {"form": form.name, "error": f"{type(error).__name__}: {error}"}
+            self.notes.append(Noted("provenance_failed", facts))
+            return None
+        finally:
+            raw.unlink(missing_ok=True)
+
+    def _asked(self, form: Form, raw: Path, progress: Progress) -> EagerOps | CompiledSites:
+        from tracekit.capture import tagging
+        from tracekit.capture.source_location import names_of
+
+        if form.name == "eager":
+            from tracekit.analysis.attribution import find_tagged
+            from tracekit.tracefile.read import read_trace
+
+            ops = tagging.tag_eager(form, names_of(self.workload), raw, progress)
+            return replace(ops, activities=find_tagged(read_trace(raw))) if raw.exists() else ops
+        assert self._collection is not None
+        sites = tagging.trace_calls(form, self._collection, raw, progress)
+        sites = sites_in_words(_with_activities(sites, raw) if raw.exists() else sites)
+        self.notes += [Noted("provenance_incomplete", {"what": note}) for note in sites.notes]
+        return sites
+
+
+def _with_activities(sites: CompiledSites, raw: Path) -> CompiledSites:
+    from tracekit.analysis.attribution import find_graph_calls
+    from tracekit.tracefile.read import read_trace
+
+    keys, activities = find_graph_calls(read_trace(raw))
+    called = tuple(None if call.graph is None else sites.graphs[call.graph].key for call in sites.calls)
+    if len(keys) != len(called) or any(key not in (None, seen) for key, seen in zip(called, keys, strict=True)):
+        note = Noted("graph_calls_differ", {"recorded": len(keys), "made": len(called)})
+        return replace(sites, noted=(*sites.noted, note))
+    return replace(sites, activities=activities)
+
+
+@dataclass
+class FormObserver:
+    """Looks at one run's forms around their timed calls: memory, the GPU's state, outputs. `notes` are for its
+    manifest: what could not be looked at, and why."""
+
+    workload: BuiltWorkload
+    numerics: bool
+    notes: list[Noted] = field(default_factory=list)
+    _memory: dict[FormName, FormMemory | None] = field(default_factory=dict)
+    _gpu: GpuWatch | None = None
+
+    @contextmanager
+    def warming(self, name: FormName) -> Iterator[None]:
+        """While a form is warmed up inside, the memory that takes is watched."""
+        from tracekit.capture.gpu_state import warm_up_watched
+
+        with warm_up_watched(self.workload.settings.device) as watch:
+            yield
+        self._memory[name] = watch.found
+
+    def settle(self, forms: tuple[Form, ...]) -> None:
+        """Measures what each warm form's calls need, and leaves every form with its memory at hand."""
+        from tracekit.capture.gpu_state import measure_steady
+
+        for form in forms:
+            self._memory[form.name] = measure_steady(form, self._memory.get(form.name))
+        if self.workload.settings.device != "cpu":
+            # What was given back to measure the last form is taken from the driver again now, not in a timed call.
+            for form in forms[:-1]:
+                with form.ready():
+                    form.call()
+
+    @contextmanager
+    def timing(self, forms: tuple[Form, ...]) -> Iterator[tuple[Form, ...]]:
+        """The forms to be timed inside: the same, with the GPU's state looked at between their calls."""
+        from tracekit.capture.gpu_state import GpuWatch
+
+        self._gpu = GpuWatch(self.workload.settings.device)
+        with self._gpu.timing():
+            yield tuple(self._gpu.watched(form) for form in forms)
+
+    def added(self, run: Run) -> Run:
+        """The run with what was seen of memory and the GPU."""
+
+        def seen(form: FormResult) -> FormResult:
+            return replace(form, memory=self.memory_of(form.name), gpu_state=self.state_of(form.name))
+
+        return replace(run, forms=tuple(map(seen, run.forms)))
+
+    def memory_of(self, name: FormName) -> FormMemory | None:
+        """What memory the form took, as far as it was watched; None on a CPU."""
+        return self._memory.get(name)
+
+    def state_of(self, name: FormName) -> GpuState | None:
+        """The GPU while the form was timed; None before that, and where nobody can be asked."""
+        return self._gpu.state_of(name) if self._gpu else None
+
+    def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress) -> Run:
+        """The run with what its forms return; a note, where that could not be found out: nothing measured is lost."""
+        from tracekit.capture.output_check import check_outputs, with_files
+
+        if not self.numerics:
+            return run
+        try:
+            # What one eager call allocates beside the weights; 0 on a CPU, where nobody counts.
+            memory = self._memory.get("eager")
+            calling = (memory.steady or memory.warmup).allocated_bytes - memory.before_bytes if memory else 0
+            checked = check_outputs(self.workload, forms, max(calling, 0), progress)
+        except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
+            self.notes.append(Noted("outputs_not_compared", {"error": f"{type(error).__name__}: {error}"}))
+            return run
+
+        def compared(form: FormResult) -> FormResult:
+            found = checked[form.name]
+            paths = tuple(store.save_picture(each.png, form.name, each.kind, draft) for each in found.drawings)
+            return replace(form, numerics=numerics_in_words(with_files(found, paths)))
+
+        return replace(run, forms=tuple(map(compared, run.forms)))
+
+
+def numerics_in_words(found: FormNumerics) -> FormNumerics:
+    """What one form returns, with what could not be compared and why also in words, which older versions read."""
+
+    def in_words(difference: OutputDifference | None) -> OutputDifference | None:
+        if difference is None:
+            return None
+        tensors = (
+            replace(each, problem=noted_sentence(each.mismatch)) if each.mismatch else each
+            for each in difference.tensors
+        )
+        return replace(difference, tensors=tuple(tensors))
+
+    missing = found.reference_missing
+    return replace(
+        found,
+        against_itself=in_words(found.against_itself),
+        against_eager=in_words(found.against_eager),
+        against_reference=in_words(found.against_reference),
+        no_reference=noted_sentence(missing) if missing else None,
+    )
+
+
+def sites_in_words(found: CompiledSites) -> CompiledSites:
+    """Each note once, and of each graph without sites why it has none."""
+    graphs = (
+        replace(each, without=noted_sentence(Noted(each.without))) if each.without else each for each in found.graphs
+    )
+    return replace(found, graphs=tuple(graphs), notes=tuple(dict.fromkeys(noted_sentences(found.noted))))

@@ -1,0 +1,174 @@
+"""What one `tracekit profile` is to do: of what, how long it times, where the run goes, at which sizes it warms up."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from tracekit.errors import TracekitError
+from tracekit.model.option import OPTIONS
+from tracekit.model.run import FormName, Settings
+from tracekit.model.timing import StoppingRule
+from tracekit.model.workload import Request, WorkloadInfo
+from tracekit.workloads.registry import all_workloads, check_scope, find
+from tracekit.workloads.sizes import check_pixels, check_request
+
+#: Half the width of the speed-up's interval to reach, in percent.
+TARGET_PERCENT = 1.0
+#: How long to try. A CPU run is a demonstration, and its times scatter too much to wait for.
+GPU_SECONDS = 30.0
+CPU_SECONDS = 3.0
+#: Of a scope, so much goes into a folder's name.
+SCOPE_CHARACTERS = 60
+
+#: The sizes that every workload has.
+COMMON_SIZES = tuple(each.name for each in OPTIONS if each.role == "call" and each.everywhere)
+#: What --warmup may name, by the field of a Request: those, and the sizes of workloads that can be called at others.
+_RESIZED = {*COMMON_SIZES, *(name for info in all_workloads() if info.resizes for name in info.takes)}
+WARMUP_SIZES = {"batch": "batch_size"} | {
+    each.name: each.name for each in OPTIONS if each.role == "call" and each.name in _RESIZED
+}
+
+
+@dataclass(frozen=True)
+class TimingPlan:
+    """What the user asked of the timing; None leaves it to the defaults."""
+
+    target_percent: float | None = None
+    budget_seconds: float | None = None
+    repeats: int = 0
+    startup: bool = False
+
+    @property
+    def needs_processes(self) -> bool:
+        return self.startup or self.repeats > 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one `tracekit profile` is to do."""
+
+    request: Request
+    forms: tuple[FormName, ...]
+    out: Path | None
+    force: bool
+    command: str
+    provenance: bool = True
+    warmup: dict[str, int] | None = None
+    timing: TimingPlan = field(default_factory=TimingPlan)
+    numerics: bool = True
+    verify: bool = False
+
+    @property
+    def needs_processes(self) -> bool:
+        return self.timing.needs_processes or self.verify
+
+
+def plan_timing(
+    iterations: bool, target_percent: float | None, budget_seconds: float | None, repeats: int, startup: bool
+) -> TimingPlan:
+    """The plan. Raises TracekitError where a number of calls was asked for, and a rule to find it too."""
+    if iterations and (target_percent is not None or budget_seconds is not None):
+        raise TracekitError("--iterations is a fixed number of calls: leave it out, or --target and --time-budget")
+    return TimingPlan(target_percent, budget_seconds, repeats, startup)
+
+
+def stopping_rule(plan: TimingPlan, request: Request, settings: Settings) -> StoppingRule:
+    """When to stop timing a run of these settings, whose `iterations` are the fewest that may reach the target."""
+    default = GPU_SECONDS if settings.device != "cpu" else CPU_SECONDS
+    return StoppingRule(
+        rounds=request.iterations,
+        target=(plan.target_percent or TARGET_PERCENT) / 100,
+        budget_seconds=plan.budget_seconds or default,
+        least=settings.iterations,
+    )
+
+
+def place_of_run(plan: Plan) -> Path:
+    """The folder that the run is written into: `flux-eager`, `flux-compiled-reduce-overhead-regional`; defaults go
+    unnamed. Raises TracekitError for an unknown workload and a wrong scope."""
+    request = plan.request
+    scope = check_scope(find(request.workload), request.scope)
+    if plan.out:
+        return plan.out
+    parts = [folder_name(request.workload), plan.forms[-1], request.phase, request.cache]
+    if "compiled" in plan.forms:
+        parts += [request.mode] if request.mode != "default" else []
+        named = re.sub(r"[^\w.+-]+", "_", scope.replace("*", "each").replace(",", "+"))
+        parts += [named[:SCOPE_CHARACTERS]] if request.scope else []
+    return Path("traces") / "-".join(each for each in parts if each)
+
+
+def folder_name(workload: str) -> str:
+    """The workload's name as one that every file system takes: `my_model-build` for `src/my_model.py:build`,
+    `hf-google-vit-base` for `hf:google/vit-base`."""
+    where, colon, function = workload.rpartition(":")
+    if colon and where.endswith(".py"):
+        workload = f"{PurePath(where).stem}-{function}"
+    # A file's name may have 255 bytes; of a long one the end says most.
+    plain = re.sub(r"\W*[^\w.-]\W*", "-", workload, flags=re.ASCII).strip("-.")
+    return plain[-100:].lstrip("-.") or "own"
+
+
+def parse_warmup(text: str) -> dict[str, int]:
+    """`batch=1,height=256` by the fields of a Request. Raises TracekitError for whatever is no size."""
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        name, equals, value = (each.strip() for each in part.partition("="))
+        known = WARMUP_SIZES.get(name.replace("-", "_"))
+        if known is None:
+            if near := difflib.get_close_matches(name.lower(), WARMUP_SIZES, n=1, cutoff=0.5):
+                raise TracekitError(f"--warmup knows no size {name!r}: did you mean {near[0]}?")
+            there = _spelt(WARMUP_SIZES.values())
+            raise TracekitError(f"--warmup knows no size {name!r}: it takes {there}, as in batch=4")
+        if not equals or not value.isdecimal() or not 0 < int(value) < 2**31:
+            raise TracekitError(f"--warmup {part.strip()!r}: write a size as {name}=N, a whole number from 1")
+        if known in sizes:
+            raise TracekitError(f"--warmup names {name} twice")
+        sizes[known] = int(value)
+    return sizes
+
+
+def warmup_request(info: WorkloadInfo, request: Request, sizes: dict[str, int]) -> Request:
+    """The request with these sizes in place of its own. Raises TracekitError for those the workload has not, or cannot
+    make, and where all of them are the request's own."""
+    if not info.resizes:
+        raise TracekitError(f"{info.name} cannot be called at other sizes: leave --warmup out")
+    has = (*COMMON_SIZES, *info.takes)
+    for name in sizes:
+        if name not in has:
+            there = _spelt(each for each in WARMUP_SIZES.values() if each in has)
+            raise TracekitError(f"{info.name} has no {name} to warm up at: --warmup takes {there}")
+    refuse_timed_sizes(sizes, request)
+    asked = replace(request, **sizes)  # type: ignore[arg-type]
+    check_request(info, request)
+    check_pixels(info, asked, "--warmup {}={}")
+    return asked
+
+
+def refuse_warmup_beside_processes(plan: TimingPlan, *, verify: bool = False) -> None:
+    """Raises TracekitError where fresh processes are asked for too: they warm up at the sizes that are timed."""
+    asked = [("--repeat-process", plan.repeats > 0), ("--startup", plan.startup), ("--verify-advice", verify)]
+    given = " and ".join(option for option, is_given in asked if is_given)
+    if given:
+        raise TracekitError(
+            f"--warmup is tried in the run's own process, and {given} in others that warm up as usual: two experiments;"
+            " make two runs of them"
+        )
+
+
+def refuse_timed_sizes(sizes: dict[str, int], timed: Request | Settings) -> None:
+    """Raises TracekitError where the sizes to warm up at are those that are timed: nothing would be compiled again."""
+    if all(getattr(timed, name) == size for name, size in sizes.items()):
+        given = ", ".join(f"{_spelt([name])}={size}" for name, size in sizes.items())
+        raise TracekitError(
+            f"--warmup {given} is what is timed: name another size, or time another one (--batch-size 4, say)"
+        )
+
+
+def _spelt(names: Iterable[str]) -> str:
+    """As a user writes them: `batch, height`."""
+    return ", ".join(dict.fromkeys("batch" if name == "batch_size" else name for name in names))

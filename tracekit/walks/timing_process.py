@@ -1,0 +1,155 @@
+"""The part of `tracekit profile` that happens in fresh processes, repeated timing and starting up: what asks for them,
+and what each does (`python -m tracekit.walks.timing_process JOB RESULT`)."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.model.child import ChildForm, ChildJob, ChildResult
+from tracekit.model.progress import Progress, Silent
+from tracekit.model.run import FormName, FormResult, Run
+from tracekit.model.timing import StartKind, Startup
+from tracekit.model.workload import BuiltWorkload, Request
+from tracekit.printing import echo_lines
+from tracekit.report.words.running import STARTING, exit_words, timing_process
+from tracekit.walks.building import quiet_libraries
+from tracekit.walks.plan import TimingPlan, stopping_rule
+from tracekit.walks.processes import caches_in, run_module
+from tracekit.workloads.registry import find, load_builder
+from tracekit.workloads.sizes import way_to_need_less
+
+MODULE = "tracekit.walks.timing_process"
+#: How each form is started, in this order: the third finds what the second has left.
+STARTS: tuple[tuple[FormName, StartKind], ...] = (
+    ("eager", "eager"),
+    ("compiled", "compiled_no_cache"),
+    ("compiled", "compiled_warm_cache"),
+)
+#: Of what a process that failed has printed, so many lines go into the error.
+LAST_LINES = 3
+
+
+def measure_in_processes(
+    plan: TimingPlan, request: Request, run: Run, draft: Path, progress: Progress
+) -> Iterator[Run]:
+    """The run, larger by what each fresh process found, as soon as it has. `request` is the one the run was built from.
+
+    Raises TracekitError with the last lines of a process that failed.
+    """
+    settings = run.settings
+    names = tuple(form.name for form in run.forms)
+    if plan.startup:
+        job = ChildJob(request, settings.size, settings.device, (), None, 0)
+        with tempfile.TemporaryDirectory(prefix="tracekit-cache-", ignore_cleanup_errors=True) as cache:
+            for name, kind in (start for start in STARTS if start[0] in names):
+                start = _start(kind, replace(job, forms=(name,)), Path(cache), draft, progress)
+                run = replace(
+                    run,
+                    forms=tuple(
+                        replace(form, startups=(*form.startups, start)) if form.name == name else form
+                        for form in run.forms
+                    ),
+                )
+                yield run
+    rule = stopping_rule(plan, request, settings)
+    for number in range(1, plan.repeats + 1):
+        job = ChildJob(request, settings.size, settings.device, names, rule, settings.seed + number)
+        found = {
+            child.name: child for child in run_child(job, draft, progress, timing_process(number, plan.repeats)).forms
+        }
+        run = replace(run, forms=tuple(_with_process(form, found[form.name]) for form in run.forms))
+        yield run
+
+
+def _start(kind: StartKind, job: ChildJob, cache: Path, draft: Path, progress: Progress) -> Startup:
+    found = run_child(job, draft, progress, STARTING[kind], {} if kind == "eager" else caches_in(cache))
+    facts = found.forms[0].compilation
+    return Startup(
+        kind=kind,
+        load_seconds=found.load_seconds,
+        calls_us=found.forms[0].warmup_us,
+        graphs=facts.graphs if facts else None,
+        cache_hits=facts.cache_hits if facts else None,
+    )
+
+
+def _with_process(form: FormResult, child: ChildForm) -> FormResult:
+    if form.timing is None or child.times is None:
+        raise AssertionError("a process is repeated only of a form that was timed, and times it")
+    hits = child.compilation.cache_hits if child.compilation else None
+    times = replace(child.times, cache_hits=hits)
+    return replace(form, timing=replace(form.timing, processes=(*form.timing.processes, times)))
+
+
+def run_child(
+    job: ChildJob, draft: Path, progress: Progress, what: str, environment: dict[str, str] | None = None
+) -> ChildResult:
+    """What a fresh process found that did the job. What it printed goes on into this process's standard output.
+
+    Raises TracekitError with its last lines if it failed. It does not outlive this call, whatever ends that.
+    """
+    progress.phase(what)
+    ended = run_module(MODULE, msgspec.json.encode(job), draft, environment or {})
+    print(*ended.lines, sep="\n", flush=True)  # noqa: T201 - into the run's output.log.
+    if ended.answer is not None:
+        return msgspec.json.decode(ended.answer, type=ChildResult)
+    printed = [line.strip() for line in ended.lines if line.strip()] or ["it printed nothing"]
+    last = printed[-1:] if printed[-1].startswith("error: ") else printed[-LAST_LINES:]
+    said = " / ".join(line.removeprefix("error: ") for line in last)
+    raise TracekitError(f"{what} failed ({exit_words(ended.code)}): {said}")
+
+
+def work(job: ChildJob) -> ChildResult:
+    """Builds, warms up and times as the run's own process does, but watches no provenance and records nothing."""
+    began = time.monotonic()
+    quiet_libraries()
+    info = find(job.request.workload)
+    builder = load_builder(info)
+    from tracekit.capture import failures
+    from tracekit.capture.process import call_in_one_chunk
+    from tracekit.workloads.own_errors import their_calls
+    from tracekit.workloads.scopes import build_scoped
+
+    with failures.out_of_memory_explained(job.size, way_to_need_less(info, job.size)):
+        workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
+        load_seconds = time.monotonic() - began
+        with their_calls(workload.settings, failures.is_out_of_memory):
+            return ChildResult(load_seconds, call_in_one_chunk(lambda: _measure(workload, job)))
+
+
+def _measure(workload: BuiltWorkload, job: ChildJob) -> tuple[ChildForm, ...]:
+    from tracekit.capture import forms, timing, warmup
+
+    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
+    made = tuple(makers[name](workload) for name in job.forms)
+    warm = {form.name: warmup.warm_up(form, Silent()) for form in made}
+    timings = timing.Timings()
+    if job.rule:
+        timing.time_forms(made, job.rule, job.order_seed, timings, Silent())
+    return tuple(
+        ChildForm(name, warm[name].wall_us, warm[name].compilation, timings.process(name) if job.rule else None)
+        for name in job.forms
+    )
+
+
+def main(job_path: Path, result_path: Path) -> None:
+    """Does the job and writes the result; a TracekitError becomes one line and exit code 1."""
+    job = msgspec.json.decode(job_path.read_bytes(), type=ChildJob)
+    try:
+        result_path.write_bytes(msgspec.json.encode(work(job)))
+    except TracekitError as error:
+        if isinstance(error, TheirCodeError):
+            echo_lines(error.traceback, err=True)
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:3]))
