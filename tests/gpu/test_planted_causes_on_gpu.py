@@ -60,7 +60,7 @@ class Recorded:
     def say(self, planted: object) -> None:
         causes = {each.cause: round(each.us, 1) for each in self.idle.causes}
         syncs = [
-            (sync.call, sync.count, sync.drained, round(sync.idle_after_us, 1), sync.where) for sync in self.idle.syncs
+            (sync.call, sync.count, sync.drained, round(sync.idle_after_us, 1), sync.place) for sync in self.idle.syncs
         ]
         print(f"\n  planted: {planted}\n  causes, us: {causes}\n  syncs: {syncs}")
         gap = self.idle.largest[0]

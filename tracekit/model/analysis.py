@@ -196,27 +196,6 @@ class CauseTime:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncTime:
-    """Synchronising calls of one name in the window; a copy from or to pageable memory is one if it held its caller.
-    Idle time after one is of gaps that began while it waited and that work ended which was launched only after it: the
-    GPU ran dry because of the call."""
-
-    call: str
-    count: int
-    idle_after_us: Annotated[float, doc("Idle gaps that began during such calls and ended with work launched after.")]
-    where: Annotated[str | None, doc("The operator, module and line that most of the calls were made from.")]
-    drained: Annotated[int, doc("How many gaps `idle_after_us` is of.")] = 0
-
-
-@dataclass(frozen=True, slots=True)
-class HostWork:
-    """What the host did for a part of a gap."""
-
-    name: Annotated[str | None, doc("The innermost recorded event; None where nothing is recorded.")]
-    us: Annotated[float, doc("Microseconds.")]
-
-
-@dataclass(frozen=True, slots=True)
 class Place:
     """Where in the program a host call was made: the innermost of each kind around it, None where not recorded."""
 
@@ -229,6 +208,31 @@ class Place:
         """`aten::item in Attention_3, model.py(12): forward`."""
         inside = " in ".join(each for each in (self.operator, self.module) if each)
         return ", ".join(each for each in (inside, self.line) if each)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTime:
+    """Synchronising calls of one name in the window; a copy from or to pageable memory is one if it held its caller.
+    Idle time after one is of gaps that began while it waited and that work ended which was launched only after it: the
+    GPU ran dry because of the call."""
+
+    call: str
+    count: int
+    idle_after_us: Annotated[float, doc("Idle gaps that began during such calls and ended with work launched after.")]
+    place: Annotated[Place | None, doc("Where most of the calls were made, as far as recorded.")]
+    drained: Annotated[int, doc("How many gaps `idle_after_us` is of.")] = 0
+    lines: Annotated[dict[str, int], doc("Eager code's lines that wait so, and how often.")] = field(
+        default_factory=dict
+    )
+    in_eager_code: Annotated[bool, doc("The lines are of the eager form, the calls of a compiled one.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostWork:
+    """What the host did for a part of a gap."""
+
+    name: Annotated[str | None, doc("The innermost recorded event; None where nothing is recorded.")]
+    us: Annotated[float, doc("Microseconds.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -353,6 +353,11 @@ class KernelGroup:
     a_at: Annotated[tuple[int, ...], doc("Positions in A's sequence; empty where told by names alone.")] = ()
     b_at: Annotated[tuple[int, ...], doc("The same of B.")] = ()
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Those of `where` that are no `file:line`."""
+        return tuple(each for each in self.where if ":" not in each)
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:

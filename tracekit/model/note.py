@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from tracekit.model.bounded import Many, Real, Text, Whole, doc
+from tracekit.model.bounded import Each, Many, Real, Text, Whole, doc
 
 Severity = Literal["info", "warning", "error"]
 Scalar = Text | bool | Whole | Real | None
@@ -32,10 +32,10 @@ class Note:
     grave: Annotated[bool, doc("Whether the headline misleads without it.")] = False
 
 
-def distinct(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Each note once, where it stands first. Facts cannot be hashed, and there are few notes."""
-    found: list[Note] = []
-    for note in notes:
-        if note not in found:
-            found.append(note)
+def distinct(some: Iterable[Each]) -> tuple[Each, ...]:
+    """Each of these notes or facts once, where it stands first: they cannot be hashed, and there are few."""
+    found: list[Each] = []
+    for each in some:
+        if each not in found:
+            found.append(each)
     return tuple(found)

@@ -130,6 +130,11 @@ class OfHealthFinding:
 
 
 @dataclass(frozen=True)
+class OfSyncTime:
+    where: Annotated[str | None, doc("Place and lines in words; None where not recorded.")]
+
+
+@dataclass(frozen=True)
 class OfCellFigures:
     warnings: Warnings
 
@@ -159,6 +164,7 @@ BESIDE: dict[str, type] = {
     "KernelGroup": OfKernelGroup,
     "Bound": OfBound,
     "HealthFinding": OfHealthFinding,
+    "SyncTime": OfSyncTime,
     "CellFigures": OfCellFigures,
     "Sweep": OfSweep,
     "Conditions": OfConditions,
