@@ -12,7 +12,7 @@ from tracekit.capture.outputs import Output
 from tracekit.capture.reference import call_reference, reference_dtype
 from tracekit.model.note import Noted
 from tracekit.model.workload import BuiltWorkload
-from tracekit.workloads.listed import FLUX
+from tracekit.workloads.registry import FLUX
 
 F = torch.nn.functional
 

@@ -43,7 +43,9 @@ def test_an_analysis_has_the_keys_of_its_contract_in_order():
     assert list(told["kernels"]["top"][0]) == ["name", "family", "count", "total_us", "mean_us"]
     assert list(told["launches"]) == ["count", "graph_launches", "kernels_in_graphs", "unlinked_kernels"]
     assert list(told["idle"]) == ["gap_count", "causes", "syncs", "largest", "by_device", "by_step"]
-    assert list(told["idle"]["syncs"][0]) == ["call", "count", "idle_after_us", "where", "drained"]
+    assert list(told["idle"]["syncs"][0]) == [
+        *("call", "count", "idle_after_us", "place", "drained", "lines", "in_eager_code", "where"),
+    ]
     assert list(told["steps"][0]) == ["index", "wall_us", "busy_us", "idle_us", "kernels", "launches"]
 
 

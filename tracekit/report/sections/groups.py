@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -17,8 +16,6 @@ from tracekit.report.words.common import INEXACT, became, kinds_told, legend, sh
 from tracekit.report.words.groups import evidence_sentences, label_words
 
 DOT = " \N{MIDDLE DOT} "
-#: `file.py:12`, as against a module's path.
-LINE = re.compile(r":\d+$")
 #: So many modules of one group are named in a place, modules and lines in a table's row and in an explorer's, and
 #: kernels of one side.
 MOST_MODULES = 3
@@ -246,7 +243,7 @@ def _group_row(number: int, group: KernelGroup, place: str) -> ExplorerRow:
 
 def group_place(group: KernelGroup) -> str:
     """`blocks.*.attn.norm_q, .norm_k`: the innermost modules, else the first line; empty where neither is known."""
-    modules = [printable(place) for place in group.where if not LINE.search(place)]
+    modules = list(map(printable, group.modules))
     leaves = [each for each in modules if not any(other.startswith(f"{each}.") for other in modules)]
     if not leaves:
         return next(map(printable, group.where), "")

@@ -12,7 +12,7 @@ from tracekit.numbers import MISSING, count, duration, duration_change, percent
 from tracekit.report.document import Cell, Column, Table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import CAUSES, cause_words, scope, scope_of
+from tracekit.report.words.common import CAUSES, cause_words, made_at_words, scope, scope_of
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2
@@ -138,7 +138,7 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     for sync in idle.syncs[:limit]:
         # tracekit's own wait ends each step that it records.
         own = side.form is not None and "DeviceSynchronize" in sync.call and not (sync.drained or sync.idle_after_us)
-        known = clipped(printable(sync.where), 240) if sync.where else ""
+        known = clipped(printable(made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code)), 240)
         where = known or ("the end of a recorded step, where tracekit waits" if own else "not recorded")
         figures = (count(sync.count / steps), count(sync.drained / steps), duration(sync.idle_after_us / steps))
         rows.append((printable(sync.call), *figures, where))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from tracekit.model.analysis import Place
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.run import Generation, Settings
@@ -90,6 +91,20 @@ def result_word(comparison: Comparison) -> str:
     if verdict.basis != "apart":
         return RESULTS[verdict.result]
     return "Separate runs" if verdict.apart else "Not judged"
+
+
+#: So many lines that wait are named.
+MOST_LINES = 3
+
+
+def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_code: bool) -> str:
+    """`aten::copy_ in Head_0, in eager code at model.py:14 (2), model.py:12`; empty where nothing is known."""
+    told = [place.words] if place else []
+    if lines:
+        named = [f"{line} ({n})" if n > 1 else line for line, n in list(lines.items())[:MOST_LINES]]
+        more = f" and {counted(len(lines) - MOST_LINES, 'line')} more" if len(lines) > MOST_LINES else ""
+        told.append(f"{'in eager code ' if in_eager_code else ''}at {', '.join(named)}{more}")
+    return ", ".join(told)
 
 
 def cause_words(cause: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracekit.model.analysis import Place
 from tracekit.model.groups import Evidence
 from tracekit.numbers import count, counted, duration, duration_change, percent, times
 from tracekit.report.words.accuracy import accuracy_because
+from tracekit.report.words.common import made_at_words
 from tracekit.report.words.groups import evidence_sentence
 from tracekit.report.words.saying import Sentence
 
@@ -101,8 +103,17 @@ def _graphed_launches(*, a_launches: float, b_launches: float, idle_change_us: f
     return f"{count(a_launches)} launches became {count(b_launches)}.{change}"
 
 
-def _synchronising_calls(*, idle_us: float, call_us: float, calls: list[str], made_by: list[str], **facts: Any) -> str:
-    where = f" Made by {', '.join(made_by)}." if made_by else " Where from was not recorded."
+def _made_at(facts: dict[str, Any]) -> str:
+    if "called_at" in facts:
+        return f"{facts['operator']} at {facts['called_at']}"
+    place = Place(**facts["place"]) if facts["place"] else None
+    return made_at_words(place, facts["lines"], in_eager_code=facts["in_eager_code"])
+
+
+def _synchronising_calls(
+    *, idle_us: float, call_us: float, calls: list[str], made_by: list[dict[str, Any]], **facts: Any
+) -> str:
+    where = f" Made by {', '.join(map(_made_at, made_by))}." if made_by else " Where from was not recorded."
     return (
         f"{count(facts['times'])} times a call the GPU runs dry because the host waits in {', '.join(calls)}, and is "
         f"then idle for {duration(idle_us)} in all, {percent(idle_us / call_us, 0)} of the call.{where}"
@@ -110,9 +121,9 @@ def _synchronising_calls(*, idle_us: float, call_us: float, calls: list[str], ma
 
 
 def _pageable_copies(
-    *, copies: float, copy_us: float, idle_us: float, call_us: float, made_by: list[str], **_: Any
+    *, copies: float, copy_us: float, idle_us: float, call_us: float, made_by: list[dict[str, Any]], **_: Any
 ) -> str:
-    where = f" Made by {'; '.join(made_by)}." if made_by else ""
+    where = f" Made by {'; '.join(map(_made_at, made_by))}." if made_by else ""
     return (
         f"{count(copies)} copies from or to pageable memory take {duration(copy_us)} a call; the host waits for them, "
         f"and the GPU is idle for {duration(idle_us)} behind them, {percent(idle_us / call_us, 0)} of the call.{where}"
