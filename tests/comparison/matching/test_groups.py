@@ -74,18 +74,6 @@ def test_repeats_are_those_of_a_and_of_b_where_a_has_nothing() -> None:
     }
 
 
-def test_a_device_s_peak_makes_rates_shares_of_it() -> None:
-    one, other = make_sequence(block(0)), make_sequence(fused_block(0))
-    cells = (Cell((0,), (0,), "anchors"), Cell((1, 2, 3), (1,), "anchors"))
-    peak = peak_of("NVIDIA H200")
-    with_peak, without = (
-        next(group.rates for group in group_by_cells(one, other, cells, (each, each)) if group.kind == "fused")
-        for each in (peak, None)
-    )
-    assert with_peak.bandwidth_share == pytest.approx(with_peak.gb_per_s / peak.gb_per_s)
-    assert without is not None and without.bandwidth_share is None
-
-
 def test_groups_told_by_elimination_stand_apart_from_those_told_one_by_one() -> None:
     a, b = make_sequence([*block(0), *block(10)]), make_sequence([*fused_block(0), *fused_block(10)])
     cells = (

@@ -15,7 +15,7 @@ from tracekit.model.sequence import Operator
 Shape = tuple[int, ...]
 
 #: Where the two factors stand among an operator's inputs.
-PRODUCTS = {
+MATMULS = {
     "aten::mm": 0,
     "aten::_int_mm": 0,
     "aten::_scaled_mm": 0,
@@ -53,7 +53,7 @@ def flops_of(operator: Operator, output: Shape | None = None) -> int | None:
     A convolution's result follows from its recorded stride and padding; `output` is its size where it is known from
     elsewhere.
     """
-    if operator.name in PRODUCTS or operator.name == LINEAR:
+    if operator.name in MATMULS or operator.name == LINEAR:
         factors = factors_of(operator)
         return 2 * prod(factors[0]) * factors[1][2] if factors else None
     if operator.name in ATTENTION or operator.name in ATTENTION_BY_LENGTH:
@@ -73,7 +73,7 @@ def factors_of(operator: Operator) -> tuple[Shape, Shape] | None:
             return None
         data, (n, k) = operator.dims[:2]
         return ((1, prod(data[:-1]), k), (1, k, n)) if data[-1] == k else None
-    first = PRODUCTS.get(operator.name)
+    first = MATMULS.get(operator.name)
     if first is None or len(operator.dims) < first + 2:
         return None
     left, right = operator.dims[first : first + 2]
@@ -125,5 +125,5 @@ def _of_convolution_backward(operator: Operator) -> int | None:
 def is_counted(name: str) -> bool:
     """Whether the operator is one of those whose operations are counted."""
     return name in (LINEAR, BACKWARD) or any(
-        name in names for names in (PRODUCTS, ATTENTION, ATTENTION_BY_LENGTH, ARGUMENTS)
+        name in names for names in (MATMULS, ATTENTION, ATTENTION_BY_LENGTH, ARGUMENTS)
     )
