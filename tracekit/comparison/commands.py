@@ -25,11 +25,6 @@ COMMON = (*COMPILING, "seed")
 UNSAID = {"prompt": DEFAULT_PROMPT, "seed": 0}
 
 
-def can_be_whole(settings: Settings) -> bool:
-    """Whether `--scope all` would be another scope."""
-    return settings.scope != "all"
-
-
 def can_be_regional(side: Side) -> bool:
     """Whether the model has repeated blocks that can be compiled one by one, and was compiled otherwise."""
     settings = side.settings

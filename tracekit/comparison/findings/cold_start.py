@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tracekit.comparison.commands import can_be_regional, profile_command
 from tracekit.model.advice import Action
@@ -23,8 +22,11 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     """
     warm = next((each for each in comparison.break_even if each.kind == "compiled_warm_cache"), None)
     cold = next((each for each in comparison.break_even if each.kind != "compiled_warm_cache"), None)
-    if cold is None or comparison.verdict.result != "faster" or cold.calls is None or math.isinf(cold.calls):
+    verdict = comparison.verdict
+    if cold is None or verdict.result != "faster" or cold.calls is None or math.isinf(cold.calls):
         return None
+    if verdict.a_wall_us is None or verdict.speedup is None:
+        raise AssertionError("a verdict of faster comes with both")
     if cold.calls < MANY_CALLS or cold.startup_us < LONG_US:
         return None
     # Not measured, or the cache that was kept gave nothing.
@@ -41,7 +43,9 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
             "startup_us": cold.startup_us,
             "calls": cold.calls,
             "calls_at_most": cold.calls_at_most,
-            **_saved(comparison),
+            # By the speed-up, as the number of calls is; and by how much the medians differ.
+            "call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup),
+            "medians_apart_us": verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,
             "warm": (
                 {"startup_us": warm.startup_us, "calls": warm.calls, "calls_at_most": warm.calls_at_most}
                 if warm and pays
@@ -54,12 +58,3 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
         action=Action("run_again", command) if command else None,
         start_saving_us=saving_us,
     )
-
-
-def _saved(comparison: Comparison) -> dict[str, Any]:
-    """What a call saves by the speed-up, as the number of calls is, and by how much the medians differ."""
-    verdict = comparison.verdict
-    if verdict.a_wall_us is None or verdict.speedup is None:
-        raise AssertionError("a verdict of faster comes with both")
-    medians_us = verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None
-    return {"call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup), "medians_apart_us": medians_us}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from tracekit.comparison.commands import can_be_whole, profile_command
+from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.advice import Action
@@ -87,7 +87,7 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
     fused = [group for group in comparison.groups if group.kind == "fused" and group.how == "provenance"]
     before = math.fsum(time_of(group.a) for group in fused)
     kept = math.fsum(time_of(group.b) for group in fused) / before if before else 1.0
-    if kept >= 1 or not side.busy_us or settings is None or not can_be_whole(settings) or len(side.components) < 2:
+    if kept >= 1 or not side.busy_us or settings is None or settings.scope == "all" or len(side.components) < 2:
         return None
     component, us = max(_fusible_time(comparison).items(), key=lambda each: each[1], default=("", 0.0))
     if not component or us < WORTH_SAYING * side.busy_us:
