@@ -72,8 +72,8 @@ def sentences(compared: Comparisons) -> tuple[str, ...]:
         names = " and ".join(printable(compared.comparisons[at].b.label) for at in compared.fastest)
         lines.append(
             f"{names} cannot be told apart: each was timed in a process of its own, so more than "
-            f"{percent(compared.told_apart_by)} must lie between their intervals. Processes differ by that much: it is how "
-            "far the calls of their eager forms are apart, and 2 % at least."
+            f"{percent(compared.told_apart_by)} must lie between their intervals. Processes differ by that much: it is"
+            " how far the calls of their eager forms are apart, and 2 % at least."
         )
     return (*lines, PROCESSES, *_shortest(compared))
 

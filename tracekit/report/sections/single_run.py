@@ -123,5 +123,5 @@ def compiled_too_late(side: Side) -> str | None:
     calls = len(form.wall_us) + sum(len(each.wall_us) for each in (form.timing.processes if form.timing else ()))
     return (
         f"{side.label}: {counted(form.compilations_while_timed, 'compilation')} ran inside its"
-        f" {counted(calls, 'timed call')}: their times are not of compiled code single."
+        f" {counted(calls, 'timed call')}: their times are not of compiled code alone."
     )
