@@ -101,13 +101,24 @@ def test_after_an_error_what_was_there_is_there_and_no_draft(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_writers_at_once_do_not_share_a_draft(tmp_path: Path) -> None:
+def test_writers_at_once_do_not_share_a_draft_and_readers_see_no_half(tmp_path: Path) -> None:
     path = tmp_path / "file"
     contents = [bytes([number]) * 100_000 for number in range(16)]
+    write_replaced(path, contents[0])
     with ThreadPoolExecutor(16) as threads:
-        list(threads.map(lambda content: write_replaced(path, content), contents))
+        writes = [threads.submit(write_replaced, path, content) for content in contents * 4]
+        while not all(each.done() for each in writes):
+            assert path.read_bytes() in contents
     assert path.read_bytes() in contents
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_draft_has_a_name_that_nobody_can_foresee(tmp_path: Path) -> None:
+    names: set[str] = set()
+    for _ in range(3):
+        with replaced(tmp_path / "file"):
+            names |= {path.name for path in tmp_path.iterdir()} - {"file"}
+    assert len(names) == 3
 
 
 def test_a_name_of_the_longest_length_can_be_written(tmp_path: Path) -> None:

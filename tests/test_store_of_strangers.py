@@ -58,45 +58,34 @@ READS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def to_absolute_link(path: Path, outside: Path) -> None:
-    path.symlink_to(outside.resolve())
-
-
-def to_relative_link(path: Path, outside: Path) -> None:
-    path.symlink_to(Path(os.path.relpath(outside, path.parent)))
-
-
 def to_link_of_link(path: Path, outside: Path) -> None:
     (path.parent / "between").symlink_to(outside)
     path.symlink_to("between")
 
 
-def to_pipe(path: Path, outside: Path) -> None:
-    os.mkfifo(path)
-
-
-def to_device(path: Path, outside: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def to_folder(path: Path, outside: Path) -> None:
-    path.mkdir()
-
-
-def to_loop(path: Path, outside: Path) -> None:
-    path.symlink_to(path.name)
+#: What stands in the place of a file, by way of what may lie outside.
+LINKS: dict[str, Callable[[Path, Path], None]] = {
+    "absolute link": lambda path, outside: path.symlink_to(outside.resolve()),
+    "relative link": lambda path, outside: path.symlink_to(Path(os.path.relpath(outside, path.parent))),
+    "link of a link": to_link_of_link,
+}
+TURNS: dict[str, Callable[[Path, Path], None]] = {
+    **LINKS,
+    "pipe": lambda path, _: os.mkfifo(path),
+    "device": lambda path, _: path.symlink_to("/dev/zero"),
+    "folder": lambda path, _: path.mkdir(),
+    "loop": lambda path, _: path.symlink_to(path.name),
+}
 
 
 @pytest.mark.parametrize("name", READS)
-@pytest.mark.parametrize(
-    "turn", [to_absolute_link, to_relative_link, to_link_of_link, to_pipe, to_device, to_folder, to_loop]
-)
+@pytest.mark.parametrize("turn", TURNS)
 def test_what_leads_out_of_the_folder_or_is_no_file_is_one_line(
-    folder: Path, tmp_path: Path, name: str, turn: Callable[[Path, Path], None]
+    folder: Path, tmp_path: Path, name: str, turn: str
 ) -> None:
     READS[name](folder)
     (folder / name).unlink()
-    turn(folder / name, tmp_path / name)
+    TURNS[turn](folder / name, tmp_path / name)
     with pytest.raises(TracekitError) as error:
         READS[name](folder)
     assert "\n" not in str(error.value)
@@ -118,19 +107,10 @@ def test_a_run_in_a_linked_folder_is_read(folder: Path, tmp_path: Path) -> None:
         read(tmp_path / "link")
 
 
-PLACES = [
-    "/etc/passwd",
-    "../eager-light.json",
-    "sub/eager-light.json",
-    "linked/eager-light.json",
-    "..",
-    ".",
-    "a\0b",
-    "",
-]
+OUTSIDE = ["/etc/passwd", "../eager-light.json", "sub/eager-light.json", "linked/eager-light.json"]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [*OUTSIDE, "..", ".", "a\0b", ""])
 @pytest.mark.parametrize("key", ["recordings", "provenance", "pictures"])
 def test_a_manifest_that_names_a_path_and_no_file_of_its_folder_is_refused(
     folder: Path, tmp_path: Path, key: str, place: str
@@ -178,22 +158,20 @@ def sweep(parent: Path) -> tuple[SweepFolder, Path]:
     return made, made.path / "cells" / f"{eager_cell().key}.json"
 
 
-@pytest.mark.parametrize("turn", [to_absolute_link, to_relative_link, to_link_of_link, to_pipe, to_device, to_folder])
-def test_a_cell_that_leads_out_of_its_sweep_is_as_good_as_not_there(
-    tmp_path: Path, turn: Callable[[Path, Path], None]
-) -> None:
+@pytest.mark.parametrize("turn", [each for each in TURNS if each != "loop"])
+def test_a_cell_that_leads_out_of_its_sweep_is_as_good_as_not_there(tmp_path: Path, turn: str) -> None:
     made, path = sweep(tmp_path)
     path.rename(tmp_path / "outside.json")
-    turn(path, tmp_path / "outside.json")
+    TURNS[turn](path, tmp_path / "outside.json")
     assert made.load_all() == ()
     assert path.name in made.unreadable
 
 
-@pytest.mark.parametrize("turn", [to_absolute_link, to_relative_link, to_link_of_link])
-def test_what_was_asked_of_a_sweep_lies_in_it(tmp_path: Path, turn: Callable[[Path, Path], None]) -> None:
+@pytest.mark.parametrize("turn", LINKS)
+def test_what_was_asked_of_a_sweep_lies_in_it(tmp_path: Path, turn: str) -> None:
     made, _ = sweep(tmp_path)
     (made.path / "sweep.json").rename(tmp_path / "outside.json")
-    turn(made.path / "sweep.json", tmp_path / "outside.json")
+    LINKS[turn](made.path / "sweep.json", tmp_path / "outside.json")
     with pytest.raises(TracekitError, match="leads out"):
         made.asked()
 

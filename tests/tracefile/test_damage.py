@@ -121,31 +121,6 @@ def test_a_wrong_type_in_any_field_costs_no_other_event(tmp_path: Path, field: s
         assert found.kernels.count == 3
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        '{"ph": "X", "cat": "kernel", "name": "\\x", "ts": 1, "dur": 1}',
-        '{"ph": "X", "cat": "kernel", "name": "a\nb", "ts": 1, "dur": NaN}',
-        '{"ph": "X", "ph": "X", "ts": 1, "ts": 2}',
-        '{"ph": "X", "cat": "kernel", "name": "a", "ts": 1, "dur": 1, "args": {"device": 0}',
-        '{"ph": "X", "args": ' + "[" * 5000 + "]" * 5000 + "}",
-        "12",
-        '"words"',
-        "null",
-        "{}",
-        "[]",
-    ],
-)
-def test_one_broken_event_costs_no_other(tmp_path: Path, broken: str) -> None:
-    parts = [json.dumps(each) for each in SOUND]
-    text = '{"traceEvents": [' + ", ".join([*parts[:3], broken, *parts[3:]]) + "]}"
-    found = analysis_of(tmp_path, text.encode())
-    assert found is not None
-    # An event of no category may be anything, and is of no use.
-    assert damaged(found) or "cat" not in broken
-    assert found.kernels.count >= 1
-
-
 @pytest.mark.parametrize(("megabytes", "kernels"), [(10, 2), (100, 1)])
 def test_a_name_of_megabytes_is_read_and_one_beyond_the_bound_is_counted(
     tmp_path: Path, megabytes: int, kernels: int

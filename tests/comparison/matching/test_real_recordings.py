@@ -224,18 +224,6 @@ def _counts(members: tuple[GroupMember, ...]) -> Counter[str]:
     return counts
 
 
-def check_coverage(comparison: Comparison, least: float) -> None:
-    a_us, b_us, missed = 0.0, 0.0, [0.0, 0.0]
-    for group in comparison.groups:
-        a_own, b_own = (sum(each.total_us for each in side) for side in (group.a, group.b))
-        a_us, b_us = a_us + a_own, b_us + b_own
-        if not (group.a and group.b):
-            missed = [missed[0] + a_own, missed[1] + b_own]
-    assert comparison.coverage.a_time_matched == pytest.approx(1 - missed[0] / a_us)
-    assert comparison.coverage.b_time_matched == pytest.approx(1 - missed[1] / b_us)
-    assert min(comparison.coverage.a_time_matched, comparison.coverage.b_time_matched) >= least
-
-
 @pytest.mark.parametrize(
     ("a", "b", "lender", "least"),
     [
@@ -253,7 +241,7 @@ def test_nearly_all_gpu_time_is_matched_and_no_group_is_called_what_it_is_not(
     comparison = compare(side_of(a), side_of(b, lender=lender))
     check_groups(comparison)
     check_kinds(comparison)
-    check_coverage(comparison, least)
+    assert min(comparison.coverage.a_time_matched, comparison.coverage.b_time_matched) >= least
 
 
 def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() -> None:

@@ -57,7 +57,13 @@ def flops_of(operator: Operator, output: Shape | None = None) -> int | None:
         factors = factors_of(operator)
         return 2 * prod(factors[0]) * factors[1][2] if factors else None
     if operator.name in ATTENTION or operator.name in ATTENTION_BY_LENGTH:
-        return _of_attention(operator)
+        sizes = attention_sizes(operator)
+        if sizes is None:
+            return None
+        (batch, heads, queries, width), (_, _, keys, _), (_, _, _, value_width) = sizes
+        # Backward computes the scores again, and then two products for each of the two of the forward.
+        widths = 3 * width + 2 * value_width if operator.name.endswith("_backward") else width + value_width
+        return 2 * batch * heads * queries * keys * widths
     if operator.name == BACKWARD:
         return _of_convolution_backward(operator)
     found = find_convolution(operator, output)
@@ -94,16 +100,6 @@ def attention_sizes(operator: Operator) -> tuple[Shape, Shape, Shape] | None:
     query, key, value = ((size[0], size[2], size[1], size[3]) if by_length else size for size in sizes)
     fits = query[0] == key[0] == value[0] and key[1:3] == value[1:3] and query[3] == key[3]
     return (query, key, value) if fits and key[1] and query[1] % key[1] == 0 else None
-
-
-def _of_attention(operator: Operator) -> int | None:
-    sizes = attention_sizes(operator)
-    if sizes is None:
-        return None
-    (batch, heads, queries, width), (_, _, keys, _), (_, _, _, value_width) = sizes
-    # Backward computes the scores again, and then two products for each of the two of the forward.
-    widths = 3 * width + 2 * value_width if operator.name.endswith("_backward") else width + value_width
-    return 2 * batch * heads * queries * keys * widths
 
 
 def gradients_of(operator: Operator) -> tuple[bool, bool] | None:
