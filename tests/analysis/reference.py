@@ -52,14 +52,16 @@ class Reference:
     that lie in another of their thread are none."""
 
     def __init__(self, events: list[Json], steps: list[Json]) -> None:
-        # Of activities that begin and end together the category that the file names first comes first.
+        # Of events that begin and end together the category that the file names first comes first.
         categories = list(dict.fromkeys(e["cat"] for e in events))
         self.activities = sorted(
             (e for e in events if e["cat"] in ACTIVITIES),
             key=lambda e: (e["ts"], -e["dur"], categories.index(e["cat"])),
         )
         self.calls = sorted((e for e in events if e["cat"] in CALLS), key=lambda e: (e["ts"], -e["dur"]))
-        self.hosts = [e for e in events if e["cat"] not in (*ACTIVITIES, *CALLS)]
+        self.hosts = sorted(
+            (e for e in events if e["cat"] not in (*ACTIVITIES, *CALLS)), key=lambda e: categories.index(e["cat"])
+        )
         steps = sorted(steps, key=lambda e: (e["ts"], -e["dur"]))
         self.steps = [each for i, each in enumerate(steps) if not any(_holds(other, each) for other in steps[:i])]
         self.has_ops = any(e["cat"] == "cpu_op" for e in events)
