@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from tracekit.model.run import Settings  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget  # noqa: E402
-from tracekit.workloads.listed import FLUX  # noqa: E402
+from tracekit.workloads.registry import FLUX  # noqa: E402
 
 
 class Block(torch.nn.Module):  # type: ignore[misc, name-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,9 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from tracekit.capture.forms import (  # noqa: E402
-    Form,
-    Switch,
-    switched_on,
-)
+from tracekit.capture.forms import Form, Switch, switched_on  # noqa: E402
 from tracekit.capture.inductor import recording_options  # noqa: E402
-from tracekit.capture.provenance import collected  # noqa: E402
+from tracekit.capture.provenance import Collection, collected  # noqa: E402
 from tracekit.capture.source_location import ModuleNames  # noqa: E402
 from tracekit.capture.tagging import tag_eager, trace_calls  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
@@ -27,6 +23,7 @@ from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402
 
 NOWHERE = Path("never-written.json")
+Asked = tuple[EagerOps, CompiledSites]
 
 
 class Block(nn.Module):
@@ -45,6 +42,8 @@ class Block(nn.Module):
 
 
 class Mlp(nn.Module):
+    """Compiled whole it launches fifteen times; its blocks share one graph where each is compiled by itself."""
+
     def __init__(self, blocks: int = 3) -> None:
         super().__init__()
         self.blocks = nn.ModuleList([Block() for _ in range(blocks)])
@@ -59,15 +58,31 @@ class Mlp(nn.Module):
         return self.blocks[0](x).sin() + 1
 
 
-class BrokenInTwo(nn.Module):
+class Layer(nn.Module):
+    """One fused kernel, in C++ that compiles once for all graphs it is in."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = Block(), Block()
+        self.fc = nn.Linear(16, 16)
 
     def forward(self, x: Any) -> Any:
-        y = self.first(x).cos()
-        torch._dynamo.graph_break()
-        return self.second(y).sin()
+        return self.fc(x).relu() + 1
+
+    def decode(self, x: Any) -> Any:
+        return self.fc(x).relu() + 1
+
+
+class Stack(nn.Module):
+    def __init__(self, *, broken: bool = False) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Layer(), Layer()])
+        self.broken = broken
+
+    def forward(self, x: Any) -> Any:
+        x = self.layers[0](x)
+        if self.broken:
+            torch._dynamo.graph_break()
+        return self.layers[1](x)
 
 
 class ThreeAlike(nn.Module):
@@ -79,39 +94,25 @@ class ThreeAlike(nn.Module):
         return p.sum() + q.sum() + (c * 4).sum()
 
 
-def mlp() -> tuple[nn.Module, Callable[[], object]]:
-    return _called(Mlp(), torch.randn(4, 16))
-
-
-def broken_in_two() -> tuple[nn.Module, Callable[[], object]]:
-    return _called(BrokenInTwo(), torch.randn(4, 16))
-
-
-def three_alike() -> tuple[nn.Module, Callable[[], object]]:
-    return _called(ThreeAlike(), torch.randn(3, 8), torch.randn(5, 8), torch.randn(7, 8))
-
-
-def vit() -> tuple[nn.Module, Callable[[], object]]:
-    transformers = pytest.importorskip("transformers")
-    config = transformers.ViTConfig(
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=128,
-        image_size=32,
-        patch_size=8,
-    )
-    return _called(transformers.ViTModel(config), torch.randn(1, 3, 32, 32))
-
-
-def _called(model: nn.Module, *inputs: Any) -> tuple[nn.Module, Callable[[], object]]:
-    model = model.eval()
+def called(model: nn.Module, *inputs: Any) -> Callable[[], object]:
+    """A call of the model without gradients, with an input of four rows unless others are given."""
+    inputs = inputs or (torch.randn(4, 16),)
 
     def call() -> object:
         with torch.no_grad():
             return model(*inputs)
 
-    return model, call
+    return call
+
+
+def mlp() -> tuple[Mlp, Callable[[], object]]:
+    model = Mlp().eval()
+    return model, called(model)
+
+
+def parts_of(model: nn.Module, name: str) -> list[CompileTarget]:
+    """The parts in one list of the model, each to be compiled by itself."""
+    return [CompileTarget(f"model.{name}.{i}", each) for i, each in enumerate(getattr(model, name))]
 
 
 def recording_settings(device: str) -> AbstractContextManager[Any]:
@@ -126,27 +127,24 @@ def eager_ops(names: ModuleNames, call: Callable[[], object]) -> EagerOps:
     return tag_eager(Form("eager", "cpu", call), names, NOWHERE, Silent())
 
 
+def traced(call: Callable[[], object], collection: Collection) -> CompiledSites:
+    return trace_calls(Form("compiled", "cpu", call), collection, NOWHERE, Silent())
+
+
 def compiled_sites(
-    names: ModuleNames,
-    targets: Iterable[CompileTarget],
-    call: Callable[[], object],
-    *,
-    warm_up: int = 2,
-    **options: Any,
+    names: ModuleNames, targets: Iterable[CompileTarget], call: Callable[[], object], **options: Any
 ) -> CompiledSites:
     """What is told of `call` with the targets compiled."""
     torch.compiler.reset()
     switches = tuple(Switch(target, options) for target in targets)
     with switched_on(switches), recording_settings("cpu"):
         with collected(names) as collection:
-            for _ in range(warm_up):
-                call()
-        return trace_calls(Form("compiled", "cpu", call, nullcontext), collection, NOWHERE, Silent())
+            call()
+            call()
+        return traced(call, collection)
 
 
-def asked(
-    model: nn.Module, call: Callable[[], object], targets: Iterable[CompileTarget] = (), **options: Any
-) -> tuple[EagerOps, CompiledSites]:
+def asked(model: nn.Module, call: Callable[[], object], targets: Iterable[CompileTarget] = (), **options: Any) -> Asked:
     """Both forms of a model that is called `model`, compiled as a whole unless targets are named."""
     targets = tuple(targets) or (CompileTarget("model", model),)
     names = ModuleNames([("model", model)], targets)

@@ -1,20 +1,21 @@
+"""The state and the memory of a GPU that is pretended; a real one's are in tests/gpu."""
+
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from tracekit.capture import gpu_state  # noqa: E402
-from tracekit.capture.forms import Form  # noqa: E402
-from tracekit.capture.gpu_state import GpuWatch  # noqa: E402
-from tracekit.capture.timing import Timings, time_forms  # noqa: E402
-from tracekit.model.gpu import GpuSample, Moment  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.timing import StoppingRule  # noqa: E402
+from tracekit.capture import gpu_state
+from tracekit.capture.forms import Form
+from tracekit.capture.gpu_state import GpuWatch, graph_pool_bytes, measure_steady, warm_up_watched
+from tracekit.capture.timing import Timings, time_forms
+from tracekit.model.gpu import FormMemory, GpuSample, MemoryUse, Moment
+from tracekit.model.progress import Silent
+from tracekit.model.timing import StoppingRule
 
 THREE_ROUNDS = StoppingRule(rounds=3, target=0.01, budget_seconds=60, least=3)
 
@@ -58,19 +59,6 @@ def test_each_form_has_the_samples_between_its_own_calls(monkeypatch: pytest.Mon
     assert states[0].power_limit_w == 700
 
 
-def test_samples_are_taken_outside_of_what_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(FakeGpu):
-        def sample(self, moment: Moment, seconds: float) -> GpuSample:
-            time.sleep(0.05)
-            return super().sample(moment, seconds)
-
-    monkeypatch.setattr(gpu_state, "SECONDS_BETWEEN", 0.0)
-    watched = watch(monkeypatch, Slow())
-    timings = Timings()
-    time_forms((watched.watched(Form("eager", "cpu", lambda: None)),), THREE_ROUNDS, 0, timings, Silent())
-    assert max(timings.wall_us["eager"]) < 40_000
-
-
 def test_the_form_s_own_block_is_kept_and_left_before_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
@@ -100,22 +88,27 @@ def test_the_driver_is_not_asked_more_often_than_five_times_a_second(monkeypatch
     assert gpu.asked == 1
 
 
-def test_counters_are_told_as_what_they_grew_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, FakeGpu([{"power": 5.0, "temperature": 0.0}, {"power": 25.0, "temperature": 0.0}]))
-    with watched.timing():
-        pass
+@pytest.mark.parametrize(
+    ("counters", "slowed_us"),
+    [
+        (
+            [{"power": 5.0, "temperature": 0.0}, {"power": 25.0, "temperature": 0.0}],
+            {"power": 20.0, "temperature": 0.0},
+        ),
+        # Not to be read at both ends.
+        ([None, {"power": 25.0}], None),
+    ],
+)
+def test_counters_are_told_as_what_they_grew_by_also_after_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, counters: Any, slowed_us: dict[str, float] | None
+) -> None:
+    watched = watch(monkeypatch, FakeGpu(counters))
+    with pytest.raises(KeyboardInterrupt), watched.timing():
+        raise KeyboardInterrupt
     state = watched.state_of("eager")
     assert state is not None
-    assert state.slowed_us == {"power": 20.0, "temperature": 0.0}
-
-
-def test_counters_that_cannot_be_read_at_both_ends_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, FakeGpu([None, {"power": 25.0}]))
-    with watched.timing():
-        pass
-    state = watched.state_of("eager")
-    assert state is not None
-    assert state.slowed_us is None
+    assert state.slowed_us == slowed_us
+    assert [each.moment for each in state.samples] == ["before", "after"]
 
 
 def test_without_nvml_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,17 +118,76 @@ def test_without_nvml_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     with watched.timing():
         pass
     assert watched.state_of("eager") is None
-
-
-def test_on_a_cpu_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_state, "find_gpu", None)
-    assert GpuWatch("cpu").state_of("eager") is None
+    assert GpuWatch("cpu").state_of("eager") is None, "nothing is asked of a CPU"
 
 
-def test_an_interrupt_while_timing_keeps_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, FakeGpu())
-    with pytest.raises(KeyboardInterrupt), watched.timing():
-        raise KeyboardInterrupt
-    state = watched.state_of("eager")
-    assert state is not None
-    assert [each.moment for each in state.samples] == ["before", "after"]
+class Allocator:
+    """Counts as torch's does: peaks since they were last reset."""
+
+    def __init__(self) -> None:
+        self.allocated = self.reserved = self.peak = self.reserved_peak = 0
+        self.pools: list[dict[str, Any]] = []
+
+    def take(self, held: int, cached: int) -> None:
+        self.peak = max(self.peak, self.allocated + held)
+        self.reserved = max(self.reserved, self.allocated + held) + cached
+        self.reserved_peak = max(self.reserved_peak, self.reserved)
+
+    def empty(self) -> None:
+        self.reserved = self.allocated
+
+    def reset(self) -> None:
+        self.peak, self.reserved_peak = self.allocated, self.reserved
+
+
+@pytest.fixture
+def allocator(monkeypatch: pytest.MonkeyPatch) -> Allocator:
+    found = Allocator()
+    monkeypatch.setattr(gpu_state, "synchronize", lambda _device: None)
+    for name, function in {
+        "empty_cache": found.empty,
+        "reset_peak_memory_stats": found.reset,
+        "memory_allocated": lambda: found.allocated,
+        "max_memory_allocated": lambda: found.peak,
+        "max_memory_reserved": lambda: found.reserved_peak,
+        "memory_snapshot": lambda: found.pools,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, function)
+    return found
+
+
+def test_a_warm_up_s_peak_leaves_out_what_was_cached_before_and_steady_calls_have_their_own(
+    allocator: Allocator,
+) -> None:
+    allocator.allocated, allocator.reserved = 100, 5000
+    with warm_up_watched("cuda") as watch:
+        allocator.take(held=300, cached=50)
+        allocator.take(held=20, cached=0)
+    assert watch.found == FormMemory(100, MemoryUse(400, 450), None, 0, 0)
+    form = Form("eager", "cuda", lambda: allocator.take(held=30, cached=0))
+    assert measure_steady(form, watch.found) == FormMemory(100, MemoryUse(400, 450), MemoryUse(130, 130), 0, 0)
+
+
+def test_a_form_s_graph_pools_are_what_its_warm_up_added(allocator: Allocator) -> None:
+    allocator.pools = [{"total_size": 1000, "segment_pool_id": (0, 0)}, {"total_size": 7, "segment_pool_id": (0, 1)}]
+    with warm_up_watched("cuda") as watch:
+        allocator.pools.append({"total_size": 40, "segment_pool_id": (0, 2)})
+    assert watch.found is not None
+    assert (watch.found.graph_pool_bytes, watch.found.others_pool_bytes) == (40, 7)
+
+
+def test_a_torch_that_does_not_tell_pools_is_not_taken_for_one_without(allocator: Allocator) -> None:
+    allocator.pools = [{"total_size": 1000}]
+    assert graph_pool_bytes() is None
+    with warm_up_watched("cuda") as watch:
+        pass
+    assert watch.found is not None
+    assert watch.found.graph_pool_bytes is None
+
+
+def test_a_cpu_is_asked_nothing() -> None:
+    with warm_up_watched("cpu") as watch:
+        pass
+    assert watch.found is None
+    assert measure_steady(Form("eager", "cpu", lambda: 1 / 0), None) is None

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
-import json
-import os
 import re
-import subprocess
-import sys
 import time
 import types
+import uuid
 import weakref
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
-from pathlib import Path
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,32 +20,41 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.capture import provenance_models as models  # noqa: E402
+from tests.capture.provenance_models import Asked, Layer, Stack, ThreeAlike, called, parts_of  # noqa: E402
 
 from tracekit.capture import provenance  # noqa: E402
 from tracekit.capture.compilation import read_counters  # noqa: E402
-from tracekit.capture.compiled_graph import launch_sites  # noqa: E402
-from tracekit.capture.forms import (  # noqa: E402
-    Form,
-    Switch,
-    switched_on,
-)
+from tracekit.capture.forms import Switch, switched_on  # noqa: E402
 from tracekit.capture.provenance import missing_provenance  # noqa: E402
 from tracekit.capture.source_location import ModuleNames  # noqa: E402
-from tracekit.capture.tagging import trace_calls  # noqa: E402
 from tracekit.comparison.matching.launch_site_operators import Join, join_operators  # noqa: E402
 from tracekit.model.note import Noted  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall, GraphNode  # noqa: E402
+from tracekit.model.provenance import GraphCall  # noqa: E402
 from tracekit.model.workload import CompileTarget  # noqa: E402
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path_factory.mktemp("inductor")))
+def no_graph_of_another_session() -> Iterator[None]:
+    """Graphs are compiled here, though the C++ of their kernels may come from the cache."""
+    with torch.compiler.config.patch(cache_key_tag=uuid.uuid4().hex):
         yield
+
+
+@pytest.fixture(scope="module")
+def mlp() -> Asked:
+    return models.asked(*models.mlp())
+
+
+@pytest.fixture(scope="module")
+def three_alike() -> Asked:
+    model = ThreeAlike().eval()
+    return models.asked(model, called(model, torch.randn(3, 8), torch.randn(5, 8), torch.randn(7, 8)))
+
+
+@pytest.fixture(scope="module")
+def backward() -> Asked:
+    model, x = Stack(), torch.randn(4, 16, requires_grad=True)
+    return models.asked(model, lambda: model(x).sum().backward(), parts_of(model, "layers"))
 
 
 def all_exact(join: Join) -> bool:
@@ -57,32 +62,24 @@ def all_exact(join: Join) -> bool:
 
 
 @pytest.mark.parametrize("model", ["mlp", "three_alike"])
-def test_every_launch_site_leads_to_its_eager_operators(model: str) -> None:
-    eager, compiled = models.asked(*getattr(models, model)())
+def test_every_launch_site_leads_to_its_eager_operators(model: str, request: pytest.FixtureRequest) -> None:
+    eager, compiled = request.getfixturevalue(model)
     join = join_operators(eager, compiled)
     assert all_exact(join), join
-    assert join.wrong_sizes == 0
     assert not compiled.noted
     (graph,) = compiled.graphs
     assert len(graph.sites) == {"mlp": 15}.get(model, len(graph.sites))
     assert all(site.nodes for site in graph.sites)
+    # The join does not use sizes: they agree, and would not if it were wrong.
+    assert join.wrong_sizes == 0
+    outputs = [op.outputs for op in eager.ops]
+    shifted = zip(eager.ops, outputs[7:] + outputs[:7], strict=True)
+    wrong = join_operators(replace(eager, ops=tuple(replace(op, outputs=other) for op, other in shifted)), compiled)
+    assert wrong.wrong_sizes > len(wrong.joined) / 3
 
 
-@pytest.mark.slow
-def test_every_operator_of_a_vit_leads_to_its_launches() -> None:
-    eager, compiled = models.asked(*models.vit())
-    join = join_operators(eager, compiled)
-    assert len(join.joined) == 30
-    assert all(each.exact and each.sites for each in join.joined)
-    assert not join.unmatched
-    # Under some versions of torch the model's library builds an attention mask while it is traced, and only then.
-    graph = compiled.graphs[0]
-    for each in join.unexplained:
-        assert "arange" in graph.sites[each.site[1]].kernel
-
-
-def test_a_fused_kernel_names_the_operators_lines_and_modules_it_covers() -> None:
-    eager, compiled = models.asked(*models.mlp())
+def test_a_fused_kernel_names_the_operators_lines_and_modules_it_covers(mlp: Asked) -> None:
+    eager, compiled = mlp
     join = join_operators(eager, compiled)
     last = max(site for each in join.joined for site in each.sites)
     inside = [eager.ops[each.op] for each in join.joined if last in each.sites]
@@ -91,11 +88,22 @@ def test_a_fused_kernel_names_the_operators_lines_and_modules_it_covers() -> Non
     assert len({op.line for op in inside}) == 1
 
 
+def test_equal_operators_of_one_line_swapped_are_noticed_by_their_sizes(three_alike: Asked) -> None:
+    eager, compiled = three_alike
+    sines = [i for i, op in enumerate(eager.ops) if op.name == "aten.sin.default"]
+    assert len({(eager.ops[i].module, eager.ops[i].line) for i in sines}) == 1
+    ops = [*eager.ops]
+    ops[sines[0]], ops[sines[1]] = ops[sines[1]], ops[sines[0]]
+    join = join_operators(replace(eager, ops=tuple(ops)), compiled)
+    assert join.wrong_sizes == 2
+    assert [each.exact for each in join.joined if each.op in sines[:2]] == [False, False]
+
+
 def test_sites_are_in_the_order_in_which_they_run() -> None:
     from torch.profiler import ProfilerActivity, profile
 
-    model, call = models.mlp()
-    target = CompileTarget("model", model)
+    model = Stack().eval()
+    call = called(model)
     runs: list[list[str]] = []
 
     def recorded() -> object:
@@ -105,48 +113,29 @@ def test_sites_are_in_the_order_in_which_they_run() -> None:
         runs.extend([child.name for child in region.cpu_children] for region in regions)
         return out
 
-    compiled = models.compiled_sites(ModuleNames([("model", model)]), (target,), recorded)
+    compiled = models.compiled_sites(ModuleNames([("model", model)]), (CompileTarget("model", model),), recorded)
     expected = [site.kernel.replace("extern_kernels.", "aten::") for site in compiled.graphs[0].sites]
+    assert len(expected) == 4
     # Fused functions are recorded with the number of their graph before their name.
     ran = [re.sub(r"^graph_\d+_", "", name) for name in runs[-1]]
     assert [name for name in ran if name in expected] == expected
 
 
-@pytest.mark.parametrize("model", ["three_alike", "mlp"])
-def test_sizes_that_the_join_does_not_use_agree_and_would_not_if_it_were_wrong(model: str) -> None:
-    eager, compiled = models.asked(*getattr(models, model)())
-    assert join_operators(eager, compiled).wrong_sizes == 0
-    shifted = [op.outputs for op in eager.ops]
-    shifted = shifted[7:] + shifted[:7]
-    others = tuple(dataclasses.replace(op, outputs=outputs) for op, outputs in zip(eager.ops, shifted, strict=True))
-    wrong = join_operators(dataclasses.replace(eager, ops=others), compiled)
-    assert wrong.wrong_sizes > len(wrong.joined) / 3
+@pytest.mark.parametrize("caches", [True, False])
+def test_graph_breaks_make_several_graphs_that_are_told_apart(caches: bool) -> None:
+    from torch._inductor import config
 
-
-def test_equal_operators_of_one_line_swapped_are_noticed_by_their_sizes() -> None:
-    eager, compiled = models.asked(*models.three_alike())
-    sines = [i for i, op in enumerate(eager.ops) if op.name == "aten.sin.default"]
-    assert len({(eager.ops[i].module, eager.ops[i].line) for i in sines}) == 1
-    ops = [*eager.ops]
-    ops[sines[0]], ops[sines[1]] = ops[sines[1]], ops[sines[0]]
-    join = join_operators(dataclasses.replace(eager, ops=tuple(ops)), compiled)
-    assert join.wrong_sizes == 2
-    assert [each.exact for each in join.joined if each.op in sines[:2]] == [False, False]
-
-
-@pytest.mark.slow
-def test_graph_breaks_make_several_graphs_that_are_told_apart() -> None:
-    eager, compiled = models.asked(*models.broken_in_two(), fullgraph=False)
-    assert [call.module for call in compiled.calls] == ["model", "model"]
-    assert [call.graph for call in compiled.calls] == [0, 1]
+    model = Stack(broken=True).eval()
+    with config.patch(force_disable_caches=not caches):
+        eager, compiled = models.asked(model, called(model), fullgraph=False)
+    assert compiled.calls == (GraphCall(0, "model"), GraphCall(1, "model"))
+    assert len({graph.key for graph in compiled.graphs} - {"None"}) == 2
     assert all_exact(join_operators(eager, compiled))
 
 
 def test_one_graph_for_equal_blocks_is_led_back_to_the_block_it_runs_for() -> None:
     model, call = models.mlp()
-    assert isinstance(model, models.Mlp)
-    targets = [CompileTarget(f"model.blocks.{i}", block) for i, block in enumerate(model.blocks)]
-    eager, compiled = models.asked(model, call, targets)
+    eager, compiled = models.asked(model, call, parts_of(model, "blocks"))
     assert [each.module for each in compiled.calls] == ["model.blocks.0", "model.blocks.1", "model.blocks.2"]
     assert len(compiled.graphs) == 1
     join = join_operators(eager, compiled)
@@ -158,155 +147,90 @@ def test_one_graph_for_equal_blocks_is_led_back_to_the_block_it_runs_for() -> No
 
 
 def test_a_graph_that_runs_twice_in_a_step_is_led_back_call_by_call() -> None:
-    model, once = models.mlp()
-
-    def twice() -> object:
-        return once(), once()
-
-    eager, compiled = models.asked(model, twice)
+    model = Stack().eval()
+    once = called(model)
+    eager, compiled = models.asked(model, lambda: (once(), once()))
     join = join_operators(eager, compiled)
     assert all_exact(join)
     by_call = Counter(number for each in join.joined for number, _ in each.sites)
-    assert by_call[0] == by_call[1] > 20
+    assert by_call[0] == by_call[1] >= 6
     first = [each.op for each in join.joined if any(number == 0 for number, _ in each.sites)]
     second = [each.op for each in join.joined if any(number == 1 for number, _ in each.sites)]
     assert max(first) < min(second)
 
 
-@pytest.mark.slow
-def test_recompiled_variants_are_graphs_of_their_own() -> None:
-    model = models.Mlp().eval()
-    small, large = torch.randn(2, 16), torch.randn(6, 16)
-
-    def call() -> object:
-        with torch.no_grad():
-            return model(small), model(large)
-
-    eager, compiled = models.asked(model, call, dynamic=False)
+def test_recompiled_variants_are_graphs_of_their_own_and_symbolic_sizes_are_unknown_not_wrong() -> None:
+    model = Layer().eval()
+    small, large = called(model, torch.randn(2, 16)), called(model, torch.randn(6, 16))
+    eager, compiled = models.asked(model, lambda: (small(), large()), dynamic=False)
     assert [each.graph for each in compiled.calls] == [0, 1]
     join = join_operators(eager, compiled)
-    assert all_exact(join)
-    assert join.wrong_sizes == 0
-
-
-def test_symbolic_sizes_are_unknown_not_wrong() -> None:
-    model = models.Mlp().eval()
-    x = torch.randn(6, 16)
-
-    def call() -> object:
-        with torch.no_grad():
-            return model(x)
-
-    eager, compiled = models.asked(model, call, dynamic=True)
-    sizes = {output.sizes for node in compiled.graphs[0].nodes for output in node.outputs}
-    assert (None, 32) in sizes
+    assert all_exact(join) and join.wrong_sizes == 0
+    eager, compiled = models.asked(model, large, dynamic=True)
+    assert (None, 16) in {output.sizes for node in compiled.graphs[0].nodes for output in node.outputs}
     assert join_operators(eager, compiled).wrong_sizes == 0
 
 
 def test_several_components_and_methods_keep_their_names() -> None:
-    first, second = models.Mlp(1).eval(), models.Mlp(2).eval()
-    x = torch.randn(4, 16)
-    targets = (CompileTarget("encoder", first), CompileTarget("vae", second, "decode"))
-    names = ModuleNames([("encoder", first), ("vae", second)], targets)
+    first, second, x = Layer().eval(), Stack().eval(), torch.randn(4, 16)
+    targets = (CompileTarget("encoder", first), CompileTarget("vae", second.layers[0], "decode"))
+    names = ModuleNames([("encoder", first), ("vae", second.layers[0])], targets)
 
     def call() -> object:
         with torch.no_grad():
-            first(x)
-            return second.decode(x)
+            return first(x), second.layers[0].decode(x)
 
     eager, compiled = models.eager_ops(names, call), models.compiled_sites(names, targets, call)
     assert [each.module for each in compiled.calls] == ["encoder", "vae"]
     assert all_exact(join_operators(eager, compiled))
 
 
-@pytest.mark.slow
-def test_backward_graphs_lead_to_backward_operators() -> None:
-    model = models.Mlp(2)
-    x = torch.randn(4, 16)
-    eager, compiled = models.asked(model, lambda: model(x).sum().backward())
+def test_backward_graphs_lead_to_backward_operators_of_their_own_block(backward: Asked) -> None:
+    eager, compiled = backward
     assert [graph.is_backward for graph in compiled.graphs] == [False, True]
-    assert compiled.calls == (GraphCall(0, "model"), GraphCall(1, "model"))
-    join = join_operators(eager, compiled)
-    backward = [each for each in join.joined if eager.ops[each.op].backward]
-    products = [each for each in backward if eager.ops[each.op].name == "aten.mm.default"]
-    assert len(products) == 10
-    assert all(each.exact and each.sites for each in products)
-    assert all(number == 1 for each in backward for number, _ in each.sites)
-    assert {eager.ops[each.op].module for each in backward if each.exact} >= {
-        "model",
-        "model.head",
-        "model.blocks.1.fc2",
-    }
+    calls = [(each.graph, each.module) for each in compiled.calls]
+    assert calls == [(0, "model.layers.0"), (0, "model.layers.1"), (1, "model.layers.1"), (1, "model.layers.0")]
+    joined = join_operators(eager, compiled).joined
+    for each in joined:
+        called_for = {compiled.calls[number].module for number, _ in each.sites}
+        assert len(called_for) <= 1
+        assert all(eager.ops[each.op].module.startswith(str(block)) for block in called_for)
+    matmuls = [each for each in joined if eager.ops[each.op].backward and eager.ops[each.op].name == "aten.mm.default"]
+    assert [eager.ops[each.op].module[:14] for each in matmuls] == [*["model.layers.1"] * 2, *["model.layers.0"] * 2]
+    assert all(each.exact and each.sites for each in matmuls)
+    assert all(compiled.calls[number].graph == 1 for each in matmuls for number, _ in each.sites)
 
 
-@pytest.mark.slow
-def test_backward_graphs_of_equal_blocks_are_led_back_to_their_block() -> None:
-    model = models.Mlp(3)
-    x = torch.randn(4, 16)
-    targets = [CompileTarget(f"model.blocks.{i}", block) for i, block in enumerate(model.blocks)]
-    eager, compiled = models.asked(model, lambda: model(x).sum().backward(), targets)
-    called = [call.module for call in compiled.calls if call.graph and compiled.graphs[call.graph].is_backward]
-    assert called == ["model.blocks.2", "model.blocks.1", "model.blocks.0"]
-    for each in join_operators(eager, compiled).joined:
-        blocks = {compiled.calls[number].module for number, _ in each.sites}
-        assert len(blocks) <= 1
-        assert all(eager.ops[each.op].module.startswith(str(block)) for block in blocks)
+def test_a_cache_filled_without_provenance_is_not_used_and_one_filled_with_it_brings_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from torch._dynamo.utils import counters
+    from torch._inductor.output_code import CompiledFxGraph
 
+    real, codes = CompiledFxGraph.post_compile, []
 
-HIT = """
-import dataclasses, json, sys
-import torch
-from tests.capture import provenance_models as models
-torch.manual_seed(0)
-eager, compiled = models.asked(*models.mlp())
-from tracekit.comparison.matching.launch_site_operators import join_operators
-from torch._dynamo.utils import counters
-join = join_operators(eager, compiled)
-told = [(each.op, each.sites, each.exact) for each in join.joined]
-print(json.dumps({"hits": counters["inductor"]["fxgraph_cache_hit"], "told": told}))
-"""
+    def noted(graph: Any, *arguments: Any, **options: Any) -> Any:
+        code = [line for line in graph.source_code.splitlines() if not line.lstrip().startswith("#")]
+        codes.append([re.sub(r"graph_\d+_", "graph_", line) for line in code])
+        return real(graph, *arguments, **options)
 
+    def ask() -> tuple[int, int, list[Any]]:
+        model = ThreeAlike().eval()
+        hits, graphs = counters["inductor"]["fxgraph_cache_hit"], read_counters()["graphs"]
+        join = join_operators(*models.asked(model, called(model, *(torch.randn(each, 4) for each in (2, 3, 4)))))
+        found = [(each.op, each.sites, each.exact) for each in join.joined]
+        return counters["inductor"]["fxgraph_cache_hit"] - hits, read_counters()["graphs"] - graphs, found
 
-def in_a_process_of_its_own(code: str, folder: Path) -> Any:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TORCHINDUCTOR_CACHE_DIR": str(folder)}
-    command = [sys.executable, "-c", code]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
-    return json.loads(found.stdout.splitlines()[-1])
-
-
-PLAIN = """
-import torch
-from tests.capture import provenance_models as models
-torch.manual_seed(0)
-model, call = models.mlp()
-with models.recording_settings("cpu"):
-    model.compile()
-    call()
-print("0")
-"""
-
-
-@pytest.fixture(scope="module")
-def asked_twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
-    """What two processes are told, one after the other, whose cache was filled without provenance before."""
-    folder = tmp_path_factory.mktemp("filled")
-    in_a_process_of_its_own(PLAIN, folder)
-    return in_a_process_of_its_own(HIT, folder), in_a_process_of_its_own(HIT, folder)
-
-
-@pytest.mark.slow
-def test_a_cache_that_was_filled_without_provenance_is_not_used(asked_twice: tuple[Any, Any]) -> None:
-    found, _ = asked_twice
-    assert found["hits"] == 0
-    assert len(found["told"]) == 25
-
-
-@pytest.mark.slow
-def test_graphs_that_come_from_the_cache_bring_their_provenance(asked_twice: tuple[Any, Any]) -> None:
-    first, second = asked_twice
-    assert (first["hits"], second["hits"]) == (0, 1)
-    assert second["told"] == first["told"]
-    assert len(first["told"]) == 25
+    plain = ThreeAlike().eval()
+    torch.compiler.reset()
+    monkeypatch.setattr(CompiledFxGraph, "post_compile", noted)
+    with models.recording_settings("cpu"):
+        plain.compile()
+        called(plain, *(torch.randn(each, 4) for each in (2, 3, 4)))()
+    first, second = ask(), ask()
+    assert (first[:2], second[:2]) == ((0, 1), (1, 1)), "one graph each time, the second from the cache"
+    assert second[2] == first[2] and len(first[2]) > 10
+    assert codes[0] == codes[1] == codes[2], "generated code differs by comments alone"
 
 
 def test_equal_graphs_of_other_lines_have_the_lines_of_their_own() -> None:
@@ -316,25 +240,14 @@ def test_equal_graphs_of_other_lines_have_the_lines_of_their_own() -> None:
     def second(x: Any) -> Any:
         return (x.sin() + 1).cos()
 
-    x = torch.randn(8)
-    told = []
+    lines = []
     for function in (first, second):
         module = torch.nn.Module()
         module.forward = function  # type: ignore[method-assign]
-        eager, compiled = models.asked(module, lambda module=module: module(x))
+        eager, compiled = models.asked(module, called(module, torch.randn(8)))
         assert all_exact(join_operators(eager, compiled))
-        told.append({node.line for node in compiled.graphs[0].nodes})
-    assert told[0].isdisjoint(told[1])
-
-
-@pytest.mark.slow
-def test_without_caches_graphs_are_named_apart() -> None:
-    from torch._inductor import config
-
-    with config.patch(force_disable_caches=True):
-        _eager, compiled = models.asked(*models.broken_in_two(), fullgraph=False)
-    assert len({graph.key for graph in compiled.graphs}) == 2
-    assert "None" not in {graph.key for graph in compiled.graphs}
+        lines.append({node.line for node in compiled.graphs[0].nodes})
+    assert lines[0].isdisjoint(lines[1])
 
 
 def test_nothing_of_it_remains_in_torch() -> None:
@@ -352,7 +265,8 @@ def test_nothing_of_it_remains_in_torch() -> None:
         )
 
     before = state()
-    models.asked(*models.mlp())
+    model = Layer().eval()
+    models.asked(model, called(model))
     with pytest.raises(KeyboardInterrupt), provenance.collected(ModuleNames([])):
         raise KeyboardInterrupt
     assert state() == before
@@ -361,19 +275,19 @@ def test_nothing_of_it_remains_in_torch() -> None:
 def test_no_graph_is_kept_alive_or_keeps_a_name_for_having_been_watched() -> None:
     from torch._inductor import config
 
-    model, call = models.mlp()
-    names = ModuleNames([("model", model)])
+    model = Layer().eval()
+    call = called(model)
     graphs: list[weakref.ref[Any]] = []
     torch.compiler.reset()
     with config.patch(force_disable_caches=True), switched_on((Switch(CompileTarget("model", model), {}),)):
-        with provenance.collected(names) as collection:
+        with provenance.collected(ModuleNames([("model", model)])) as collection:
             call()
             graphs += map(weakref.ref, collection.graphs)
             assert [graph()._fx_graph_cache_key for graph in graphs] == ["tracekit0"]
         # Recordings still call it so.
         assert graphs[0]()._fx_graph_cache_key == "tracekit0"
         assert (collection.graphs, collection.roots) == ([], {})
-        sites = trace_calls(Form("compiled", "cpu", call, nullcontext), collection, models.NOWHERE, Silent())
+        sites = models.traced(call, collection)
         assert graphs[0]()._fx_graph_cache_key is None
         assert not hasattr(graphs[0](), provenance.KEPT)
     assert [graph.key for graph in sites.graphs] == ["tracekit0"]
@@ -385,14 +299,15 @@ def test_no_graph_is_kept_alive_or_keeps_a_name_for_having_been_watched() -> Non
 
 
 def test_a_graph_that_torch_has_thrown_away_is_told_of_but_called_by_nobody() -> None:
-    model, call = models.mlp()
+    model = Layer().eval()
+    call = called(model)
     torch.compiler.reset()
     with switched_on((Switch(CompileTarget("model", model), {}),)):
         with provenance.collected(ModuleNames([("model", model)])) as collection:
             call()
         torch.compiler.reset()
         gc.collect()
-        sites = trace_calls(Form("compiled", "cpu", call, nullcontext), collection, models.NOWHERE, Silent())
+        sites = models.traced(call, collection)
     assert len(sites.graphs) == 1
     assert [each.graph for each in sites.calls] == [None]
     assert sites.noted == (Noted("compiled_after_timing"),)
@@ -400,7 +315,8 @@ def test_a_graph_that_torch_has_thrown_away_is_told_of_but_called_by_nobody() ->
 
 def test_graphs_that_cannot_be_read_are_said_and_cost_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "_describe", lambda graph, root: 1 / 0)
-    _eager, compiled = models.asked(*models.mlp())
+    model = Layer().eval()
+    _eager, compiled = models.asked(model, called(model))
     assert compiled.graphs == ()
     assert [note.code for note in compiled.noted] == ["provenance_unreadable"]
     assert str(compiled.noted[0].facts["error"]).startswith("ZeroDivisionError")
@@ -427,52 +343,14 @@ def test_graphs_that_several_threads_compile_have_tags_of_their_own_and_leave_no
         return types.SimpleNamespace(graph=types.SimpleNamespace(nodes=[node]))
 
     before = torch.compiler.config.cache_key_tag, config.trace.provenance_tracking_level
-    with provenance.collected(ModuleNames([])) as collection:
-        wrapped = provenance._under_its_own_tag(compiling, collection)
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(wrapped, map(graph, "abcdefgh")))
+    with provenance.collected(ModuleNames([])) as collection, ThreadPoolExecutor(4) as pool:
+        list(pool.map(partial(collection.compile_under_own_tag, compiling), map(graph, "abcdefgh")))
     assert not collection.problems
     # Autograd's threads do not know what this one has set: provenance is on and kept apart there too.
     assert {level for _, level in seen} == {1}
     assert all(provenance.CACHE_TAG in tag for tag, _ in seen)
     assert len({tag for tag, _ in seen}) == 8
-    assert len({len(tag) for tag, _ in seen}) == 1
     assert (torch.compiler.config.cache_key_tag, config.trace.provenance_tracking_level) == before
-
-
-def test_generated_code_differs_by_comments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch._inductor.output_code import CompiledFxGraph
-
-    real, codes = CompiledFxGraph.post_compile, []
-
-    def noted(graph: Any, *arguments: Any, **options: Any) -> Any:
-        codes.append([line for line in graph.source_code.splitlines() if not line.lstrip().startswith("#")])
-        return real(graph, *arguments, **options)
-
-    monkeypatch.setattr(CompiledFxGraph, "post_compile", noted)
-    model, call = models.mlp()
-    models.asked(model, call)
-    torch.compiler.reset()
-    with models.recording_settings("cpu"):
-        model.compile()
-        call()
-    assert len(codes) == 2
-    assert without_graph_number(codes[0]) == without_graph_number(codes[1])
-
-
-def without_graph_number(code: list[str]) -> list[str]:
-    return [re.sub(r"graph_\d+_", "graph_", line) for line in code]
-
-
-def test_asking_compiles_nothing_twice() -> None:
-    before = read_counters()["graphs"]
-    _eager, compiled = models.asked(*models.mlp())
-    assert len(compiled.graphs) == read_counters()["graphs"] - before == 1
-    assert not compiled.noted
-
-
-def test_this_torch_has_everything() -> None:
-    assert missing_provenance() is None
 
 
 @pytest.mark.parametrize(
@@ -485,6 +363,7 @@ def test_this_torch_has_everything() -> None:
     ],
 )
 def test_what_a_torch_lacks_is_said(monkeypatch: pytest.MonkeyPatch, owner: str, name: str) -> None:
+    assert missing_provenance() is None, "this torch has everything"
     monkeypatch.delattr(f"{owner}.{name}")
     missing = missing_provenance()
     assert missing is not None
@@ -506,45 +385,18 @@ def test_a_torch_that_is_too_old_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     assert missing_provenance() == Noted("torch_too_old", {"torch": "2.8.0", "oldest": "2.9"})
 
 
-def test_launches_are_in_the_order_of_call_also_through_partitions() -> None:
-    code = """
-triton_poi_fused_add_0 = async_compile.triton('''
-def triton_poi_fused_add_0(in_ptr0):
-    other.run(in_ptr0)
-''')
-def partition_1(args):
-    # [Provenance debug handles] extern_kernels.mm:4
-    extern_kernels.mm(a, b, out=c)
-def partition_0(args):
-    # [Provenance debug handles] triton_poi_fused_add_0:1
-    triton_poi_fused_add_0.run(a, b, 10, stream=stream0)
-    triton_per_fused_mix_1.run(a, b, 10, stream=stream0)
-async_compile.wait(globals())
-class Runner:
-    def call(self, args):
-        (buf0,) = self.partitions[0](partition0_args)
-        # [Provenance debug handles] torch.ops.aten.sort.default:2
-        buf1 = torch.ops.aten.sort.default(buf0)
-        (buf2,) = self.partitions[1](partition1_args)
-def benchmark_compiled_module():
-    triton_poi_fused_add_0.run(a, b, 10)
-"""
-    kernels = {"triton_poi_fused_add_0:1": ["add"], "extern_kernels.mm:4": ["mm"], "torch.ops.aten.sort.default:2": []}
-    nodes = tuple(GraphNode(name, name, None, None, None, 0) for name in ("mm", "add"))
-    sites = launch_sites(code, kernels, nodes)
-    assert [(site.kernel, site.nodes) for site in sites] == [
-        ("triton_poi_fused_add_0", (1,)),
-        ("triton_per_fused_mix_1", None),
-        ("torch.ops.aten.sort.default", ()),
-        ("extern_kernels.mm", (0,)),
-    ]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("scope", ["transformer", "regional"])
-def test_every_launch_of_a_tiny_flux_leads_to_its_eager_operators(scope: str) -> None:
-    eager, compiled = flux(scope)
-    join = join_operators(eager, compiled)
+def test_every_launch_of_a_tiny_flux_leads_to_its_eager_operators() -> None:
+    pytest.importorskip("diffusers")
+    from tracekit.capture.source_location import names_of
+    from tracekit.model.progress import Silent
+    from tracekit.model.workload import Request
+    from tracekit.workloads.flux import build
+
+    workload = build(Request("flux", scope="regional"), "tiny", "cpu", Silent())
+    names = names_of(workload)
+    eager = models.eager_ops(names, workload.call)
+    join = join_operators(eager, models.compiled_sites(names, workload.targets, workload.call))
     assert all(each.exact for each in join.joined)
     assert not join.unexplained
     # torch 2.15 folds products by constants there, and has no node left for them.
@@ -555,15 +407,3 @@ def test_every_launch_of_a_tiny_flux_leads_to_its_eager_operators(scope: str) ->
     nowhere = {eager.ops[each.op].name for each in join.joined if not each.sites}
     assert nowhere <= {"aten.cat.default"}, "only what producers write into place needs no launch"
     assert not any(op.line and op.line.startswith("/") for op in eager.ops)
-
-
-def flux(scope: str) -> tuple[EagerOps, CompiledSites]:
-    pytest.importorskip("diffusers")
-    from tracekit.capture.source_location import names_of
-    from tracekit.model.progress import Silent
-    from tracekit.model.workload import Request
-    from tracekit.workloads.flux import build
-
-    workload = build(Request("flux", scope=scope), "tiny", "cpu", Silent())
-    names = names_of(workload)
-    return models.eager_ops(names, workload.call), models.compiled_sites(names, workload.targets, workload.call)

@@ -1,18 +1,22 @@
+"""Recording a form, and a loop: which it never ends, whatever the profiler or another recording does."""
+
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from tracekit.capture import recording, spans
 from tracekit.capture.forms import compiled_form, eager_form
-from tracekit.capture.process import output_kept, warnings_collected
-from tracekit.capture.recording import record
+from tracekit.capture.recording import Recorder, record
 from tracekit.capture.warmup import warm_up
+from tracekit.errors import TracekitError
+from tracekit.model.note import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
 
@@ -27,6 +31,7 @@ def test_each_step_is_marked_and_holds_its_operators(workload: BuiltWorkload, tm
         inside = [e for e in linears if step["ts"] <= e["ts"] <= step["ts"] + step["dur"]]
         assert len(inside) == 1
     assert all("Input Dims" in linear["args"] for linear in linears)
+    assert "python_function" not in {event.get("cat") for event in events}, "no recording holds Python stacks"
     assert len(raw.marks) == 2
     assert all(begin < end for begin, end in raw.marks)
 
@@ -39,55 +44,98 @@ def test_compiled_cpu_code_shows_its_fused_kernels(workload: BuiltWorkload, tmp_
     assert any("cpp_fused" in name for name in names), sorted(names)
 
 
-def test_no_recording_holds_python_stacks(workload: BuiltWorkload, tmp_path: Path) -> None:
-    raw = record(eager_form(workload), "rich", 1, tmp_path / "raw.json", Silent())
-    categories = {event.get("cat") for event in json.loads(raw.path.read_text())["traceEvents"]}
-    assert "python_function" not in categories
+@pytest.fixture(autouse=True)
+def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(recording, "pick_device", lambda: "cpu")
+    yield
+    assert not spans.is_recording(), "regions are nothing again, however the block ended"
+    assert not torch.autograd.profiler._is_profiler_enabled
 
 
-CHATTER = """
-import os, pathlib, subprocess, sys
-from tracekit.capture.process import output_kept
-with output_kept(pathlib.Path(sys.argv[1])):
-    os.write(2, b"native chatter\\n")
-    print("python chatter")
-    subprocess.run(["echo", "a child's chatter"], check=True)
-print("seen again")
-"""
+@pytest.fixture
+def published() -> list[tuple[str, int]]:
+    return []
 
 
-def test_what_others_print_goes_into_a_file_and_not_to_the_terminal(tmp_path: Path) -> None:
-    log = tmp_path / "output.log"
-    found = subprocess.run([sys.executable, "-c", CHATTER, str(log)], capture_output=True, text=True, check=True)
-    assert (found.stdout, found.stderr) == ("seen again\n", "")
-    assert sorted(log.read_text().splitlines()) == ["a child's chatter", "native chatter", "python chatter"]
+def recorder(folder: Path, published: list[tuple[str, int]], steps: int | None = 1, skip: int = 0) -> Recorder:
+    def warn(noted: Noted) -> None:
+        warnings.warn(noted.code, stacklevel=1)
+
+    raw = folder / f"{skip}.json"
+    return Recorder(steps, skip, raw, lambda device, count: published.append((device, count)), warn)
 
 
-def test_a_file_of_no_chatter_is_not_kept(tmp_path: Path) -> None:
-    with output_kept(tmp_path / "output.log"):
-        pass
-    assert list(tmp_path.iterdir()) == []
+def run(each: Recorder, steps: int) -> int:
+    """So many steps of a loop; how many of them ran."""
+    done = 0
+    for _ in range(steps):
+        with each.step():
+            torch.ones(3).sin()
+            done += 1
+    return done
 
 
-def test_what_a_model_warns_of_in_every_call_costs_one_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    real = warnings.WarningMessage
-
-    def noted(*arguments: Any, **options: Any) -> Any:
-        made.append("warning")
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(warnings, "WarningMessage", noted)
-    with warnings_collected([]):
-        for _ in range(100):
-            warnings.warn("slow processor", stacklevel=1)
-    assert len(made) == 1
+def test_what_was_recorded_is_published_once_with_its_steps(tmp_path: Path, published: Any) -> None:
+    with recorder(tmp_path, published, steps=2, skip=1) as each:
+        assert run(each, 5) == 5
+    assert published == [("cpu", 2)]
+    assert list(tmp_path.iterdir()) == [], "what the profiler wrote is gone once it was published"
 
 
-def test_warnings_are_kept_once_by_their_first_line() -> None:
-    found: list[str] = []
-    with warnings_collected(found):
-        for _ in range(2):
-            warnings.warn("TF32 is off\nlong story", stacklevel=1)
-        warnings.warn("old name", DeprecationWarning, stacklevel=1)
-    assert found == ["TF32 is off"]
+def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
+) -> None:
+    def unseen(_device: str) -> None:
+        raise TracekitError("the profiler cannot see kernels")
+
+    monkeypatch.setattr(recording, "check_here", unseen)
+    with (
+        pytest.raises(TracekitError, match="cannot see kernels"),
+        recorder(tmp_path, published, skip=3),
+    ):
+        pytest.fail("the block is not to begin")
+
+
+def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
+) -> None:
+    def failing(**_options: object) -> None:
+        raise RuntimeError("profiling is switched off here")
+
+    monkeypatch.setattr(recording, "profile", failing)
+    each = recorder(tmp_path, published, skip=1).__enter__()
+    assert run(each, 4) == 4
+    with pytest.warns(UserWarning, match="profiler_did_not_start"):
+        each.__exit__(None, None, None)
+    assert published == []
+
+
+def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, published: Any) -> None:
+    one = recorder(tmp_path, published, steps=3).__enter__()
+    other = recorder(tmp_path, published, steps=1, skip=1).__enter__()
+    for _ in range(4):
+        with one.step(), other.step():
+            torch.ones(3).sin()
+    with pytest.warns(UserWarning, match="recorded_by_another"):
+        other.__exit__(None, None, None)
+    one.__exit__(None, None, None)
+    assert published == [("cpu", 3)], "the first, whole"
+
+
+def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(tmp_path: Path, published: Any) -> None:
+    with recorder(tmp_path, published, steps=2) as one:
+        with one.step():
+            torch.ones(3).sin()
+        with pytest.warns(UserWarning, match="loop_too_short"):
+            recorder(tmp_path, published, skip=5).__exit__(None, None, None)
+        assert spans.is_recording()
+        assert run(one, 1) == 1
+    assert published == [("cpu", 2)]
+
+
+def test_one_after_the_other_both_record(tmp_path: Path, published: Any) -> None:
+    with recorder(tmp_path, published, steps=1) as one, recorder(tmp_path, published, steps=1, skip=1) as other:
+        for _ in range(3):
+            with one.step(), other.step():
+                torch.ones(3).sin()
+    assert published == [("cpu", 1), ("cpu", 1)]

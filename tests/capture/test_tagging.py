@@ -6,16 +6,14 @@ import inspect
 from typing import Any
 
 import pytest
+import torch
+from tests.capture.provenance_models import Block, Mlp, eager_ops, mlp
+from torch.utils.flop_counter import FlopCounterMode
 
-torch = pytest.importorskip("torch")
-
-from tests.capture.provenance_models import Block, Mlp, eager_ops, mlp  # noqa: E402
-from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
-
-from tracekit.capture import source_location, tagging  # noqa: E402
-from tracekit.capture.source_location import ModuleNames, portable  # noqa: E402
-from tracekit.model.provenance import EagerOp  # noqa: E402
-from tracekit.model.workload import CompileTarget  # noqa: E402
+from tracekit.capture import source_location, tagging
+from tracekit.capture.source_location import ModuleNames, portable
+from tracekit.model.provenance import EagerOp
+from tracekit.model.workload import CompileTarget
 
 
 def line_of(owner: Any, text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.capture.conftest import make_workload
 
 from tracekit.capture import failures
 from tracekit.capture.compilation import compile_errors, watch_compilation
@@ -14,8 +15,6 @@ from tracekit.capture.warmup import MOST_CALLS, warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload, CompileTarget
-
-from .conftest import make_workload
 
 
 def test_an_eager_form_is_quiet_after_two_calls(workload: BuiltWorkload) -> None:

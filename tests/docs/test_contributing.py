@@ -107,7 +107,7 @@ def test_each_line_that_is_added_is_on_the_page() -> None:
 def test_the_workload_is_listed_and_keeps_the_promises_of_all_workloads(copy: Path) -> None:
     pytest.importorskip("transformers")
     assert "distilbert" in run(copy, "tracekit", "workloads")
-    files = ("tests/workloads/test_one_forward.py", "tests/workloads/test_listed.py")
+    files = ("tests/workloads/test_one_forward.py", "tests/workloads/test_workloads.py")
     assert " passed" in run(copy, "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "distilbert")
 
 

@@ -28,7 +28,7 @@ from tracekit.walks.observers import FormObserver, numerics_in_words, with_notes
 from tracekit.walks.plan import Plan  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
-from tracekit.workloads.listed import FLUX  # noqa: E402
+from tracekit.workloads.registry import FLUX  # noqa: E402
 
 
 class Painter(torch.nn.Module):  # type: ignore[misc, name-defined]

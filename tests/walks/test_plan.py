@@ -16,8 +16,7 @@ from tracekit.walks.plan import (
     stopping_rule,
     warmup_request,
 )
-from tracekit.workloads.listed import FLUX
-from tracekit.workloads.registry import all_workloads, find
+from tracekit.workloads.registry import FLUX, all_workloads, find
 
 from ..sides import make_settings
 

@@ -24,7 +24,7 @@ from tracekit.report.words.noted import noted_sentence  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
 from tracekit.walks.plan import Plan  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
-from tracekit.workloads.listed import FLUX  # noqa: E402
+from tracekit.workloads.registry import FLUX  # noqa: E402
 
 
 def build(request: Request, _size: str, _device: str, _progress: Any) -> BuiltWorkload:

@@ -172,14 +172,17 @@ def test_what_the_cache_holds_of_a_repository_is_counted(tmp_path: Path, monkeyp
     assert count_saved("owner/other") is None
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff" * 16, b"\x02" + b"\0" * 7 + b"[}"])
-def test_what_is_no_such_file_is_not_known(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("model.safetensors", b""),
+        ("model.safetensors", b"\xff" * 16),
+        ("model.safetensors", b"\x02" + b"\0" * 7 + b"[}"),
+        ("pytorch_model.bin", b"pickled"),
+    ],
+)
+def test_what_is_no_such_file_is_not_known(tmp_path: Path, name: str, content: bytes) -> None:
     assert count_saved(str(tmp_path)) is None
-    (tmp_path / "model.safetensors").write_bytes(content)
+    (tmp_path / name).write_bytes(content)
     assert count_saved(str(tmp_path)) is None
     assert count_saved("no name of a repository!") is None
-
-
-def test_pickles_do_not_tell(tmp_path: Path) -> None:
-    (tmp_path / "pytorch_model.bin").write_bytes(b"pickled")
-    assert count_saved(str(tmp_path)) is None

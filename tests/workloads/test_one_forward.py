@@ -66,7 +66,7 @@ def test_the_whole_model_is_compiled_and_counted_and_the_call_noted(name: str) -
     assert len(workload.notes) == 2
 
 
-@pytest.mark.parametrize("name", ["vit", "mlp"])
+@pytest.mark.parametrize("name", ["vit", "mlp", "causal-lm"])
 def test_equal_seeds_give_equal_outputs_and_others_do_not(name: str) -> None:
     (one,), (again,), (other,) = (tensors(build(name, seed=seed)) for seed in (3, 3, 4))
     assert torch.equal(one, again)

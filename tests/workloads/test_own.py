@@ -111,6 +111,8 @@ def test_settings_tell_options_and_the_dtype_that_was_made() -> None:
     assert workload.settings.own is not None
     assert (workload.settings.own.options, workload.settings.own.takes) == (("width=6",), ("dtype", "seed"))
     assert workload.settings.fullgraph is False
+    other = built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", dtype="float32")
+    assert other.settings.dtype == "float32", "it has that anyway"
 
 
 def test_weights_are_the_same_for_the_same_seed() -> None:
@@ -219,12 +221,6 @@ def test_inputs_that_do_not_fit_are_told_once_with_their_shapes() -> None:
 def test_what_build_does_not_take_is_refused(asked: dict[str, Any], message: str) -> None:
     with pytest.raises(TracekitError, match=message):
         built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", **asked)
-
-
-def test_a_dtype_that_it_has_anyway_may_be_asked_for() -> None:
-    assert (
-        built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", dtype="float32").settings.dtype == "float32"
-    )
 
 
 def test_a_method_names_the_module_it_belongs_to() -> None:

@@ -14,7 +14,6 @@ from torch import nn  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.workloads import scopes  # noqa: E402
 from tracekit.workloads.parts import (  # noqa: E402
-    all_modules,
     repeated_blocks,
 )
 
@@ -26,7 +25,7 @@ class Block(nn.Module):  # type: ignore[misc]
 
 
 def blocks(model: nn.Module) -> list[str]:
-    return [*repeated_blocks(all_modules([("model", model)]), ("model",))]
+    return [*repeated_blocks([("model", model)])]
 
 
 def test_alike_blocks_of_a_list_repeat() -> None:

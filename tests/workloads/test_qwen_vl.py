@@ -18,7 +18,7 @@ from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 from tracekit.workloads.inputs import draw_pictures  # noqa: E402
-from tracekit.workloads.listed import QWEN_VL  # noqa: E402
+from tracekit.workloads.registry import QWEN_VL  # noqa: E402
 
 
 def tensor(workload: BuiltWorkload) -> torch.Tensor:
@@ -30,7 +30,7 @@ def tensor(workload: BuiltWorkload) -> torch.Tensor:
 @pytest.fixture(scope="module")
 def model() -> Any:
     torch.manual_seed(0)
-    architecture = replace(qwen_vl.TINY, tied=False)
+    architecture = replace(qwen_vl.ARCHITECTURES["tiny"], tied=False)
     model = qwen_vl._model(architecture).requires_grad_(False).eval()
     model.generation_config.eos_token_id = None
     model.generation_config.pad_token_id = qwen_vl.FIRST_SPECIAL

@@ -13,8 +13,7 @@ from tests.workloads.configurations import save_transformers
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.workload import Request
 from tracekit.workloads import registry
-from tracekit.workloads.listed import FLUX
-from tracekit.workloads.registry import check_buildable
+from tracekit.workloads.registry import FLUX, check_buildable
 
 OWN = """
 raise_now = {raises}
@@ -28,15 +27,9 @@ def build(layers: int = 2):
 
 def test_names_of_a_scope_are_cleared_of_spaces_and_repetition() -> None:
     assert registry.check_scope(FLUX, "transformer, vae.decoder,transformer") == "transformer,vae.decoder"
-
-
-def test_a_scope_with_an_empty_name_is_refused() -> None:
+    assert registry.check_scope(FLUX, None) == "transformer"
     with pytest.raises(TracekitError, match="names nothing at one place"):
         registry.check_scope(FLUX, "transformer,,vae")
-
-
-def test_the_default_scope_is_the_first() -> None:
-    assert registry.check_scope(FLUX, None) == "transformer"
 
 
 def test_a_missing_package_names_the_extra_to_install() -> None:

@@ -9,8 +9,8 @@ from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.option import OWN_WEIGHTS
 from tracekit.model.workload import THEIR_SIZE, Request, WorkloadInfo
 from tracekit.workloads import sizes
-from tracekit.workloads.listed import CAUSAL_LM, FLUX, QWEN_VL
 from tracekit.workloads.one_forward_table import ROWS
+from tracekit.workloads.registry import CAUSAL_LM, FLUX, QWEN_VL
 from tracekit.workloads.sizes import GIB, check_request, growth_gib, way_to_need_less, weights_fit
 from tracekit.workloads.unlisted import own_info
 

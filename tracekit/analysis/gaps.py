@@ -13,7 +13,7 @@ from tracekit.analysis.devices import busy_intervals
 from tracekit.analysis.interval import Intervals, Ints
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, is_sync_call
 from tracekit.analysis.window import Scope, columns, touching
-from tracekit.model.analysis import SyncTime
+from tracekit.model.analysis import Place, SyncTime
 from tracekit.model.trace import Trace
 
 #: The columns of `Gaps`.
@@ -163,7 +163,7 @@ class _Tally:
     count: int = 0
     idle_ns: int = 0
     drained: int = 0
-    places: Counter[str] = field(default_factory=Counter)
+    places: Counter[Place] = field(default_factory=Counter)
 
 
 def measure_syncs(
@@ -181,7 +181,7 @@ def measure_syncs(
         for name, place in zip(names, find_places(timelines[number], rows), strict=True):
             tally = tallies.setdefault(name, _Tally())
             tally.count += 1
-            tally.places.update([place.words] if place else [])
+            tally.places.update([place] if place else [])
     for some, (threads, under) in zip(gaps, drained, strict=True):
         for at in np.flatnonzero(under >= 0).tolist():
             tally = tallies.setdefault(timelines[int(threads[at])].table["name"][int(under[at])], _Tally())

@@ -15,18 +15,17 @@ from dataclasses import replace
 from tracekit.model.analysis import Analysis, IdleGap, SyncTime
 from tracekit.model.comparison import Side, TracePlace
 from tracekit.model.provenance import EagerOps
-from tracekit.numbers import counted
 
 #: The ends of a copy for which the host waits; of pinned memory it waits in a call of its own.
 TO_HOST, PAGEABLE = "Memcpy DtoH", "Pageable"
 #: Calls that wait for a copy.
 COPYING, WAITING = "memcpy", "streamsynchronize"
-#: So many lines are named, and so many gaps.
+#: So many gaps are named.
 NAMED = 3
 
 
 def with_waiting_lines(a: Side, b: Side) -> tuple[Side, Side]:
-    """Both sides with the lines in `SyncTime.where`, where one of them is an eager form whose operators were tagged."""
+    """Both sides with `SyncTime.lines`, where one of them is an eager form whose operators were tagged."""
     eager = next((side.provenance for side in (a, b) if isinstance(side.provenance, EagerOps)), None)
     return (a, b) if eager is None else (_with_lines(a, eager), _with_lines(b, eager))
 
@@ -48,10 +47,7 @@ def _with_line(sync: SyncTime, eager: EagerOps, form: str) -> SyncTime:
     lines = waiting_lines(eager, pageable=copies) if copies or WAITING in sync.call.lower() else None
     if not lines:
         return sync
-    named = [f"{line} ({number})" if number > 1 else line for line, number in lines.most_common(NAMED)]
-    more = f" and {counted(len(lines) - NAMED, 'line')} more" if len(lines) > NAMED else ""
-    where = f"{'' if form == 'eager' else 'in eager code '}at {', '.join(named)}{more}"
-    return replace(sync, where=f"{sync.where}, {where}" if sync.where else where)
+    return replace(sync, lines=dict(lines.most_common()), in_eager_code=form != "eager")
 
 
 def waiting_lines(eager: EagerOps, *, pageable: bool) -> Counter[str]:

@@ -17,6 +17,7 @@ from tracekit.model.single_run import SingleRun, per_step
 from tracekit.names import encodable
 from tracekit.report.words.accuracy import accuracy_because
 from tracekit.report.words.bounds import bound_because
+from tracekit.report.words.common import made_at_words
 from tracekit.report.words.estimates import reason_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -147,6 +148,9 @@ def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(analysis)
     for told, finding in zip(fields["health"], analysis.health, strict=True):
         told["message"] = health_sentence(finding)
+    if analysis.idle:
+        for told, sync in zip(fields["idle"]["syncs"], analysis.idle.syncs, strict=True):
+            told["where"] = made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code) or None
     for listed in (fields["kernels"], fields["copies"]):
         if listed is not None:
             listed["top"] = listed.pop("by_name")[:top]

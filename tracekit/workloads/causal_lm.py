@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,7 +18,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import Component
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
-from tracekit.workloads.listed import CAUSAL_LM
+from tracekit.workloads.registry import CAUSAL_LM
 
 #: Arguments of the configuration that differ between the sizes, and the length of the prompt; the rest is as published.
 PUBLISHED = {
@@ -55,10 +56,10 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         with random_weights(dtype, device, request.seed):
             model = _model(size)
     model.requires_grad_(False).eval()
-    tokens, vocabulary = PROMPT_TOKENS[size], model.config.vocab_size
+    tokens = PROMPT_TOKENS[size]
 
     def call_at(other: Request) -> Callable[[], object]:
-        return _make_call(model, make_prompts(other.batch_size, tokens, vocabulary, settings.seed).to(device))
+        return _make_call(model, other.batch_size, tokens, settings.seed)
 
     # Those that transformers itself never splits between devices.
     repeated = model._no_split_modules or ()
@@ -99,12 +100,11 @@ def _model(size: str) -> GemmaForCausalLM:
     )
 
 
-def make_prompts(count: int, tokens: int, vocabulary: int, seed: int) -> torch.Tensor:
-    """Token ids drawn by the seed, the same on every device."""
-    return torch.randint(vocabulary, (count, tokens), generator=torch.Generator().manual_seed(seed))
+def _make_call(model: Any, count: int, tokens: int, seed: int) -> Callable[[], object]:
+    # The same on every device.
+    prompts = torch.randint(model.config.vocab_size, (count, tokens), generator=torch.Generator().manual_seed(seed))
+    prompts = prompts.to(model.device)
 
-
-def _make_call(model: nn.Module, prompts: torch.Tensor) -> Callable[[], object]:
     def call() -> object:
         with torch.no_grad():
             # A cache is for the tokens after the prompt, and there are none.

@@ -41,16 +41,12 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     return build_configured(info, _read, request, size, device, progress)
 
 
-def _make_row(row: OneForward, size: str) -> Any:
-    return getattr(diffusers, row.kind)(**row.figures_at(size))
-
-
 def _draw_row(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> dict[str, Any]:
     request = Request(row.name, batch_size=count, seed=seed, height=sizes["height"], width=sizes["width"])
     return draw_step(KNOWN[row.kind], model.config, request, None).arguments
 
 
-FAMILY = Family(_make_row, _draw_row)
+FAMILY = Family(lambda row, size: getattr(diffusers, row.kind)(**row.figures_at(size)), _draw_row)
 
 
 def _read(request: Request, size: str) -> Configured | None:

@@ -23,7 +23,7 @@ from tracekit.model.run import Component, Settings
 from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
 from tracekit.workloads import inputs
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
-from tracekit.workloads.listed import FLUX, FLUX_SCHNELL
+from tracekit.workloads.registry import FLUX, FLUX_SCHNELL
 
 #: The pipeline's parts that hold weights.
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
@@ -43,13 +43,7 @@ class Architecture:
 
 
 PUBLISHED = Architecture(
-    transformer={
-        "num_layers": 19,
-        "num_single_layers": 38,
-        "num_attention_heads": 24,
-        "attention_head_dim": 128,
-        "axes_dims_rope": (16, 56, 56),
-    },
+    transformer={"num_layers": 19, "num_single_layers": 38, "num_attention_heads": 24, "axes_dims_rope": (16, 56, 56)},
     t5={"d_model": 4096, "d_kv": 64, "d_ff": 10240, "num_layers": 24, "num_heads": 64},
     clip={"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12},
     vae_channels=(128, 256, 512, 512),
@@ -63,13 +57,7 @@ SMALL = replace(
     t5={**PUBLISHED.t5, "num_layers": 4},
 )
 TINY = Architecture(
-    transformer={
-        "num_layers": 1,
-        "num_single_layers": 2,
-        "num_attention_heads": 2,
-        "attention_head_dim": 32,
-        "axes_dims_rope": (8, 12, 12),
-    },
+    transformer={"num_layers": 1, "num_single_layers": 2, "num_attention_heads": 2, "axes_dims_rope": (8, 12, 12)},
     t5={"d_model": 64, "d_kv": 32, "d_ff": 128, "num_layers": 2, "num_heads": 2},
     clip={"hidden_size": 64, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 2},
     vae_channels=(32, 32, 64, 64),
@@ -162,13 +150,13 @@ def _settings(variant: Variant, request: Request, size: str, device: str) -> Set
 def _random_pipeline(
     variant: Variant, architecture: Architecture, dtype: torch.dtype, device: str, seed: int, progress: Progress
 ) -> FluxPipeline:
-    t5_width, clip_width = architecture.t5["d_model"], architecture.clip["hidden_size"]
     with random_weights(dtype, device, seed):
         progress.detail("transformer")
         transformer = FluxTransformer2DModel(
             **architecture.transformer,
-            joint_attention_dim=t5_width,
-            pooled_projection_dim=clip_width,
+            attention_head_dim=sum(architecture.transformer["axes_dims_rope"]),
+            joint_attention_dim=architecture.t5["d_model"],
+            pooled_projection_dim=architecture.clip["hidden_size"],
             guidance_embeds=variant.guided,
         )
         progress.detail("T5-XXL text encoder")
@@ -176,29 +164,9 @@ def _random_pipeline(
             T5Config(**architecture.t5, feed_forward_proj="gated-gelu", vocab_size=32128, tie_word_embeddings=False)
         )
         progress.detail("CLIP-L text encoder")
-        clip = CLIPTextModel(
-            CLIPTextConfig(
-                **architecture.clip,
-                vocab_size=inputs.CLIP_VOCABULARY,
-                max_position_embeddings=inputs.CLIP_LENGTH,
-                projection_dim=clip_width,
-                hidden_act="quick_gelu",
-            )
-        )
+        clip = _clip(architecture.clip)
         progress.detail("VAE")
-        vae = AutoencoderKL(
-            block_out_channels=architecture.vae_channels,
-            down_block_types=("DownEncoderBlock2D",) * 4,
-            up_block_types=("UpDecoderBlock2D",) * 4,
-            layers_per_block=2,
-            latent_channels=16,
-            norm_num_groups=32,
-            sample_size=1024,
-            scaling_factor=0.3611,
-            shift_factor=0.1159,
-            use_quant_conv=False,
-            use_post_quant_conv=False,
-        )
+        vae = _vae(architecture.vae_channels)
     for module in (transformer, t5, clip, vae):
         module.requires_grad_(False).eval()
     scheduler = FlowMatchEulerDiscreteScheduler(
@@ -216,6 +184,34 @@ def _random_pipeline(
         text_encoder_2=t5,
         tokenizer_2=inputs.t5_tokenizer(),
         transformer=transformer,
+    )
+
+
+def _clip(figures: dict[str, int]) -> CLIPTextModel:
+    return CLIPTextModel(
+        CLIPTextConfig(
+            **figures,
+            vocab_size=inputs.CLIP_VOCABULARY,
+            max_position_embeddings=inputs.CLIP_LENGTH,
+            projection_dim=figures["hidden_size"],
+            hidden_act="quick_gelu",
+        )
+    )
+
+
+def _vae(channels: tuple[int, ...]) -> AutoencoderKL:
+    return AutoencoderKL(
+        block_out_channels=channels,
+        down_block_types=("DownEncoderBlock2D",) * 4,
+        up_block_types=("UpDecoderBlock2D",) * 4,
+        layers_per_block=2,
+        latent_channels=16,
+        norm_num_groups=32,
+        sample_size=1024,
+        scaling_factor=0.3611,
+        shift_factor=0.1159,
+        use_quant_conv=False,
+        use_post_quant_conv=False,
     )
 
 

@@ -71,8 +71,17 @@ def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mod
     """One call of the phase. It gives the tokens, prompts included, or the logits of each last position."""
     cache = _static_cache(model, inputs, generation) if generation.cache == "static" else None
     if generation.max_new_tokens is not None:
-        return _generate(model, inputs, generation.max_new_tokens, cache, mode)
-    steps = _first_steps(model, inputs, cache)
+        tokens = generation.max_new_tokens
+        # Growing caches are made of what the graphs gave back: their memory must stay theirs until the call ends.
+        marked = mode in CUDA_GRAPH_MODES and cache is not None
+        options = {"logits_processor": LogitsProcessorList([_NextToken()])} if marked else {}
+        return lambda: _written(model, inputs, tokens, cache, **options)
+    steps = _Steps()
+    hook = model.register_forward_pre_hook(steps.catch, with_kwargs=True)
+    try:
+        _written(model, inputs, STEPS_CAUGHT, cache)
+    finally:
+        hook.remove()
     return _prefill(model, steps, cache) if generation.phase == "prefill" else _decode(model, steps)
 
 
@@ -103,25 +112,6 @@ def _written(model: Any, inputs: Mapping[str, Any], tokens: int, cache: Cache | 
             **inputs, max_new_tokens=tokens, do_sample=False, disable_compile=True, **options
         )
     return found
-
-
-def _generate(
-    model: Any, inputs: Mapping[str, Any], tokens: int, cache: Cache | None, mode: str
-) -> Callable[[], object]:
-    # Growing caches are made of what the graphs gave back: their memory must stay theirs until the call ends.
-    marked = mode in CUDA_GRAPH_MODES and cache is not None
-    options = {"logits_processor": LogitsProcessorList([_NextToken()])} if marked else {}
-    return lambda: _written(model, inputs, tokens, cache, **options)
-
-
-def _first_steps(model: Any, inputs: Mapping[str, Any], cache: Cache | None) -> _Steps:
-    steps = _Steps()
-    hook = model.register_forward_pre_hook(steps.catch, with_kwargs=True)
-    try:
-        _written(model, inputs, STEPS_CAUGHT, cache)
-    finally:
-        hook.remove()
-    return steps
 
 
 def _prefill(model: Any, steps: _Steps, cache: Cache | None) -> Callable[[], object]:

@@ -26,10 +26,7 @@ WAVE_SAMPLES = 5 * 16_000
 #: Token ids that mean something to a model and are drawn by no chance.
 SPECIAL = ("pad", "bos", "eos", "decoder_start", "image", "video", "audio", "boi", "eoi", "vision_start", "vision_end")
 #: Models of text and images that take one of each at once.
-PAIRING = (
-    "MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING",
-    "MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING",
-)
+PAIRING = ("MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING", "MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING")
 
 
 def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: tuple[int, int] | None) -> Drawn:
@@ -48,7 +45,11 @@ def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: tuple[
         raise TracekitError(f"{kind.__name__} reads no text: leave --seq-length out")
     made: dict[str, torch.Tensor] = {}
     if tokens is not None:
-        made["input_ids"] = _draw_text(config, asked, tokens)
+        text = config.get_text_config()
+        made["input_ids"] = _draw_ids(config, text, asked, tokens)
+        # Models that sum a text up where it ends look for its end.
+        if not getattr(text, "is_decoder", False) and isinstance(eos := getattr(text, "eos_token_id", None), int):
+            made["input_ids"][:, -1] = min(eos, text.vocab_size - 1)
         if "attention_mask" in takes:
             made["attention_mask"] = torch.ones_like(made["input_ids"])
     if pixels is not None:
@@ -100,15 +101,6 @@ def _tokens(kind: Any, config: Any, asked: int | None) -> int:
     return asked or min(default, most or default)
 
 
-def _draw_text(config: Any, asked: Request, tokens: int) -> torch.Tensor:
-    text = config.get_text_config()
-    ids = _draw_ids(config, text, asked, tokens)
-    # Models that sum a text up where it ends look for its end.
-    if not getattr(text, "is_decoder", False) and isinstance(eos := getattr(text, "eos_token_id", None), int):
-        ids[:, -1] = min(eos, text.vocab_size - 1)
-    return ids
-
-
 def _draw_answers(config: Any, asked: Request) -> torch.Tensor:
     text = config.get_text_config(decoder=True)
     most = getattr(text, "max_target_positions", 0) or getattr(text, "max_position_embeddings", 0) or 0
@@ -127,9 +119,15 @@ def _draw_ids(config: Any, text: Any, asked: Request, tokens: int) -> torch.Tens
 
 
 def _pixels(kind: Any, config: Any, asked: Request, published: tuple[int, int] | None) -> tuple[int, int]:
-    size = published or _side(_figure(config, "image_size"))
-    if size is None:
-        size = DETECTION_PIXELS if _is_for(kind, config, "MODEL_FOR_OBJECT_DETECTION_MAPPING") else PIXELS
+    match published or _figure(config, "image_size"):
+        case int(side):
+            size = side, side
+        case {"height": height, "width": width}:
+            size = height, width
+        case [height, width]:
+            size = height, width
+        case _:
+            size = DETECTION_PIXELS if _is_for(kind, config, "MODEL_FOR_OBJECT_DETECTION_MAPPING") else PIXELS
     return asked.height or size[0], asked.width or size[1]
 
 
@@ -137,14 +135,6 @@ def _is_for(kind: Any, config: Any, mapping: str) -> bool:
     """Whether transformers takes the class for this task of such a model."""
     known = getattr(transformers, mapping, {})
     return type(config) in known and known[type(config)] is kind
-
-
-def _side(size: Any) -> tuple[int, int] | None:
-    if isinstance(size, int):
-        return size, size
-    if isinstance(size, dict) and {"height", "width"} <= size.keys():
-        return size["height"], size["width"]
-    return tuple(size) if isinstance(size, list | tuple) and len(size) == 2 else None
 
 
 def _draw_pixels(config: Any, asked: Request, pixels: tuple[int, int]) -> torch.Tensor:

@@ -59,9 +59,7 @@ def build_one_forward(family: Family, request: Request, size: str, device: str, 
         f" ends with {' and '.join(row.outputs)} there."
     )
     return replace(
-        built,
-        call_at=built.call_at if row.resizes else None,
-        notes=(note,) if settings.pretrained else (note, RANDOM),
+        built, call_at=built.call_at if row.resizes else None, notes=(note,) if settings.pretrained else (note, RANDOM)
     )
 
 

@@ -286,11 +286,7 @@ ONE_FORWARD = (
         tiny=Size("a Swin 16 wide, 10 queries, for a CPU: 64x64", _pixels(64)),
         figures={
             "backbone_config": _swin(
-                128,
-                BySize([2, 2, 18, 2], [2, 1, 1, 1]),
-                [4, 8, 16, 32],
-                12,
-                image_size=BySize(384, 64),
+                128, BySize([2, 2, 18, 2], [2, 1, 1, 1]), [4, 8, 16, 32], 12, image_size=BySize(384, 64)
             ),
             # Of DETR it takes the decoder alone.
             "decoder_config": Nested(
@@ -406,8 +402,7 @@ ONE_FORWARD = (
             "sample_size": BySize(128, 16),
             "block_out_channels": BySize((320, 640, 1280), (32, 64)),
             "down_block_types": BySize(
-                ("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
-                ("DownBlock2D", "CrossAttnDownBlock2D"),
+                ("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"), ("DownBlock2D", "CrossAttnDownBlock2D")
             ),
             "up_block_types": BySize(
                 ("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"), ("CrossAttnUpBlock2D", "UpBlock2D")

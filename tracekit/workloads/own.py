@@ -41,7 +41,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         raise TracekitError(
             f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
         )
-    given = f"its inputs are {', '.join(map(_shape, parts.inputs))}" if parts.inputs else ""
+    inputs = [
+        f"{'x'.join(map(str, each.shape)) or 'scalar'} {str(each.dtype).removeprefix('torch.')}"
+        for each in parts.inputs
+    ]
+    given = f"its inputs are {', '.join(inputs)}" if inputs else ""
 
     def trial() -> None:
         with _theirs(f"a call of what {place} returned", given):
@@ -79,11 +83,6 @@ def _theirs(doing: str, given: str = "") -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
         raise their_error(doing, error, given) from None
-
-
-def _shape(tensor: torch.Tensor) -> str:
-    """`2x5 float32`."""
-    return f"{'x'.join(map(str, tensor.shape)) or 'scalar'} {str(tensor.dtype).removeprefix('torch.')}"
 
 
 def hand_over(

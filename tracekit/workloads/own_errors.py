@@ -28,8 +28,12 @@ def their_error(doing: str, error: BaseException, given: str = "") -> TheirCodeE
     last line of theirs that it passed through, and `given` where it passed through none."""
     first = next(iter(str(error).strip().splitlines()), "")
     raised = f"{type(error).__name__}: {first}" if first else type(error).__name__
-    line = _last_line(error)
-    place = f", at {line}" if line else f"; {given}" if given else ""
+    place = f"; {given}" if given else ""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_library(each.filename)]
+    if frames:
+        file = Path(frames[-1].filename)
+        shown_file = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+        place = f", at {shown_file}:{frames[-1].lineno} in {frames[-1].name}"
     shown = traceback.TracebackException.from_exception(error)
     _leave_ours_out(shown, [])
     text = "".join(shown.format()).rstrip("\n")
@@ -53,16 +57,6 @@ def their_calls(settings: Settings, is_known: Callable[[BaseException], bool]) -
         if own is None or own.in_program or is_known(error) or not theirs:
             raise
         raise their_error(f"a call of what {settings.workload}() returned", error) from None
-
-
-def _last_line(error: BaseException) -> str | None:
-    """`my_model.py:9 in forward` for the last frame that is neither tracekit's nor a library's."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_library(each.filename)]
-    if not frames:
-        return None
-    file = Path(frames[-1].filename)
-    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    return f"{shown}:{frames[-1].lineno} in {frames[-1].name}"
 
 
 def _is_library(file: str) -> bool:

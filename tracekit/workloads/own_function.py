@@ -183,16 +183,14 @@ def _check_name(name: str, parameters: Mapping[str, inspect.Parameter], place: s
     own = [each for each in parameters.values() if each.name not in COMMON and each.kind not in MANY]
     near = difflib.get_close_matches(name, [each.name for each in own], n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}? " if near else ""
-    takes = ", ".join(map(_described, own)) or "nothing"
-    raise TracekitError(f"{place} takes no {name}: {hint}It takes {takes}")
-
-
-def _described(parameter: inspect.Parameter) -> str:
-    """`layers (int, 2)`."""
-    kind = _kind(parameter)
-    known = [getattr(kind, "__name__", str(kind))] if kind else []
-    known += [repr(parameter.default)] if parameter.default is not parameter.empty else []
-    return f"{parameter.name} ({', '.join(known)})" if known else parameter.name
+    takes = []
+    for each in own:
+        # `layers (int, 2)`.
+        kind = _kind(each)
+        known = [getattr(kind, "__name__", str(kind))] if kind else []
+        known += [repr(each.default)] if each.default is not each.empty else []
+        takes.append(f"{each.name} ({', '.join(known)})" if known else each.name)
+    raise TracekitError(f"{place} takes no {name}: {hint}It takes {', '.join(takes) or 'nothing'}")
 
 
 def _kind(parameter: inspect.Parameter) -> Any:

@@ -44,16 +44,16 @@ def is_called(module: nn.Module) -> bool:
 def described(modules: Modules) -> tuple[Part, ...]:
     """These modules as parts, in order, with those parameters that no part before them has."""
     seen: set[int] = set()
-    return tuple(_part(name, module, seen) for name, module in modules.items())
-
-
-def _part(name: str, module: nn.Module, seen: set[int]) -> Part:
-    own = {identity: n for identity, n in parameter_ids((module,)).items() if identity not in seen}
-    seen.update(own)
-    if is_called(module):
-        return Part(name, type(module).__name__, sum(own.values()))
-    kinds = {type(each).__name__: None for each in module.children()}
-    return Part(f"{name}.*", f"{len([*module.children()])} {' or '.join(kinds)}", sum(own.values()))
+    parts = []
+    for name, module in modules.items():
+        own = {identity: n for identity, n in parameter_ids((module,)).items() if identity not in seen}
+        seen.update(own)
+        kind = type(module).__name__
+        if not is_called(module):
+            kinds = dict.fromkeys(type(each).__name__ for each in module.children())
+            name, kind = f"{name}.*", f"{len([*module.children()])} {' or '.join(kinds)}"
+        parts.append(Part(name, kind, sum(own.values())))
+    return tuple(parts)
 
 
 def top_parts(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
@@ -92,17 +92,20 @@ def _tree(modules: Modules, level: Modules, depth: int) -> Iterator[Part]:
             yield from _tree(modules, children(modules, name), depth - 1)
 
 
-def repeated_blocks(modules: Modules, roots: tuple[str, ...]) -> Modules:
+def repeated_blocks(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
     """The blocks by name: what diffusers itself calls a model's repeated blocks (`_repeated_blocks`, for its own
     `compile_repeated_blocks`), else the members of every outermost list of modules of one class of which at least two
     are alike in the shapes of their parameters. Empty where there are none.
     """
-    return {name: module for root in roots for name, module in _blocks(modules, root)}
+    modules = all_modules(roots := tuple(roots))
+    return {name: module for root, _ in roots for name, module in _blocks(modules, root)}
 
 
 def _blocks(modules: Modules, name: str) -> Iterator[tuple[str, nn.Module]]:
     inner = children(modules, name)
-    named = _named_by_diffusers(modules, name)
+    kinds = getattr(modules[name], "_repeated_blocks", None) or ()
+    below = {each: module for each, module in modules.items() if each.startswith(f"{name}.")} if kinds else {}
+    named = {each: module for each, module in below.items() if type(module).__name__ in kinds}
     if named:
         yield from named.items()
     elif isinstance(modules[name], nn.ModuleList | nn.Sequential) and _repeats(inner):
@@ -112,20 +115,27 @@ def _blocks(modules: Modules, name: str) -> Iterator[tuple[str, nn.Module]]:
             yield from _blocks(modules, each)
 
 
-def _named_by_diffusers(modules: Modules, name: str) -> Modules:
-    kinds = getattr(modules[name], "_repeated_blocks", None) or ()
-    below = {each: module for each, module in modules.items() if each.startswith(f"{name}.")} if kinds else {}
-    return {each: module for each, module in below.items() if type(module).__name__ in kinds}
-
-
 def _repeats(members: Modules) -> bool:
-    shapes = [signature(module) for module in members.values()]
+    # In the names and shapes of their parameters; one layer of torch's own has nothing to fuse with.
+    shapes = [tuple((name, each.shape) for name, each in module.named_parameters()) for module in members.values()]
     one_class = len({type(module) for module in members.values()}) == 1
-    # One layer of torch's own has nothing to fuse with.
     made_of_parts = all(any(True for _ in module.children()) for module in members.values())
     return one_class and made_of_parts and any(shapes) and len(set(shapes)) < len(shapes)
 
 
-def signature(module: nn.Module) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The names and shapes of a module's parameters: blocks of one class in which these agree share compiled code."""
-    return tuple((name, tuple(each.shape)) for name, each in module.named_parameters())
+def is_within(name: str, part: str) -> bool:
+    """Whether the module of this name is the part or inside it."""
+    return name == part or name.startswith(f"{part}.")
+
+
+def shortened(names: Iterable[str], modules: Modules) -> tuple[str, ...]:
+    """The names, with `LIST.*` instead of those of all members of a list."""
+    names = tuple(names)
+    lists = {name.rpartition(".")[0]: None for name in names}
+    whole = [
+        each
+        for each in lists
+        if isinstance(modules.get(each), nn.ModuleList | nn.Sequential) and children(modules, each).keys() <= {*names}
+    ]
+    shown = (f"{each}.*" if (each := name.rpartition(".")[0]) in whole else name for name in names)
+    return tuple(dict.fromkeys(shown))

@@ -20,7 +20,6 @@ from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
 from tracekit.workloads.generating import make_call
 from tracekit.workloads.inputs import draw_pictures
-from tracekit.workloads.listed import QWEN_VL
 from tracekit.workloads.qwen_vl_processor import (
     FIRST_SPECIAL,
     SPECIAL,
@@ -30,9 +29,13 @@ from tracekit.workloads.qwen_vl_processor import (
     load_processor,
     process,
 )
+from tracekit.workloads.registry import QWEN_VL
 
 #: Asked in turn where no prompt is given; of different lengths, so that a batch is padded as users' are.
 PROMPTS = ("Describe this image.", "What is the disc in the picture in front of?", "Which colours are there?")
+
+
+Figures = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,62 +44,43 @@ class Architecture:
     of a call. The rest is as published."""
 
     text: dict[str, int]
-    vision: dict[str, Any]
+    vision: Figures
     rope_sections: tuple[int, int, int] = (16, 24, 24)
     tied: bool = True
     pixels: int = 448
     new_tokens: int = 128
 
 
-PUBLISHED_3B = Architecture(
-    text={
-        "num_hidden_layers": 36,
-        "hidden_size": 2048,
-        "num_attention_heads": 16,
-        "num_key_value_heads": 2,
-        "intermediate_size": 11008,
-        "vocab_size": 151_936,
-    },
-    vision={
-        "depth": 32,
-        "hidden_size": 1280,
-        "num_heads": 16,
-        "intermediate_size": 3420,
-        "fullatt_block_indexes": [7, 15, 23, 31],
-    },
-)
-PUBLISHED_7B = Architecture(
-    text={
-        "num_hidden_layers": 28,
-        "hidden_size": 3584,
-        "num_attention_heads": 28,
-        "num_key_value_heads": 4,
-        "intermediate_size": 18944,
-        "vocab_size": 152_064,
-    },
-    vision=PUBLISHED_3B.vision,
-    tied=False,
-)
-SMALL = Architecture(
-    text={**PUBLISHED_3B.text, "num_hidden_layers": 4},
-    vision={**PUBLISHED_3B.vision, "depth": 4, "fullatt_block_indexes": [3]},
-    new_tokens=32,
-)
-TINY = Architecture(
-    text={
-        "num_hidden_layers": 2,
-        "hidden_size": 64,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 1,
-        "intermediate_size": 128,
-        "vocab_size": 151_936,
-    },
-    vision={"depth": 2, "hidden_size": 64, "num_heads": 2, "intermediate_size": 128, "fullatt_block_indexes": [1]},
-    rope_sections=(4, 6, 6),
-    pixels=56,
-    new_tokens=4,
-)
-ARCHITECTURES = {"7b": PUBLISHED_7B, "3b": PUBLISHED_3B, "small": SMALL, "tiny": TINY}
+def _text(
+    layers: int, width: int, heads: int, key_value_heads: int, feed_forward: int, vocabulary: int = 151_936
+) -> dict[str, int]:
+    return {
+        "num_hidden_layers": layers,
+        "hidden_size": width,
+        "num_attention_heads": heads,
+        "num_key_value_heads": key_value_heads,
+        "intermediate_size": feed_forward,
+        "vocab_size": vocabulary,
+    }
+
+
+def _vision(full_attention_blocks: list[int], width: int = 1280, heads: int = 16, feed_forward: int = 3420) -> Figures:
+    """A vision tower, which ends with a block of full attention."""
+    return {
+        "depth": full_attention_blocks[-1] + 1,
+        "hidden_size": width,
+        "num_heads": heads,
+        "intermediate_size": feed_forward,
+        "fullatt_block_indexes": full_attention_blocks,
+    }
+
+
+ARCHITECTURES = {
+    "7b": Architecture(_text(28, 3584, 28, 4, 18944, vocabulary=152_064), _vision([7, 15, 23, 31]), tied=False),
+    "3b": Architecture(_text(36, 2048, 16, 2, 11008), _vision([7, 15, 23, 31])),
+    "small": Architecture(_text(4, 2048, 16, 2, 11008), _vision([3]), new_tokens=32),
+    "tiny": Architecture(_text(2, 64, 2, 1, 128), _vision([1], 64, 2, 128), (4, 6, 6), pixels=56, new_tokens=4),
+}
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:

@@ -1,22 +1,116 @@
-"""Which workload is meant, and what builds it."""
+"""The list of workloads, what is known of each without torch; which one is meant by a name, and what builds it."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.workloads.listed import WORKLOADS
-from tracekit.workloads.one_forward_table import ROWS
+from tracekit.model.workload import NO_BREAKS, BuiltWorkload, Request, WorkloadInfo
+from tracekit.workloads.one_forward_table import ONE_FORWARD, ROWS
 from tracekit.workloads.unlisted import ANY, DIFFUSERS, HF, find_on_hub, find_own, is_own
 
 #: `build(request, size, device, progress)`, in a workload's own file.
 Builder = Callable[[Request, str, str, Progress], BuiltWorkload]
 
-#: What some workloads are called elsewhere, by how such names begin.
+FLUX = WorkloadInfo(
+    name="flux",
+    title="FLUX.1-dev text to image: diffusers.FluxPipeline with both text encoders, transformer and VAE",
+    module="tracekit.workloads.flux",
+    sizes={
+        "full": "the published architecture: 19 + 38 blocks, T5-XXL, 512x512, 4 denoising steps",
+        "small": "full width, 4 + 8 blocks, 4 T5 layers, 512x512, 4 denoising steps",
+        "tiny": "64 wide, 1 + 2 blocks, for a CPU: 128x128, 2 denoising steps",
+    },
+    memory_gib={"full": 38.0, "small": 11.0, "tiny": 0.5},
+    scopes={
+        "transformer": "the denoising network, most of the time",
+        "vae": "the image decoder",
+        "text-encoders": "CLIP-L and T5-XXL",
+        "all": "transformer, vae and text-encoders",
+        "regional": "each repeated transformer block by itself: compiles much sooner",
+    },
+    fullgraph=True,
+    extra="profile",
+    takes=("height", "width", "steps", "prompt", "pretrained"),
+    # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
+    pixel_step=16,
+    resizes=True,
+    inputs="a prompt of 512 T5 and 77 CLIP tokens, noise for an image of 512x512",
+    parameters=16_870_599_139,
+    breaks=NO_BREAKS,
+    checkpoints={"full": "black-forest-labs/FLUX.1-dev"},
+    # One H200, eager: at most 32.1 GiB held at 512x512, 34.0 with batch 5, 33.8 at 1024x1024, 41.5 with batch 5.
+    megapixel_gib=1.9,
+)
+
+FLUX_SCHNELL = replace(
+    FLUX,
+    name="flux-schnell",
+    title="FLUX.1-schnell text to image: the pipeline of flux without guidance, its noise levels not shifted",
+    inputs="a prompt of 256 T5 and 77 CLIP tokens, noise for an image of 512x512",
+    parameters=16_860_369_379,
+    checkpoints={"full": "black-forest-labs/FLUX.1-schnell"},
+)
+
+QWEN_VL = WorkloadInfo(
+    name="qwen2.5-vl",
+    title="Qwen2.5-VL answering prompts about images: transformers.Qwen2_5_VLForConditionalGeneration.generate",
+    module="tracekit.workloads.qwen_vl",
+    sizes={
+        "7b": "the published 7B: 28 layers, 3584 wide, 32 vision blocks; images of 448x448, 128 new tokens",
+        "3b": "the published 3B: 36 layers, 2048 wide, 32 vision blocks; images of 448x448, 128 new tokens",
+        "small": "the 3B's width, 4 layers and 4 vision blocks; images of 448x448, 32 new tokens",
+        "tiny": "64 wide, 2 layers and 2 vision blocks, for a CPU; images of 56x56, 4 new tokens",
+    },
+    memory_gib={"7b": 20.0, "3b": 10.0, "small": 3.0, "tiny": 0.5},
+    scopes={
+        "model": "all of it; known to break into several graphs, for the windows of the vision tower depend on values",
+        "language": "the decoder",
+        "visual": "the vision tower; known to break",
+        "regional": "each decoder layer and vision block by itself: compiles much sooner",
+    },
+    fullgraph=False,
+    extra="profile",
+    takes=("height", "width", "prompt", "pretrained", "max_new_tokens", "use_fast", "cache", "phase"),
+    # Patches of 14 pixels, of which 2x2 become one token.
+    pixel_step=28,
+    inputs="an image of 448x448 and a prompt, 128 new tokens",
+    parameters=8_292_166_656,
+    breaks="the vision tower breaks, for its windows depend on values",
+    checkpoints={"7b": "Qwen/Qwen2.5-VL-7B-Instruct", "3b": "Qwen/Qwen2.5-VL-3B-Instruct"},
+    # One H200: the 3B took 7.19 GiB with one image of 448x448, of which 7.0 are weights.
+    megapixel_gib=1.0,
+)
+
+CAUSAL_LM = WorkloadInfo(
+    name="causal-lm",
+    title="gemma-2b reading a prompt: transformers.GemmaForCausalLM, one forward from token ids to logits",
+    module="tracekit.workloads.causal_lm",
+    sizes={
+        "full": "the published architecture: 18 layers, 2048 wide, a vocabulary of 256,000; a prompt of 512 tokens",
+        "small": "full width, 4 layers; a prompt of 512 tokens",
+        "tiny": "64 wide, 2 layers, for a CPU; a prompt of 32 tokens",
+    },
+    memory_gib={"full": 8.0, "small": 4.0, "tiny": 0.5},
+    scopes={"model": "all of it", "regional": "each decoder layer by itself: compiles much sooner"},
+    fullgraph=True,
+    extra="profile",
+    takes=("pretrained",),
+    resizes=True,
+    inputs="input_ids 1x512",
+    parameters=2_506_172_416,
+    breaks=NO_BREAKS,
+    checkpoints={"full": "google/gemma-2b"},
+)
+
+#: In the order they are listed.
+WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX, FLUX_SCHNELL, QWEN_VL, CAUSAL_LM, *(row.info for row in ONE_FORWARD))
+
+#: By how names begin that others have for some workloads.
 ALIASES = {
     "gemma": "causal-lm",
     "llama": "causal-lm",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -27,17 +26,19 @@ from tracekit.workloads.parts import (
     children,
     described,
     is_called,
+    is_within,
     listed,
     parameter_ids,
     repeated_blocks,
+    shortened,
     top_parts,
 )
 from tracekit.workloads.registry import Builder, all_workloads, load_builder
 
 ALL = "all"
 REGIONAL = "regional"
-#: So many parts are told with an error.
-TOLD = 8
+#: So many parts are shown with an error.
+SHOWN = 8
 #: Where a model is built that has shapes and no numbers.
 NOWHERE = "meta"
 
@@ -97,51 +98,30 @@ def narrowed(workload: BuiltWorkload, scope: str) -> BuiltWorkload:
 def with_shares(workload: BuiltWorkload) -> BuiltWorkload:
     """The workload, whose components say by which modules they are compiled, where they are modules themselves."""
     modules = all_modules(workload.modules)
-    components = (
-        _shared(each, modules, workload.targets) if each.name in modules else each for each in workload.components
-    )
+    compiled = parameter_ids(target.module for target in workload.targets)
+    names = [target.component for target in workload.targets]
+    components = []
+    for each in workload.components:
+        if each.name in modules:
+            inside = [name for name in names if is_within(name, each.name) or is_within(each.name, name)]
+            own = parameter_ids((modules[each.name],))
+            held = sum(count for identity, count in own.items() if identity in compiled)
+            components.append(
+                replace(
+                    each,
+                    compiled=bool(inside),
+                    compiled_parameters=min(held, each.parameters) if inside else 0,
+                    compiled_parts=shortened(inside, modules),
+                )
+            )
+        else:
+            components.append(each)
     return replace(workload, components=tuple(components))
-
-
-def _shared(component: Component, modules: Modules, targets: Iterable[CompileTarget]) -> Component:
-    own = parameter_ids((modules[component.name],))
-    held = sum(n for identity, n in parameter_ids(target.module for target in targets).items() if identity in own)
-    names = [target.component for target in targets]
-    inside = [name for name in names if is_within(name, component.name) or is_within(component.name, name)]
-    return replace(
-        component,
-        compiled=bool(inside),
-        compiled_parameters=min(held, component.parameters) if inside else 0,
-        compiled_parts=shortened(inside, modules),
-    )
 
 
 def repeated_parts(workload: BuiltWorkload) -> tuple[str, ...]:
     """The blocks that repeat, each of which `regional` compiles by itself; `LIST.*` for all of a list."""
-    modules = all_modules(workload.modules)
-    return shortened(_repeated(workload, modules), modules)
-
-
-def _repeated(workload: BuiltWorkload, modules: Modules) -> Modules:
-    return repeated_blocks(modules, tuple(name for name, _ in workload.modules))
-
-
-def is_within(name: str, part: str) -> bool:
-    """Whether the module of this name is the part or inside it."""
-    return name == part or name.startswith(f"{part}.")
-
-
-def shortened(names: Iterable[str], modules: Modules) -> tuple[str, ...]:
-    """The names, with `LIST.*` instead of those of all members of a list."""
-    names = tuple(names)
-    lists = {name.rpartition(".")[0]: None for name in names}
-    whole = [
-        each
-        for each in lists
-        if isinstance(modules.get(each), nn.ModuleList | nn.Sequential) and children(modules, each).keys() <= {*names}
-    ]
-    told = (f"{each}.*" if (each := name.rpartition(".")[0]) in whole else name for name in names)
-    return tuple(dict.fromkeys(told))
+    return shortened(repeated_blocks(workload.modules), all_modules(workload.modules))
 
 
 def compile_targets(workload: BuiltWorkload, scope: str) -> tuple[CompileTarget, ...]:
@@ -154,20 +134,16 @@ def compile_targets(workload: BuiltWorkload, scope: str) -> tuple[CompileTarget,
     for name in scope.split(","):
         for target in _targets(workload, name):
             found.setdefault((id(target.module), target.method), target)
-    targets = tuple(found.values())
-    _refuse_overlap(targets)
-    return targets
-
-
-def _refuse_overlap(targets: tuple[CompileTarget, ...]) -> None:
-    by_identity = {id(target.module): target for target in targets}
-    for outer in targets:
-        inside = (by_identity.get(id(each)) for each in outer.module.modules() if each is not outer.module)
-        inner = next((each for each in inside if each is not None), None)
-        if inner is not None:
-            raise TracekitError(
-                f"{inner.component} is inside {outer.component}, which is compiled whole: name one of them in --scope"
-            )
+    by_identity = {id(target.module): target for target in found.values()}
+    for outer in found.values():
+        for module in outer.module.modules():
+            inner = by_identity.get(id(module))
+            if inner is not None and module is not outer.module:
+                raise TracekitError(
+                    f"{inner.component} is inside {outer.component}, which is compiled whole: name one of them in"
+                    " --scope"
+                )
+    return tuple(found.values())
 
 
 def _targets(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
@@ -177,13 +153,24 @@ def _targets(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
         return tuple(_target(workload, root, module) for root, module in workload.modules)
     modules = all_modules(workload.modules)
     if name == REGIONAL:
-        return _regional(workload, modules)
-    matched = _matched(workload, modules, name)
+        blocks = repeated_blocks(workload.modules)
+        if not blocks:
+            raise TracekitError(
+                f"{workload.info.name} at size {workload.settings.size} has no blocks that repeat: name parts in"
+                " --scope",
+                _advice(workload, modules, None),
+            )
+        return tuple(CompileTarget(block, module) for block, module in blocks.items())
+    matched = _matched(modules, name, _only_root(workload))
     if not matched:
-        raise unknown_part(workload, modules, name)
+        raise _unknown_part(workload, modules, name)
     called = {each: module for each, module in matched.items() if is_called(module)}
     if not called:
-        raise _only_lists(modules, next(iter(matched)))
+        first = next(iter(matched))
+        raise TracekitError(
+            f"{first} is a list of {len(children(modules, first))} modules and is never called itself:"
+            f" pass --scope '{first}.*' to compile each by itself"
+        )
     return tuple(_target(workload, each, module) for each, module in called.items())
 
 
@@ -204,23 +191,17 @@ def _target(workload: BuiltWorkload, name: str, module: nn.Module) -> CompileTar
     return CompileTarget(name, module)
 
 
-def _regional(workload: BuiltWorkload, modules: Modules) -> tuple[CompileTarget, ...]:
-    blocks = _repeated(workload, modules)
-    if not blocks:
-        raise TracekitError(
-            f"{workload.info.name} at size {workload.settings.size} has no blocks that repeat: name parts in --scope",
-            _advice(workload, modules, None),
-        )
-    return tuple(CompileTarget(name, module) for name, module in blocks.items())
+def _only_root(workload: BuiltWorkload) -> str:
+    """The name of the only root with a point after it; empty where there are several."""
+    return f"{workload.modules[0][0]}." if len(workload.modules) == 1 else ""
 
 
-def _matched(workload: BuiltWorkload, modules: Modules, name: str) -> Modules:
+def _matched(modules: Modules, name: str, root: str) -> Modules:
     """The modules of that name; if there are none, those of that name inside the only root.
 
     Where a pattern matches modules with parameters and others, the others (dropout, activations) are left out.
     """
-    roots = [root for root, _ in workload.modules]
-    for pattern in (name, f"{roots[0]}.{name}") if len(roots) == 1 else (name,):
+    for pattern in (name, f"{root}{name}"):
         found = {each: module for each, module in modules.items() if _matches(each, pattern)}
         weighty = {each: module for each, module in found.items() if parameter_ids((module,))}
         if found:
@@ -229,47 +210,41 @@ def _matched(workload: BuiltWorkload, modules: Modules, name: str) -> Modules:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    one, other = name.split("."), pattern.split(".")
-    return len(one) == len(other) and all(map(fnmatchcase, one, other))
+    words, patterns = name.split("."), pattern.split(".")
+    return len(words) == len(patterns) and all(map(fnmatchcase, words, patterns))
 
 
-def _only_lists(modules: Modules, name: str) -> TracekitError:
-    inner = children(modules, name)
-    return TracekitError(
-        f"{name} is a list of {len(inner)} modules and is never called itself:"
-        f" pass --scope '{name}.*' to compile each by itself"
-    )
-
-
-def unknown_part(workload: BuiltWorkload, modules: Modules, name: str) -> TracekitError:
-    """What to say of a name that no module has: the nearest one, and what there is where it was looked for."""
-    inside = _deepest(workload, modules, name)
-    names = [*(children(modules, inside) if inside else _first_names(workload, modules))]
+def _unknown_part(workload: BuiltWorkload, modules: Modules, name: str) -> TracekitError:
+    """The error for a name that no module has: the nearest one, and what there is where it was looked for."""
+    root = _only_root(workload)
+    # The module as deep as the name is right, if it has any in it.
+    starts = [".".join(start.split(".")[:n]) for start in (name, root + name) for n in range(start.count("."), 0, -1)]
+    inside = next((each for each in starts if each in modules and f"{each}." != root and children(modules, each)), None)
+    if inside:
+        names = [*children(modules, inside)]
+    else:
+        names = [*workload.info.scopes, ALL, REGIONAL]
+        for top, _ in workload.modules:
+            names += [top, *children(modules, top)]
     short = {each: each for each in names} | {each.rpartition(".")[2]: each for each in names}
     wanted = name[len(inside) + 1 :] if inside and name.startswith(f"{inside}.") else name.rpartition(".")[2]
     near = [*difflib.get_close_matches(name, short, n=1), *difflib.get_close_matches(wanted, short, n=1, cutoff=0.5)]
-    alike = None if inside else _alike(workload, modules, name)
-    meant = _deeper(modules, name) or alike or (short[near[0]] if near else None)
+    # The first place of that name anywhere in the model: `layers.*` is `model.model.layers.*`.
+    deeper = next((each for each in modules if _matches(each, "*." * (each.count(".") - name.count(".")) + name)), None)
+    if deeper:
+        meant: str | None = ".".join([*deeper.split(".")[: deeper.count(".") - name.count(".")], name])
+    else:
+        meant = (None if inside else _nearest_path(modules, name, root)) or (short[near[0]] if near else None)
     hint = f"did you mean {meant}?" if meant else "here is what there is."
     place = inside or workload.info.name
-    asked = name if place == workload.info.name else wanted
+    asked = wanted if inside else name
     return TracekitError(f"{place} has nothing called {asked!r} to compile: {hint}", _advice(workload, modules, inside))
 
 
-def _deeper(modules: Modules, name: str) -> str | None:
-    """The first place of that name, or of such names, anywhere in the model: `layers.*` is `model.model.layers.*`."""
-    length = len(name.split("."))
-    places = (each.split(".") for each in modules)
-    found = (words[:-length] for words in places if len(words) > length and _matches(".".join(words[-length:]), name))
-    place = next(found, None)
-    return ".".join([*place, name]) if place is not None else None
-
-
-def _alike(workload: BuiltWorkload, modules: Modules, name: str) -> str | None:
+def _nearest_path(modules: Modules, name: str, root: str) -> str | None:
     """The module whose whole name is most like it: `vt.layers` is `vit.layers.*`, for a list is never called itself."""
     if "." not in name:
         return None
-    root = f"{workload.modules[0][0]}." if len(workload.modules) == 1 else ""
     # One for all members of a list.
     names = {re.sub(r"(?<=\.)\d+(?=\.|$)", "*", each.removeprefix(root)): each for each in modules}
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
@@ -278,36 +253,18 @@ def _alike(workload: BuiltWorkload, modules: Modules, name: str) -> str | None:
     return near[0] if is_called(modules[names[near[0]]]) else f"{near[0]}.*"
 
 
-def _deepest(workload: BuiltWorkload, modules: Modules, name: str) -> str | None:
-    """The module as deep as the name is right, if it has any in it; None where its first word is wrong."""
-    root = workload.modules[0][0] if len(workload.modules) == 1 else None
-    for start in (name, f"{root}.{name}") if root else (name,):
-        words = start.split(".")
-        for length in range(len(words) - 1, 0, -1):
-            place = ".".join(words[:length])
-            if place in modules and place != root and children(modules, place):
-                return place
-    return None
-
-
-def _first_names(workload: BuiltWorkload, modules: Modules) -> Iterator[str]:
-    yield from (*workload.info.scopes, ALL, REGIONAL)
-    for root, _ in workload.modules:
-        yield root
-        yield from children(modules, root)
-
-
 def _advice(workload: BuiltWorkload, modules: Modules, inside: str | None) -> tuple[str, ...]:
     """A table of the parts there, the largest first, and how to see more: eleven lines at most."""
     parts = described(children(modules, inside) if inside else top_parts(workload.modules))
     heavy = sorted((part for part in parts if part.parameters), key=lambda part: -part.parameters)
     whole = sum(parameter_ids(module for _, module in workload.modules).values())
-    width = max((len(part.name) for part in heavy[:TOLD]), default=0)
+    width = max((len(part.name) for part in heavy[:SHOWN]), default=0)
     rows = [
         f"  {part.name:<{width}}  {parameter_count(part.parameters):>7}  {percent(part.parameters / whole, 0):>5}"
-        for part in heavy[:TOLD]
+        for part in heavy[:SHOWN]
     ]
-    rows += [f"  and {len(heavy) - TOLD} more"] if len(heavy) > TOLD else []
-    listed = ", ".join(dict.fromkeys((*workload.info.scopes, ALL, REGIONAL)))
+    rows += [f"  and {len(heavy) - SHOWN} more"] if len(heavy) > SHOWN else []
+    also = ", ".join(dict.fromkeys((*workload.info.scopes, ALL, REGIONAL)))
+    rows.append(f"also: {also}; NAME.* for each inside; A,B for both (in a sweep A+B)")
     more = f"more parts: tracekit workloads {workload.info.name} --parts" if workload.info in all_workloads() else ""
-    return tuple(filter(None, (*rows, f"also: {listed}; NAME.* for each inside; A,B for both (in a sweep A+B)", more)))
+    return (*rows, more) if more else tuple(rows)

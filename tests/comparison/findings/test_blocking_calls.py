@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from tests.sides import COMPILED, make_analysis, make_form, make_side, scaled
@@ -13,8 +13,9 @@ from tracekit.model.comparison import Finding, Side
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
 from tracekit.report.sections.idle import sync_table
 
-ITEM = SyncTime("cudaStreamSynchronize", count=6, idle_after_us=240.0, where="aten::_local_scalar_dense", drained=4)
-END = SyncTime("cudaDeviceSynchronize", count=2, idle_after_us=0.0, where=None, drained=0)
+SCALAR, COPYING = (Place(name, None, None) for name in ("aten::_local_scalar_dense", "aten::copy_"))
+ITEM = SyncTime("cudaStreamSynchronize", count=6, idle_after_us=240.0, place=SCALAR, drained=4)
+END = SyncTime("cudaDeviceSynchronize", count=2, idle_after_us=0.0, place=None, drained=0)
 
 
 def with_syncs(side: Side, *syncs: SyncTime) -> Side:
@@ -39,8 +40,12 @@ def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
     assert finding.saving_us == pytest.approx(120)
     assert (finding.facts["times"], finding.facts["idle_us"]) == (2, pytest.approx(120))
     assert finding.facts["idle_us"] / finding.facts["call_us"] == pytest.approx(0.09, abs=0.005)
-    assert finding.facts["made_by"] == ["aten::_local_scalar_dense"]
+    assert finding.facts["made_by"] == [made_at(SCALAR)]
     assert [(place.start_us, place.duration_us) for place in finding.places] == [(12.5, 60.0)]
+
+
+def made_at(place: Place, lines: dict[str, int] | None = None) -> dict[str, object]:
+    return {"place": asdict(place), "lines": lines or {}, "in_eager_code": lines is not None}
 
 
 def test_the_line_is_named_where_the_eager_call_was_asked():
@@ -48,15 +53,15 @@ def test_the_line_is_named_where_the_eager_call_was_asked():
     op = EagerOp("aten._local_scalar_dense.default", "head", "model.py:12", (), 2, None)
     other = EagerOp("aten.add.Tensor", "head", "model.py:13", (), 2, None)
     finding = found(replace(a, provenance=EagerOps(1, "2.13.0", (op, other, op))), b)
-    assert finding.facts["made_by"] == ["aten::_local_scalar_dense at model.py:12"]
+    assert finding.facts["made_by"] == [{"operator": "aten::_local_scalar_dense", "called_at": "model.py:12"}]
 
 
 def test_the_operator_is_found_in_a_place_with_module_and_line():
-    words = Place("aten::_local_scalar_dense", "Head_0", "model.py(12): forward").words
-    a, b = sides(replace(ITEM, where=words))
+    place = Place("aten::_local_scalar_dense", "Head_0", "model.py(12): forward")
+    a, b = sides(replace(ITEM, place=place))
     op = EagerOp("aten._local_scalar_dense.default", "head", "model.py:14", (), 2, None)
     finding = found(replace(a, provenance=EagerOps(1, "2.13.0", (op,))), b)
-    assert finding.facts["made_by"] == ["aten::_local_scalar_dense at model.py:14"]
+    assert finding.facts["made_by"] == [{"operator": "aten::_local_scalar_dense", "called_at": "model.py:14"}]
 
 
 @pytest.mark.parametrize("sync", [END, replace(ITEM, idle_after_us=50.0), replace(ITEM, call="cudaMemcpyAsync")])
@@ -88,11 +93,11 @@ def test_lines_are_those_of_the_copies_that_eager_operators_launched():
         "DtoD (Device -> Device)",
     )
     activities = tuple(TaggedActivity(f"Memcpy {name}", op) for op, name in enumerate(names))
-    a, b = sides(replace(ITEM, where="aten::copy_"), END)
+    a, b = sides(replace(ITEM, place=COPYING), END)
     eager = EagerOps(1, "2.13.0", ops, (*activities, activities[2]))
     compared = compare(replace(a, provenance=eager), b)
     finding = next(each for each in compared.findings if each.code == "synchronising_calls")
-    assert finding.facts["made_by"] == ["aten::copy_, in eager code at model.py:14 (2), model.py:12"]
+    assert finding.facts["made_by"] == [made_at(COPYING, {"model.py:14": 2, "model.py:12": 1})]
     table = sync_table(compared.b, "B")
     assert [row[-1] for row in table.rows] == [
         "aten::copy_, in eager code at model.py:14 (2), model.py:12",
@@ -108,11 +113,12 @@ def test_a_call_that_copies_by_itself_is_at_the_lines_of_pageable_copies():
     one, other = with_waiting_lines(replace(a, provenance=eager), b)
     assert one.analysis.idle is not None and other.analysis.idle is not None
     (sync,) = other.analysis.idle.syncs
-    assert sync.where == "in eager code at model.py:0, model.py:1, model.py:2 and 2 lines more"
+    assert sync.lines == {f"model.py:{n}": 1 for n in range(5)}
+    assert sync.in_eager_code
     assert with_waiting_lines(a, b) == (a, b)
 
 
-COPY = SyncTime("cudaMemcpyAsync", count=2, idle_after_us=200.0, where="aten::copy_", drained=2)
+COPY = SyncTime("cudaMemcpyAsync", count=2, idle_after_us=200.0, place=COPYING, drained=2)
 PINNED = {"Memcpy HtoD (Pinned -> Device)": ("memcpy", 2, 6.0)}
 NO_COPIES = {name: each for name, each in COMPILED.items() if each[0] != "memcpy"}
 
@@ -130,7 +136,7 @@ def test_copies_that_hold_the_host_are_found_with_what_they_cost():
     finding = pageable(with_syncs(compiled(), COPY))
     assert finding.saving_us == pytest.approx(100)
     assert (finding.facts["copies"], finding.facts["copy_us"]) == (1, 3.0)
-    assert finding.facts["made_by"] == ["aten::copy_"]
+    assert finding.facts["made_by"] == [made_at(COPYING)]
     assert finding.action == Action("pin_memory")
 
 

@@ -6,7 +6,6 @@ Positions are those of activities in launch order over the whole recording.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -176,10 +175,6 @@ def test_the_modes_of_one_model_do_the_same_but_for_copying_the_inputs_in() -> N
     assert all("multi_tensor_apply" in name for name in names) and len(names) == 2
 
 
-#: A folder with whole recordings that are too large for the repository.
-MORE_TRACES = os.environ.get("TRACEKIT_TRACES")
-
-
 @cache
 def side_of(name: str, folder: Path = DATA, lender: str | None = None) -> Side:
     trace = read_trace(folder / f"{name}.json.gz", shapes=True)
@@ -229,18 +224,6 @@ def _counts(members: tuple[GroupMember, ...]) -> Counter[str]:
     return counts
 
 
-def check_coverage(comparison: Comparison, least: float) -> None:
-    a_us, b_us, missed = 0.0, 0.0, [0.0, 0.0]
-    for group in comparison.groups:
-        a_own, b_own = (sum(each.total_us for each in side) for side in (group.a, group.b))
-        a_us, b_us = a_us + a_own, b_us + b_own
-        if not (group.a and group.b):
-            missed = [missed[0] + a_own, missed[1] + b_own]
-    assert comparison.coverage.a_time_matched == pytest.approx(1 - missed[0] / a_us)
-    assert comparison.coverage.b_time_matched == pytest.approx(1 - missed[1] / b_us)
-    assert min(comparison.coverage.a_time_matched, comparison.coverage.b_time_matched) >= least
-
-
 @pytest.mark.parametrize(
     ("a", "b", "lender", "least"),
     [
@@ -258,16 +241,7 @@ def test_nearly_all_gpu_time_is_matched_and_no_group_is_called_what_it_is_not(
     comparison = compare(side_of(a), side_of(b, lender=lender))
     check_groups(comparison)
     check_kinds(comparison)
-    check_coverage(comparison, least)
-
-
-@pytest.mark.skipif(MORE_TRACES is None, reason="TRACEKIT_TRACES names no folder with recordings of Qwen")
-def test_nearly_all_gpu_time_of_a_generation_is_matched() -> None:
-    folder = Path(MORE_TRACES or "")
-    comparison = compare(side_of("qwen_eager", folder), side_of("qwen_default", folder))
-    check_groups(comparison)
-    check_kinds(comparison)
-    check_coverage(comparison, 0.95)
+    assert min(comparison.coverage.a_time_matched, comparison.coverage.b_time_matched) >= least
 
 
 def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() -> None:

@@ -29,6 +29,11 @@ COLD = {
     "can_be_regional": True,
 }
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
+MADE_AT = {
+    "place": {"operator": "aten::copy_", "module": None, "line": None},
+    "lines": {},
+    "in_eager_code": False,
+}
 CALL = {"call": 1, "wall_us": 12.3e6, "failed_checks": [CHECK], "cuda_graphs": 0}
 RECOMPILED: dict[str, Any] = {
     "side": "compiled",
@@ -141,7 +146,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
             "copy_us": 3.0,
             "idle_us": 100.0,
             "call_us": 1300.0,
-            "made_by": ["aten::copy_"],
+            "made_by": [MADE_AT],
         },
         {"side": "compiled", "copies": 2.0, "copy_us": 3.0, "idle_us": 100.0, "call_us": 1300.0, "made_by": []},
     ),
@@ -192,7 +197,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
             "calls": ["cudaStreamSynchronize"],
             "idle_us": 120.0,
             "call_us": 1300.0,
-            "made_by": ["aten::item at model.py:12", "aten::item at model.py:14"],
+            "made_by": [{"operator": "aten::item", "called_at": f"model.py:{line}"} for line in (12, 14)],
         },
         {
             "side": "compiled",

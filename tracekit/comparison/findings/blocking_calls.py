@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
+from typing import Any
 
 from tracekit.comparison.matching.operators import plain_name
 from tracekit.comparison.waiting import exposing, gaps_behind, idle_saving
 from tracekit.model.advice import Action
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.note import distinct
 from tracekit.model.provenance import EagerOps
 
 #: Less than this share of the call is not worth a line.
@@ -35,7 +38,7 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
             "times": sum(sync.drained for sync in syncs) / side.steps,
             "calls": list(calls),
             **idle,
-            "made_by": _lines(comparison.a.provenance, dict.fromkeys(each.where for each in waiting if each.where)),
+            "made_by": _lines(comparison.a.provenance, waiting),
         },
         saving_us=idle["idle_us"],
         action=Action("read_after_the_call"),
@@ -63,7 +66,7 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
             "copies": sum(copy.count for copy in copies) / side.steps,
             "copy_us": math.fsum(copy.total_us for copy in copies) / side.steps,
             **idle,
-            "made_by": list(dict.fromkeys(each.where for each in copying if each.where)),
+            "made_by": _made_by(copying),
         },
         saving_us=idle["idle_us"],
         action=Action("keep_on_gpu" if read_back else "pin_memory"),
@@ -87,16 +90,32 @@ def _recorded(side: Side) -> tuple[SyncTime, ...]:
     return side.host.idle.syncs if side.host.idle else ()
 
 
-def _lines(eager: object, places: dict[str, None]) -> list[str]:
+def _lines(eager: object, waiting: list[SyncTime]) -> list[dict[str, Any]]:
     """The operators that waited, with the lines that call them. Copies are left out: only some of them wait, and the
     operator does not say which."""
-    lines: dict[str, None] = {}
+    found: list[dict[str, Any]] = []
     # Where it is known what operators launched, their lines are told already.
     if isinstance(eager, EagerOps) and not eager.activities:
-        # A place begins with its operator.
-        operators = [place.partition(" in ")[0].partition(",")[0] for place in places]
+        operators = [each.place.operator for each in waiting if each.place and each.place.operator]
         wanted = {plain_name(each): each for each in operators if plain_name(each) != "copy"}
-        for op in eager.ops:
-            if op.line and not op.backward and (operator := wanted.get(plain_name(op.name))):
-                lines[f"{operator} at {op.line}"] = None
-    return list(lines or places)[:MOST_LINES]
+        found += (
+            {"operator": wanted[plain_name(op.name)], "called_at": op.line}
+            for op in eager.ops
+            if op.line and not op.backward and plain_name(op.name) in wanted
+        )
+    return list(distinct(found) or _made_by(waiting))[:MOST_LINES]
+
+
+def _made_by(syncs: list[SyncTime]) -> list[dict[str, Any]]:
+    """Where the calls were made, as far as it is known."""
+    return list(
+        distinct(
+            {
+                "place": asdict(each.place) if each.place else None,
+                "lines": each.lines,
+                "in_eager_code": each.in_eager_code,
+            }
+            for each in syncs
+            if each.place or each.lines
+        )
+    )

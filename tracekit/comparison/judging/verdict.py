@@ -99,8 +99,8 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
         repeats = len(a.form.timing.processes) if a.form.timing else 0
         return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
 
-    verdict = _judge_pairs(every, ends, b.form, withheld=bool(recompiled))
-    unsteady = (*find_unsteady_speeds(a, b), *find_drift_of_ratio(every[0].a_us, every[0].b_us), *_unshared(every))
+    verdict, changed = _judge_pairs(every, ends, b.form, withheld=bool(recompiled))
+    unsteady = (*find_unsteady_speeds(a, b), *find_drift_of_ratio(every[0].a_us, every[0].b_us), *changed)
     spread = (*find_process_spread(a), *find_process_spread(b))
     return verdict, (*uneven, *recompiled, *unsteady, *spread, *find_unrepeated(a, b, verdict))
 
@@ -167,8 +167,9 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     return verdict, (NOT_ALTERNATED,)
 
 
-def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormResult, *, withheld: bool) -> Verdict:
-    """The verdict on both sides' calls in the same rounds. `ends` are the sides' medians in the run's own process."""
+def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormResult, *, withheld: bool) -> Judged:
+    """The verdict on both sides' calls in the same rounds, and a note where one form changed its speed by itself so far
+    that this decides what counts as a change. `ends` are the sides' medians in the run's own process."""
     within = tuple(median_interval(pairs.log_ratios) for pairs in every)
     single = len(every) == 1
     interval = within[0] if single else interval_of_processes(within)
@@ -178,13 +179,17 @@ def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormRes
         a_us, b_us = np.exp(medians.mean(axis=0))
         ends = float(a_us), float(b_us)
     speedup, ci95 = _speedup(interval)
-    noise = find_noise_floor(every)
-    least = max(_least_change(every), *(ratio_change(pairs.a_us, pairs.b_us) for pairs in every))
+    noise, changes = find_noise_floor(every), [ratio_change(pairs.a_us, pairs.b_us) for pairs in every]
+    least, changed = LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS, max(changes)
+    notes: tuple[Note, ...] = ()
+    if changed > least:
+        repeat = None if single else changes.index(changed)
+        least, notes = changed, (Note("ratio_changed", facts={"share": changed, "repeat": repeat}),)
     estimate = Estimate(speedup, *ci95)
     order = None if withheld else compare_estimates(estimate, exactly(1.0), max(noise, least))
     # Of several processes the reason of one that did not reach its target, where there is one.
     stops = [b.timing.stopped, *(each.stopped for each in b.timing.processes)] if b.timing else []
-    return Verdict(
+    verdict = Verdict(
         "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive",
         speedup,
         ci95,
@@ -197,25 +202,12 @@ def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormRes
         block=interval.block,
         stopped=next((each for each in stops if each != "target reached"), "target reached") if stops else None,
     )
+    return verdict, notes
 
 
 def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:
     """Of the logarithm's interval."""
     return math.exp(interval.middle), (math.exp(interval.low), math.exp(interval.high))
-
-
-def _unshared(every: tuple[Pairs, ...]) -> tuple[Note, ...]:
-    """Where one form changed its speed by itself so far that this decides what counts as a change."""
-    changes = [ratio_change(pairs.a_us, pairs.b_us) for pairs in every]
-    largest = max(changes)
-    if largest <= _least_change(every):
-        return ()
-    repeat = changes.index(largest) if len(every) > 1 else None
-    return (Note("ratio_changed", facts={"share": largest, "repeat": repeat}),)
-
-
-def _least_change(every: tuple[Pairs, ...]) -> float:
-    return LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS
 
 
 def _pairs_of_processes(a: FormResult, b: FormResult, times: tuple[Values, Values]) -> tuple[Pairs, ...]:

@@ -43,12 +43,7 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
         published=beside,
         published_source=suite.source if suite and beside else "",
         differences=tuple(find_differences_from_published(works, results)) if beside else (),
-        notes=(
-            *_unlike_cells(results),
-            *_notes_of_works(works, groups),
-            *find_side_by_side(results),
-            *_throttled(works),
-        ),
+        notes=(*_unlike_cells(results), *_notes_of_works(works, groups)),
         left=left,
     )
 
@@ -142,7 +137,7 @@ def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
 
 
 def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]]) -> Iterator[Note]:
-    """Where machines of one work differ, and where one cell has several files."""
+    """Where machines of one work differ, one cell has several files, cells ran beside each other, or were throttled."""
     differing = [work for work in works if work.differs]
     if differing:
         differences = list(dict.fromkeys(each for work in differing for each in work.differs))
@@ -152,6 +147,10 @@ def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]
         for key, number in Counter(result.cell.key for result in group).items():
             if number > 1:
                 yield Note("same_cell_in_files", facts={"key": key, "files": number})
+    yield from find_side_by_side([result for group in groups for result in group])
+    timed = [cell for work in works for cell in work.cells if cell.failure is None]
+    if held := sum(bool(cell.conditions.limits) for cell in timed):
+        yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
 
 
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
@@ -170,9 +169,3 @@ def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
         beside += seconds > SHORTEST_SECONDS
     if beside:
         yield Note("cells_side_by_side", facts={"cells": beside, "of_cells": len(timed)})
-
-
-def _throttled(works: Sequence[Work]) -> Iterator[Note]:
-    timed = [cell for work in works for cell in work.cells if cell.failure is None]
-    if held := sum(bool(cell.conditions.limits) for cell in timed):
-        yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})

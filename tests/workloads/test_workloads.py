@@ -41,6 +41,8 @@ def test_parameters_are_counted_and_nothing_is_built_for_it(info: WorkloadInfo) 
 def test_the_blocks_that_repeat_hold_most_of_it(info: WorkloadInfo) -> None:
     # `comparison/commands.py` takes it for granted in runs that do not say.
     workload = nowhere(info.name)
+    everything = {id(target.module) for target in compile_targets(workload, "all")}
+    assert everything == {id(module) for _, module in workload.modules}
     blocks = count_parameters(*(target.module for target in compile_targets(workload, "regional")))
     assert blocks > 0.5 * (info.parameters or 0)
     assert repeated_parts(workload)
