@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tracekit.comparison.commands import can_be_regional, profile_command
-from tracekit.model.advice import Action
+from tracekit.comparison.commands import can_be_regional, run_again
 from tracekit.model.comparison import Comparison, Finding
 
 #: From so many calls on, and so long a start-up, it is worth a line: nobody waits ten seconds unawares, and a hundred
@@ -34,8 +33,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     if warm and warm.cache_hits and cold.source == warm.source == "fresh_process":
         saving_us = max(cold.startup_us - warm.startup_us, 0.0)
     pays = warm is not None and warm.calls is not None and not math.isinf(warm.calls)
-    settings, regional = comparison.b.settings, can_be_regional(comparison.b)
-    command = profile_command(settings, {"scope": "regional"}) if settings and regional else None
+    regional = can_be_regional(comparison.b)
     return Finding(
         code="cold_start",
         severity="info",
@@ -55,6 +53,6 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
             "can_be_regional": regional,
         },
         saving_us=None,
-        action=Action("run_again", command) if command else None,
+        action=run_again(comparison.b.settings, {"scope": "regional"}) if regional else None,
         start_saving_us=saving_us,
     )
