@@ -42,12 +42,12 @@ def test_through_short_windows_it_is_still_common_and_increasing(a: list[str], b
         check(a, b, common_subsequence(a, b))
 
 
-def test_sixty_thousand_on_a_side_take_seconds() -> None:
-    a = [f"{i % 7}{i % 11}" for i in range(60_000)]
+def test_twenty_thousand_on_a_side_take_seconds() -> None:
+    a = [f"{i % 7}{i % 11}" for i in range(20_000)]
     b = [each for i, each in enumerate(a) if i % 9]
     began = time.process_time()
     pairs = common_subsequence(a, b)
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 7
     assert len(pairs) > 0.95 * len(b)
 
 
