@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from tests.sides import make_form, make_side
@@ -19,7 +19,7 @@ from tracekit.model.comparison import Verdict
 from tracekit.model.note import Note
 from tracekit.model.progress import Silent
 from tracekit.model.run import FormName, FormResult
-from tracekit.model.timing import FormTiming, ProcessTimes, StoppingRule
+from tracekit.model.timing import ProcessTimes, StoppingRule
 
 Random = np.random.Generator
 #: The logarithm of how much longer a call takes than it should; called once a call, in the order of the calls.
@@ -157,19 +157,11 @@ def judged(runs: Iterable[Timings], rule: StoppingRule) -> tuple[Verdict, tuple[
 
 
 def _form(name: FormName, own: Timings, repeats: list[Timings], rule: StoppingRule) -> FormResult:
-    timing: FormTiming = own.of(name, rule)
     processes = tuple(
         ProcessTimes(tuple(each.wall_us[name]), None, each.of(name, rule).controls, each.stopped, each.seconds)
         for each in repeats
     )
-    form = make_form(name, own.wall_us[name])
-    return FormResult(
-        name, (), form.wall_us, None, None, form.compilation, (), timing=_with_processes(timing, processes)
-    )
-
-
-def _with_processes(timing: FormTiming, processes: tuple[ProcessTimes, ...]) -> FormTiming:
-    return FormTiming(timing.stopped, timing.target, timing.budget_seconds, timing.seconds, timing.controls, processes)
+    return replace(make_form(name, own.wall_us[name]), timing=replace(own.of(name, rule), processes=processes))
 
 
 def simulate(

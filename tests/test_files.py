@@ -65,7 +65,7 @@ def test_a_link_that_the_user_named_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "report").is_symlink()
 
 
-def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+def test_a_pipe_and_a_device_are_written_into(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     got: list[bytes] = []
@@ -75,9 +75,6 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     reader.join(10)
     assert got == [b"through the pipe"]
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
-
-
-def test_a_device_stays_one() -> None:
     write_named(Path(os.devnull), b"gone")
     assert stat.S_ISCHR(Path(os.devnull).lstat().st_mode)
 
@@ -97,25 +94,31 @@ def test_modes_follow_the_umask_and_a_private_file_stays_private(tmp_path: Path)
 def test_after_an_error_what_was_there_is_there_and_no_draft(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    with pytest.raises(RuntimeError):
-        _write_half(path)
+    with pytest.raises(RuntimeError), replaced(path) as file:  # noqa: PT012
+        file.write(b"half")
+        raise RuntimeError
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def _write_half(path: Path) -> None:
-    with replaced(path) as file:
-        file.write(b"half")
-        raise RuntimeError
-
-
-def test_writers_at_once_do_not_share_a_draft(tmp_path: Path) -> None:
+def test_writers_at_once_do_not_share_a_draft_and_readers_see_no_half(tmp_path: Path) -> None:
     path = tmp_path / "file"
     contents = [bytes([number]) * 100_000 for number in range(16)]
+    write_replaced(path, contents[0])
     with ThreadPoolExecutor(16) as threads:
-        list(threads.map(lambda content: write_replaced(path, content), contents))
+        writes = [threads.submit(write_replaced, path, content) for content in contents * 4]
+        while not all(each.done() for each in writes):
+            assert path.read_bytes() in contents
     assert path.read_bytes() in contents
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_draft_has_a_name_that_nobody_can_foresee(tmp_path: Path) -> None:
+    names: set[str] = set()
+    for _ in range(3):
+        with replaced(tmp_path / "file"):
+            names |= {path.name for path in tmp_path.iterdir()} - {"file"}
+    assert len(names) == 3
 
 
 def test_a_name_of_the_longest_length_can_be_written(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -94,35 +94,28 @@ def test_a_run_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_run_is_never_replaced(tmp_path: Path, name: str) -> None:
     precious = tmp_path / name
     precious.mkdir()
-    (precious / "chapter.tex").write_text("words")
+    (precious / "run.json").write_text('{"my": "data"}')
     with (
         pytest.raises(TracekitError, match=r"no run of tracekit|not made by tracekit"),
         store.begun(tmp_path / "thesis", force=True),
     ):
         pass
-    assert (precious / "chapter.tex").read_text() == "words"
+    assert (precious / "run.json").read_text() == '{"my": "data"}'
 
 
 def test_what_an_interrupted_run_measured_is_kept_unless_forced(tmp_path: Path) -> None:
     draft = interrupted(tmp_path / "flux-eager")
     (draft / "eager-light.json.gz").write_bytes(b"half")
-    with (
-        pytest.raises(TracekitError, match="holds what a run measured until it was interrupted; pass --force"),
-        store.begun(tmp_path / "flux-eager", force=False),
-    ):
-        pass
+    for ended in ("was interrupted", "failed"):
+        with (
+            pytest.raises(TracekitError, match=f"holds what a run measured until it {ended}; pass --force"),
+            store.begun(tmp_path / "flux-eager", force=False),
+        ):
+            pass
+        store.mark_failed(draft, ValueError("theirs"))
     assert (draft / "eager-light.json.gz").read_bytes() == b"half"
     with store.begun(tmp_path / "flux-eager", force=True) as again:
         assert not (again / "eager-light.json.gz").exists()
-
-
-def test_what_a_failed_run_measured_is_said_to_be_that(tmp_path: Path) -> None:
-    store.mark_failed(interrupted(tmp_path / "flux-eager"), ValueError("theirs"))
-    with (
-        pytest.raises(TracekitError, match="holds what a run measured until it failed; pass --force"),
-        store.begun(tmp_path / "flux-eager", force=False),
-    ):
-        pass
 
 
 def test_a_run_that_ended_before_a_call_was_timed_is_in_nobody_s_way(tmp_path: Path) -> None:
@@ -142,15 +135,6 @@ def test_what_a_killed_run_left_before_it_measured_anything_is_cleared(tmp_path:
         store.save(replace(make_run(), forms=()), draft)
     with store.begun(tmp_path / "flux-eager", force=False):
         assert list(draft.iterdir()) == []
-
-
-def test_another_program_s_run_json_is_no_run_of_ours(tmp_path: Path) -> None:
-    precious = tmp_path / "thesis"
-    precious.mkdir()
-    (precious / "run.json").write_text('{"my": "data"}')
-    with pytest.raises(TracekitError, match="no run of tracekit"), store.begun(precious, force=True):
-        pass
-    assert (precious / "run.json").read_text() == '{"my": "data"}'
 
 
 def test_a_finished_run_is_not_taken_for_a_draft_by_who_comes_next(tmp_path: Path) -> None:
@@ -190,12 +174,6 @@ def test_the_name_of_an_interrupted_run_tells_where_its_part_is(tmp_path: Path) 
         store.load(tmp_path / "flux-eager")
 
 
-def test_a_damaged_manifest_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text('{"schema": "tracekit.run/1", "status": ')
-    with pytest.raises(TracekitError, match="cannot be read"):
-        store.load(tmp_path)
-
-
 def test_a_missing_recording_names_its_file(tmp_path: Path) -> None:
     with pytest.raises(TracekitError, match=r"eager-light\.json\.gz is missing"):
         store.recording_path(tmp_path, make_run().forms[0], "light")
@@ -212,6 +190,9 @@ SITES = CompiledSites(
 def test_where_work_came_from_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     names = [store.save_provenance(found, tmp_path) for found in (OPS, SITES)]
     assert names == [store.EAGER_OPS, store.COMPILED_SITES]
+    first = (tmp_path / store.EAGER_OPS).read_bytes()
+    store.save_provenance(OPS, tmp_path)
+    assert (tmp_path / store.EAGER_OPS).read_bytes() == first
     run = make_run()
     eager = replace(run.forms[0], provenance=names[0])
     compiled = replace(eager, name="compiled", provenance=names[1])
@@ -220,27 +201,14 @@ def test_where_work_came_from_comes_back_as_it_was_saved(tmp_path: Path) -> None
     assert store.load_compiled_sites(tmp_path, run) == SITES
 
 
-def test_the_same_provenance_is_the_same_file(tmp_path: Path) -> None:
-    store.save_provenance(OPS, tmp_path)
-    first = (tmp_path / store.EAGER_OPS).read_bytes()
-    store.save_provenance(OPS, tmp_path)
-    assert (tmp_path / store.EAGER_OPS).read_bytes() == first
-
-
 def test_a_run_that_was_recorded_before_provenance_was_asked_for_still_loads(tmp_path: Path) -> None:
     folder = finished(tmp_path / "flux-eager")
-    text = (folder / "run.json").read_text()
-    assert '"provenance": null' in text
-    lines = [line for line in text.splitlines() if '"provenance"' not in line]
-    older = "\n".join(lines)
-    (folder / "run.json").write_text(_without_trailing_commas(older))
+    manifest = json.loads((folder / "run.json").read_text())
+    assert [form.pop("provenance") for form in manifest["forms"]] == [None]
+    (folder / "run.json").write_text(json.dumps(manifest))
     run = store.load(folder)
     assert store.load_eager_ops(folder, run) is None
     assert store.load_compiled_sites(folder, run) is None
-
-
-def _without_trailing_commas(text: str) -> str:
-    return re.sub(r",(\s*[}\]])", r"\1", text)
 
 
 def test_damaged_or_missing_provenance_is_one_line(tmp_path: Path) -> None:
@@ -257,7 +225,7 @@ def test_damaged_or_missing_provenance_is_one_line(tmp_path: Path) -> None:
         store.load_eager_ops(tmp_path, run)
 
 
-@pytest.mark.parametrize("us", ["NaN", "null", "0", "-2.5", "1e400"])
+@pytest.mark.parametrize("us", ["NaN", "null", "0", "-2.5", "1e400", "[", ""])
 def test_a_manifest_with_times_that_are_none_is_one_line(tmp_path: Path, us: str) -> None:
     folder = finished(tmp_path / "flux-eager")
     manifest = folder / "run.json"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tracekit import analysis
 from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
 
@@ -81,3 +82,14 @@ def write_trace(folder: Path, events: list[Json], **top: Any) -> Path:
 def make_trace(folder: Path, events: list[Json], **top: Any) -> Trace:
     """The trace a file with these events is read as."""
     return read_trace(write_trace(folder, events, **top))
+
+
+def analyze(trace: Trace, **options: Any) -> Any:
+    """The trace's analysis, as whoever knows which parts of it there are takes it."""
+    return analysis.analyze(trace, **options)
+
+
+def launched(at_us: float, lasting_us: float, correlation: int, *, thread: int = 1, name: str = "gemm") -> list[Json]:
+    """A launch of 1 us at this moment, and its kernel, which begins 2 us after it."""
+    kernel = make_kernel(at_us + 2, at_us + 2 + lasting_us, correlation=correlation, name=name)
+    return [make_call(at_us, at_us + 1, correlation=correlation, thread=thread), kernel]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.analysis.reference import TICK, Reference
-from tests.traces import Json, make_call, make_event, make_kernel, make_op, make_span, make_trace
+from tests.traces import Json, analyze, make_call, make_event, make_kernel, make_op, make_span, make_trace
 
-from tracekit.analysis import analyze
 from tracekit.model.analysis import Analysis
 
 moments = st.integers(0, 160)
@@ -77,18 +74,14 @@ def random_spans(draw: st.DrawFn) -> list[Json]:
 def check(found: Analysis, events: list[Json], steps: list[Json]) -> None:
     reference = Reference(events, steps)
     expected = reference.expect()
-    assert found.gpu is not None
-    assert found.idle is not None
-    assert found.kernels is not None
-    assert found.launches is not None
     us = {count: count * TICK for count in range(2000)}
     assert {each.id: each.busy_us for each in found.devices} == {d: us[n] for d, n in expected.busy.items()}
     assert {each.id: each.idle_us for each in found.devices} == {d: us[n] for d, n in expected.idle.items()}
     assert found.idle.gap_count == expected.gaps
+    assert all(sum(gap.causes.values()) == pytest.approx(gap.duration_us) for gap in found.idle.largest)
     assert {each.cause: each.us for each in found.idle.causes} == {c: us[n] for c, n in expected.causes.items()}
     assert found.kernels.count == expected.kernels.total()
     assert found.launches.count == len(set().union(*expected.launches.values()))
-    assert found.copies is not None
     assert found.copies.memcpy_count == expected.copies["gpu_memcpy"]
     assert found.copies.memset_count == expected.copies["gpu_memset"]
     assert {each.name: each.count for each in found.kernels.by_name} == expected.families
@@ -100,13 +93,13 @@ def check(found: Analysis, events: list[Json], steps: list[Json]) -> None:
         assert (step.busy_us, step.idle_us) == (us[expected.step_busy[i]], us[expected.step_idle[i]])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(random_events())
 def test_a_whole_recording(tmp_path_factory: pytest.TempPathFactory, events: list[Json]) -> None:
     check(analyze(make_trace(tmp_path_factory.getbasetemp(), events)), events, [])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(random_events(), random_steps())
 def test_steps(tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]) -> None:
     # One kernel that surely belongs, so that the window is never empty.
@@ -116,7 +109,7 @@ def test_steps(tmp_path_factory: pytest.TempPathFactory, events: list[Json], ste
     check(analyze(make_trace(tmp_path_factory.getbasetemp(), every)), every, steps)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(random_events(), random_spans())
 def test_steps_of_any_kind(tmp_path_factory: pytest.TempPathFactory, events: list[Json], spans: list[Json]) -> None:
     first = min(spans, key=lambda each: (each["ts"], -each["dur"]))
@@ -124,19 +117,3 @@ def test_steps_of_any_kind(tmp_path_factory: pytest.TempPathFactory, events: lis
     sure += [make_kernel(first["ts"] + 1, first["ts"] + 2, correlation=99)]
     every = [*events, *sure, *spans]
     check(analyze(make_trace(tmp_path_factory.getbasetemp(), every)), every, spans)
-
-
-@settings(max_examples=100, deadline=None)
-@given(random_events())
-def test_each_stream_s_activity_lies_within_its_device_s(
-    tmp_path_factory: pytest.TempPathFactory, events: list[Json]
-) -> None:
-    found = analyze(make_trace(tmp_path_factory.getbasetemp(), events))
-    kernels = [event for event in events if event["cat"] in ("kernel", "gpu_memcpy", "gpu_memset")]
-    streams: dict[int, set[int]] = {}
-    longest: Counter[int] = Counter()
-    for event in kernels:
-        streams.setdefault(event["args"]["device"], set()).add(event["args"]["stream"])
-        longest[event["args"]["device"]] = max(longest[event["args"]["device"]], event["dur"])
-    assert {each.id: each.streams for each in found.devices} == {device: len(each) for device, each in streams.items()}
-    assert all(each.busy_us >= longest[each.id] for each in found.devices)

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.analysis.test_idle import random_trace
-from tests.traces import Json, make_call, make_copy, make_kernel, make_op, make_span, make_trace
+from tests.analysis.reference import TICK
+from tests.analysis.test_against_reference import random_events, random_steps
+from tests.traces import Json, analyze, make_call, make_copy, make_kernel, make_op, make_span, make_trace
 
-from tracekit.analysis import analyze
 from tracekit.model.analysis import DeviceQueue
 
 
 def queue_of(folder: Path, events: list[Json], **options: str) -> DeviceQueue:
-    found = analyze(make_trace(folder, events), **options).queue  # type: ignore[arg-type]
+    found = analyze(make_trace(folder, events), **options).queue
     assert found is not None
     (queue,) = found
     return queue
@@ -25,7 +25,6 @@ def test_a_host_that_runs_ahead_fills_the_queue(tmp_path: Path) -> None:
     queue = queue_of(tmp_path, [*calls, *kernels, make_span(0, 80)])
     # Handed over at 1, 3, 5; they start at 10, 30, 50 and end at 70.
     assert (queue.items, queue.starved_items, queue.most_depth) == (3, 1, 3)
-    assert queue.delays is not None
     assert (queue.delays.count, queue.delays.p50_us, queue.delays.most_us) == (3, 27, 45)
     # Nothing handed over from 0 to 1 and after 70; two and one waiting while the first two run.
     assert (queue.starved_us, queue.delayed_us) == (11, 9)
@@ -44,7 +43,6 @@ def test_a_host_that_is_late_starves_the_gpu(tmp_path: Path) -> None:
 
 def test_a_kernel_that_starts_before_its_call_returns_has_no_delay(tmp_path: Path) -> None:
     queue = queue_of(tmp_path, [make_call(0, 10, correlation=1), make_kernel(4, 20, correlation=1)])
-    assert queue.delays is not None
     assert queue.delays.most_us == 0
     assert queue.delayed_us == 0
 
@@ -55,8 +53,6 @@ def test_a_graph_is_one_item_and_its_kernels_are_counted_apart(tmp_path: Path) -
     single = [make_call(11, 12, correlation=2), make_kernel(61, 62, correlation=2)]
     queue = queue_of(tmp_path, [replay, *kernels, *single])
     assert (queue.items, queue.kernels_in_graphs, queue.starved_items) == (2, 5, 1)
-    assert queue.delays is not None
-    assert queue.graph_delays is not None
     assert (queue.graph_delays.count, queue.graph_delays.p50_us) == (1, 5)
     assert (queue.delays.count, queue.delays.p50_us) == (1, 49)
     # Between kernels of a graph the GPU does not starve: what it does next has been handed over.
@@ -80,16 +76,15 @@ def test_an_activity_without_launch_is_counted_and_has_no_delay(tmp_path: Path) 
 
 
 @settings(max_examples=80, deadline=None)
-@given(random_trace(), st.sampled_from(["whole", "auto"]))
+@given(random_events(), random_steps() | st.just([]))
 def test_the_four_states_divide_the_window_exactly(
-    tmp_path_factory: pytest.TempPathFactory, events: list[Json], window: str
+    tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]
 ) -> None:
-    sure = [make_call(0, 1, correlation=99), make_kernel(1, 2, correlation=99)]
-    found = analyze(make_trace(tmp_path_factory.getbasetemp(), [*events, *sure]), window=window)
-    assert found.queue is not None
-    assert found.gpu is not None
-    (queue,) = found.queue
-    assert queue.starved_us + queue.delayed_us == pytest.approx(found.gpu.idle_us)
-    assert queue.hand_to_mouth_us + queue.backed_up_us == pytest.approx(found.gpu.busy_us)
-    assert min(queue.starved_us, queue.delayed_us, queue.hand_to_mouth_us, queue.backed_up_us) >= 0
-    assert queue.starved_items <= queue.items
+    first = steps[0]["ts"] if steps else 0
+    sure = [make_call(first, first + TICK, correlation=99), make_kernel(first + 1, first + 2, correlation=99)]
+    found = analyze(make_trace(tmp_path_factory.getbasetemp(), [*events, *sure, *steps]))
+    for queue, device in zip(found.queue, found.devices, strict=True):
+        assert queue.starved_us + queue.delayed_us == pytest.approx(device.idle_us)
+        assert queue.hand_to_mouth_us + queue.backed_up_us == pytest.approx(device.busy_us)
+        assert min(queue.starved_us, queue.delayed_us, queue.hand_to_mouth_us, queue.backed_up_us) >= 0
+        assert queue.starved_items <= queue.items

@@ -3,9 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span, make_trace
+from tests.traces import DATA, Json, analyze, launched, make_kernel, make_op, make_span, make_trace
 
-from tracekit.analysis import analyze
 from tracekit.model.compilation import CompiledRegions
 from tracekit.tracefile import read_trace
 
@@ -14,15 +13,9 @@ PROLOGUE = "AOTDispatcher Runtime Wrapper Prologue"
 
 
 def regions_of(folder: Path, events: list[Json], **options: str) -> CompiledRegions:
-    found = analyze(make_trace(folder, events), **options).regions  # type: ignore[arg-type]
+    found = analyze(make_trace(folder, events), **options).regions
     assert found is not None
     return found
-
-
-def launched(at_us: float, lasting_us: float, correlation: int, *, thread: int = 1) -> list[Json]:
-    """A launch at this moment, and its kernel."""
-    kernel = make_kernel(at_us + 2, at_us + 2 + lasting_us, correlation=correlation)
-    return [make_call(at_us, at_us + 1, correlation=correlation, thread=thread), kernel]
 
 
 def graph(start_us: float, end_us: float, key: str = "fabc", *, thread: int = 1) -> Json:
@@ -120,7 +113,6 @@ def test_an_eager_recording_shows_that_nothing_was_compiled(tmp_path: Path) -> N
 )
 def test_real_recordings_of_one_compiled_model(name: str, regions: int, share: float) -> None:
     analysis = analyze(read_trace(DATA / f"{name}.json.gz"), window=r"tracekit\.iteration#\d+")
-    assert analysis.regions is not None
     assert analysis.regions.count / analysis.window.steps == regions
     assert analysis.regions.gpu_share == pytest.approx(share, abs=0.01)
     assert (analysis.regions.guards_us > 0) is (regions > 0)

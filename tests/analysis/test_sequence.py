@@ -4,9 +4,19 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA, Json, make_call, make_copy, make_kernel, make_op, make_span, make_trace, write_trace
+from tests.traces import (
+    DATA,
+    Json,
+    analyze,
+    make_call,
+    make_copy,
+    make_kernel,
+    make_op,
+    make_span,
+    make_trace,
+    write_trace,
+)
 
-from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
 from tracekit.model.sequence import Operator, Sequence
 from tracekit.tracefile import read_trace
@@ -58,41 +68,68 @@ def test_the_innermost_operator_around_a_launch_asked_for_it(tmp_path: Path) -> 
     assert (found.operators, found.per_step) == ("own", 1)
 
 
-def test_inductor_s_event_around_a_triton_kernel_tells_its_inputs(tmp_path: Path) -> None:
-    events = [
-        make_op(0, 9, name="triton_poi_fused_add_0", **{"Input Dims": [[64, 64]], "Input type": ["float"]}),
-        *launched(1, "triton_poi_fused_add_0", 1),
-    ]
-    (kernel,) = work(tmp_path, events).activities
-    assert kernel.operator == Operator("triton_poi_fused_add_0", ((64, 64),), ("float",))
-
-
-def test_the_tensors_of_a_list_stand_one_by_one(tmp_path: Path) -> None:
-    shapes: Json = {"Input Dims": [[[2, 3], [4, 3]], []], "Input type": ["TensorList", "Scalar"]}
-    (kernel,) = work(tmp_path, [make_op(0, 9, name="aten::cat", **shapes), *launched(1, "cat", 1)]).activities
-    assert kernel.operator == Operator("aten::cat", ((2, 3), (4, 3), ()), ("TensorList", "TensorList", "Scalar"))
+TRITON, LIST = "triton_poi_fused_add_0", [[[1, 3], [2]], [4]]
+TWO = {"Input Dims": [[1, 3], []], "Input type": ["float", "Scalar"]}
 
 
 @pytest.mark.parametrize(
-    "shapes",
+    ("name", "inputs", "operator"),
     [
-        {},
-        {"Input Dims": "none"},
-        {"Input Dims": [[1.5]]},
-        {"Input Dims": [7]},
-        {"Input Dims": None},
-        {"Input Dims": [[[["a"]]]]},
+        (TRITON, {"Input Dims": [[64, 64]], "Input type": ["float"]}, Operator(TRITON, ((64, 64),), ("float",))),
+        # The tensors of a list stand one by one.
+        (
+            "aten::cat",
+            {"Input Dims": [[[2, 3], [4, 3]], []], "Input type": ["TensorList", "Scalar"]},
+            Operator("aten::cat", ((2, 3), (4, 3), ()), ("TensorList", "TensorList", "Scalar")),
+        ),
+        # What the profiler does not write is not recorded; types that are none leave the shapes.
+        *(
+            ("aten::add", {"Input Dims": dims}, Operator("aten::add", (), ()))
+            for dims in ("none", [[1.5]], [7], None, [[[["a"]]]])
+        ),
+        ("aten::add", {}, Operator("aten::add", (), ())),
+        (
+            "aten::add",
+            {"Input Dims": [[2], [3]], "Input type": ["float"]},
+            Operator("aten::add", ((2,), (3,)), ("", "")),
+        ),
     ],
 )
-def test_shapes_that_are_none_are_not_recorded(tmp_path: Path, shapes: Json) -> None:
-    (kernel,) = work(tmp_path, [make_op(0, 9, name="aten::add", **shapes), *launched(1, "add", 1)]).activities
-    assert kernel.operator == Operator("aten::add", (), ())
+def test_an_operator_has_the_inputs_that_the_file_tells(
+    tmp_path: Path, name: str, inputs: Json, operator: Operator
+) -> None:
+    (kernel,) = work(tmp_path, [make_op(0, 9, name=name, **inputs), *launched(1, "k", 1)]).activities
+    assert kernel.operator == operator
 
 
-def test_types_that_are_none_leave_the_shapes(tmp_path: Path) -> None:
-    shapes: Json = {"Input Dims": [[2], [3]], "Input type": ["float"]}
-    (kernel,) = work(tmp_path, [make_op(0, 9, name="aten::add", **shapes), *launched(1, "add", 1)]).activities
-    assert kernel.operator == Operator("aten::add", ((2,), (3,)), ("", ""))
+@pytest.mark.parametrize(
+    ("name", "inputs", "values", "strides"),
+    [
+        ("aten::convolution", {**TWO, "Concrete Inputs": ["", "[2, 2]"]}, ("", "[2, 2]"), ()),
+        ("aten::_flash_attention_forward", {**TWO, "Concrete Inputs": ["", "True"]}, ("", "True"), ()),
+        ("aten::dropout", {**TWO, "Concrete Inputs": ["", "True"]}, (), ()),
+        ("aten::convolution", {**TWO, "Concrete Inputs": ["", 2]}, (), ()),
+        ("aten::convolution", {**TWO, "Concrete Inputs": "no list"}, (), ()),
+        ("aten::convolution", {**TWO, "Input Strides": [[3, 1], []]}, (), ((3, 1), ())),
+        (
+            "aten::convolution",
+            {**TWO, "Input Dims": LIST, "Input Strides": [[[3, 1], [1]], [1]]},
+            (),
+            ((3, 1), (1,), (1,)),
+        ),
+        # Not of these inputs, not of numbers, no list.
+        *(
+            ("aten::convolution", {**TWO, "Input Strides": written}, (), ())
+            for written in ([[3, 1]], [["a", 1], []], [3, 1], "no list")
+        ),
+    ],
+)
+def test_values_and_strides_stand_beside_the_inputs_they_are_of(
+    tmp_path: Path, name: str, inputs: Json, values: tuple[str, ...], strides: tuple[tuple[int, ...], ...]
+) -> None:
+    (found,) = work(tmp_path, [make_op(0, 9, name=name, **inputs), *launched(1, "k", 1)]).activities
+    assert found.operator is not None
+    assert (found.operator.values, found.operator.strides) == (values, strides)
 
 
 def step(number: int, begin: float, names: str, us: float) -> list[Json]:
@@ -148,45 +185,6 @@ def test_calls_of_the_innermost_operator_are_told_apart_within_one_of_the_outerm
     first, reduce, second = work(tmp_path, events).activities
     assert first.call == reduce.call == second.call
     assert first.operator_call == reduce.operator_call != second.operator_call is not None
-
-
-@pytest.mark.parametrize(
-    ("dims", "written", "values"),
-    [
-        ([[1, 3], []], ["", "[2, 2]"], ("", "[2, 2]")),
-        ([[1, 3], []], ["", 2], ()),
-        ([[1, 3], []], "no list", ()),
-    ],
-)
-def test_values_stand_beside_the_inputs_they_are_of(
-    tmp_path: Path, dims: list[object], written: object, values: tuple[str, ...]
-) -> None:
-    shapes: Json = {"Input Dims": dims, "Input type": ["float", "ScalarList"], "Concrete Inputs": written}
-    (found,) = work(tmp_path, [make_op(0, 9, name="aten::convolution", **shapes), *launched(1, "conv", 1)]).activities
-    assert found.operator is not None
-    assert found.operator.values == values
-
-
-@pytest.mark.parametrize(
-    ("dims", "written", "strides"),
-    [
-        ([[1, 3], []], [[3, 1], []], ((3, 1), ())),
-        # The tensors of a list stand one by one.
-        ([[[1, 3], [2]], [4]], [[[3, 1], [1]], [1]], ((3, 1), (1,), (1,))),
-        # Not of these inputs, not of numbers, no list.
-        ([[1, 3], []], [[3, 1]], ()),
-        ([[1, 3], []], [["a", 1], []], ()),
-        ([[1, 3], []], [3, 1], ()),
-        ([[1, 3], []], "no list", ()),
-    ],
-)
-def test_strides_stand_beside_the_inputs_they_are_of(
-    tmp_path: Path, dims: list[object], written: object, strides: tuple[tuple[int, ...], ...]
-) -> None:
-    shapes: Json = {"Input Dims": dims, "Input type": ["float", "Scalar"], "Input Strides": written}
-    (found,) = work(tmp_path, [make_op(0, 9, name="aten::convolution", **shapes), *launched(1, "conv", 1)]).activities
-    assert found.operator is not None
-    assert found.operator.strides == strides
 
 
 def replayed(start: float, correlation: int, names: str) -> list[Json]:
@@ -246,16 +244,3 @@ def test_a_step_without_work_is_empty_and_the_others_still_say_where_they_begin(
     found = work(tmp_path, events)
     assert [each.name for each in found.activities] == list("abab")
     assert (found.per_step, found.starts) == (1 / 3, starts)
-
-
-def test_attention_has_the_values_of_its_arguments_and_other_operators_have_not(tmp_path: Path) -> None:
-    inputs: Json = {"Input Dims": [[8], []], "Input type": ["float", "Scalar"], "Concrete Inputs": ["", "True"]}
-    events = [
-        make_op(0, 10, name="aten::_flash_attention_forward", **inputs),
-        *launched(1, "flash", 1),
-        make_op(20, 30, name="aten::dropout", **inputs),
-        *launched(21, "dropout", 2),
-    ]
-    flash, dropout = (each.operator for each in work(tmp_path, events).activities)
-    assert flash is not None and dropout is not None
-    assert (flash.values, dropout.values) == (("", "True"), ())

@@ -3,9 +3,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA, Json, make_call, make_copy, make_kernel, make_op, make_span, make_trace, write_trace
+from tests.traces import (
+    DATA,
+    Json,
+    analyze,
+    make_call,
+    make_copy,
+    make_kernel,
+    make_op,
+    make_span,
+    make_trace,
+    write_trace,
+)
 
-from tracekit.analysis import analyze, step_timeline
+from tracekit.analysis import step_timeline
 from tracekit.analysis.sequence import list_work
 from tracekit.analysis.step_timeline import draw_step
 from tracekit.model.timeline import Bars, StepTimeline

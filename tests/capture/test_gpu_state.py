@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -60,19 +59,6 @@ def test_each_form_has_the_samples_between_its_own_calls(monkeypatch: pytest.Mon
     assert states[0].power_limit_w == 700
 
 
-def test_samples_are_taken_outside_of_what_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(FakeGpu):
-        def sample(self, moment: Moment, seconds: float) -> GpuSample:
-            time.sleep(0.05)
-            return super().sample(moment, seconds)
-
-    monkeypatch.setattr(gpu_state, "SECONDS_BETWEEN", 0.0)
-    watched = watch(monkeypatch, Slow())
-    timings = Timings()
-    time_forms((watched.watched(Form("eager", "cpu", lambda: None)),), THREE_ROUNDS, 0, timings, Silent())
-    assert max(timings.wall_us["eager"]) < 40_000
-
-
 def test_the_form_s_own_block_is_kept_and_left_before_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []
 
@@ -102,22 +88,27 @@ def test_the_driver_is_not_asked_more_often_than_five_times_a_second(monkeypatch
     assert gpu.asked == 1
 
 
-def test_counters_are_told_as_what_they_grew_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, FakeGpu([{"power": 5.0, "temperature": 0.0}, {"power": 25.0, "temperature": 0.0}]))
-    with watched.timing():
-        pass
+@pytest.mark.parametrize(
+    ("counters", "slowed_us"),
+    [
+        (
+            [{"power": 5.0, "temperature": 0.0}, {"power": 25.0, "temperature": 0.0}],
+            {"power": 20.0, "temperature": 0.0},
+        ),
+        # Not to be read at both ends.
+        ([None, {"power": 25.0}], None),
+    ],
+)
+def test_counters_are_told_as_what_they_grew_by_also_after_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, counters: Any, slowed_us: dict[str, float] | None
+) -> None:
+    watched = watch(monkeypatch, FakeGpu(counters))
+    with pytest.raises(KeyboardInterrupt), watched.timing():
+        raise KeyboardInterrupt
     state = watched.state_of("eager")
     assert state is not None
-    assert state.slowed_us == {"power": 20.0, "temperature": 0.0}
-
-
-def test_counters_that_cannot_be_read_at_both_ends_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, FakeGpu([None, {"power": 25.0}]))
-    with watched.timing():
-        pass
-    state = watched.state_of("eager")
-    assert state is not None
-    assert state.slowed_us is None
+    assert state.slowed_us == slowed_us
+    assert [each.moment for each in state.samples] == ["before", "after"]
 
 
 def test_without_nvml_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,20 +118,8 @@ def test_without_nvml_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     with watched.timing():
         pass
     assert watched.state_of("eager") is None
-
-
-def test_on_a_cpu_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_state, "find_gpu", None)
-    assert GpuWatch("cpu").state_of("eager") is None
-
-
-def test_an_interrupt_while_timing_keeps_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    watched = watch(monkeypatch, FakeGpu())
-    with pytest.raises(KeyboardInterrupt), watched.timing():
-        raise KeyboardInterrupt
-    state = watched.state_of("eager")
-    assert state is not None
-    assert [each.moment for each in state.samples] == ["before", "after"]
+    assert GpuWatch("cpu").state_of("eager") is None, "nothing is asked of a CPU"
 
 
 class Allocator:
@@ -178,23 +157,16 @@ def allocator(monkeypatch: pytest.MonkeyPatch) -> Allocator:
     return found
 
 
-def test_a_warm_up_s_peak_counts_compilation_and_leaves_out_what_was_cached_before(allocator: Allocator) -> None:
+def test_a_warm_up_s_peak_leaves_out_what_was_cached_before_and_steady_calls_have_their_own(
+    allocator: Allocator,
+) -> None:
     allocator.allocated, allocator.reserved = 100, 5000
     with warm_up_watched("cuda") as watch:
         allocator.take(held=300, cached=50)
         allocator.take(held=20, cached=0)
     assert watch.found == FormMemory(100, MemoryUse(400, 450), None, 0, 0)
-
-
-def test_steady_calls_have_a_peak_of_their_own(allocator: Allocator) -> None:
-    allocator.allocated = 100
-    with warm_up_watched("cuda") as watch:
-        allocator.take(held=300, cached=50)
     form = Form("eager", "cuda", lambda: allocator.take(held=30, cached=0))
-    found = measure_steady(form, watch.found)
-    assert found is not None
-    assert found.steady == MemoryUse(130, 130)
-    assert found.warmup == MemoryUse(400, 450)
+    assert measure_steady(form, watch.found) == FormMemory(100, MemoryUse(400, 450), MemoryUse(130, 130), 0, 0)
 
 
 def test_a_form_s_graph_pools_are_what_its_warm_up_added(allocator: Allocator) -> None:

@@ -1,33 +1,86 @@
+"""What keeps torch.compile from making code is said before anything is built, and what its cache held is known."""
+
 from __future__ import annotations
 
+import sys
+import types
 from pathlib import Path
 
 import pytest
 import torch
+from tests.capture.conftest import make_settings
 
+from tracekit.capture import inductor
 from tracekit.capture.forms import compiled_form
-from tracekit.capture.inductor import cache_is_empty
+from tracekit.capture.inductor import cache_is_empty, check_cache, check_compilers, idle_mode
 from tracekit.capture.warmup import warm_up
+from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def test_a_missing_cpp_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import cpp_builder, exc
+
+    def none() -> str:
+        raise exc.InvalidCxxCompiler
+
+    monkeypatch.setattr(cpp_builder, "get_cpp_compiler", none)
+    with pytest.raises(TracekitError, match=r"apt install g\+\+"):
+        check_compilers("cpu")
+
+
+@pytest.mark.parametrize(
+    ("capability", "hip", "triton", "error"),
+    [
+        ((6, 0), None, True, r"Tesla P100 has compute capability 6\.0"),
+        # AMD's GPUs count differently.
+        ((6, 0), "6.4", True, None),
+        ((9, 0), None, True, None),
+        ((9, 0), None, False, r"pip install 'triton==3\.6\.0'"),
+    ],
+)
+def test_a_gpu_that_triton_knows_no_more_and_a_missing_triton_are_named(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], hip: str | None, triton: bool, error: str | None
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla P100")
+    monkeypatch.setattr(torch.version, "hip", hip)
+    monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton") if triton else None)
+    monkeypatch.setattr(inductor.metadata, "requires", lambda _name: ["numpy", "triton==3.6.0; platform_system"])
+    if error is None:
+        check_compilers("cuda")
+        return
+    with pytest.raises(TracekitError, match=error):
+        check_compilers("cuda")
+
+
+@pytest.mark.parametrize(("mode", "idle"), [("reduce-overhead", True), ("max-autotune", True), ("default", False)])
+def test_a_mode_that_asks_a_cpu_for_cuda_graphs_is_said_to_do_nothing_there(mode: str, idle: bool) -> None:
+    assert (idle_mode(make_settings(mode=mode)) is not None) is idle
+    assert idle_mode(make_settings(mode=mode, device="cuda")) is None
+
+
+def test_a_cache_that_cannot_be_written_to_is_said_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    check_cache()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(TracekitError, match="set TORCHINDUCTOR_CACHE_DIR"):
+        check_cache()
+
+
+def test_what_lies_in_the_cache_is_looked_up_before_a_form_fills_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workload: BuiltWorkload
+) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    return tmp_path
-
-
-def test_a_folder_without_files_is_empty_whatever_folders_it_holds(cache: Path) -> None:
-    (cache / "aa").mkdir()
-    assert cache_is_empty() is True
-    (cache / "aa" / "kernel.best_config").write_text("{}")
-    assert cache_is_empty() is False
-
-
-def test_what_a_form_found_is_looked_up_before_it_fills_the_cache(cache: Path, workload: BuiltWorkload) -> None:
-    first = warm_up(compiled_form(workload), Silent()).compilation
-    torch._dynamo.reset()
-    second = warm_up(compiled_form(workload), Silent()).compilation
+    (tmp_path / "aa").mkdir()
+    assert cache_is_empty() is True, "folders are no files"
+    # One program in a cache of its own compiles sooner without headers that are compiled for all.
+    with torch._inductor.config.patch(cpp_cache_precompile_headers=False):
+        first = warm_up(compiled_form(workload), Silent()).compilation
     assert first is not None and first.cache_was_empty is True
-    assert second is not None and second.cache_was_empty is False
+    assert cache_is_empty() is False

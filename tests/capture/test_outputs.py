@@ -18,6 +18,8 @@ from tracekit.capture.outputs import (
 from tracekit.model.note import Noted
 from tracekit.model.numerics import TensorDifference
 
+NAN, INF = math.nan, math.inf
+
 
 @dataclass
 class Detections:
@@ -25,21 +27,15 @@ class Detections:
     boxes: Any = None
 
 
-def test_every_tensor_is_kept_under_its_place() -> None:
+def test_every_tensor_is_kept_under_its_place_and_outlives_a_change() -> None:
     one = torch.ones(2)
     returned = {"a": [one, (one, one)], "b": Detections(one, np.zeros(3, dtype=np.float32)), "c": None}
-    assert list(keep_output(returned).tensors) == [".a[0]", ".a[1][0]", ".a[1][1]", ".b.logits", ".b.boxes"]
-
-
-def test_a_lone_tensor_has_an_empty_path() -> None:
-    assert list(keep_output(torch.ones(2)).tensors) == [""]
-
-
-def test_what_is_kept_outlives_a_change_of_what_was_returned() -> None:
-    returned = torch.ones(2)
     kept = keep_output(returned)
-    returned.zero_()
-    assert kept.tensors[""].tolist() == [1, 1]
+    assert list(kept.tensors) == [".a[0]", ".a[1][0]", ".a[1][1]", ".b.logits", ".b.boxes"]
+    one.zero_()
+    assert kept.tensors[".a[0]"].tolist() == [1, 1]
+    assert list(keep_output(one).tensors) == [""]
+    assert list(keep_output(OrderedDict(z=one, a=one)).tensors) == [".z", ".a"]
 
 
 def test_what_is_no_tensor_is_named_and_plain_values_are_not() -> None:
@@ -48,20 +44,12 @@ def test_what_is_no_tensor_is_named_and_plain_values_are_not() -> None:
     assert list(found.tensors) == ["[4]"]
 
 
-def test_outputs_of_transformers_are_walked_by_their_fields() -> None:
+def test_outputs_of_transformers_and_diffusers_are_walked_by_their_fields() -> None:
     outputs = pytest.importorskip("transformers.modeling_outputs")
     found = keep_output(outputs.BaseModelOutput(last_hidden_state=torch.ones(1), hidden_states=(torch.ones(1),)))
     assert list(found.tensors) == [".last_hidden_state", ".hidden_states[0]"]
-
-
-def test_outputs_of_diffusers_are_walked_by_their_fields() -> None:
     outputs = pytest.importorskip("diffusers.models.modeling_outputs")
     assert list(keep_output(outputs.Transformer2DModelOutput(sample=torch.ones(1))).tensors) == [".sample"]
-
-
-def test_mappings_keep_their_order() -> None:
-    returned = OrderedDict(z=torch.ones(1), a=torch.ones(1))
-    assert list(keep_output(returned).tensors) == [".z", ".a"]
 
 
 def only(one: Any, other: Any) -> TensorDifference:
@@ -93,63 +81,41 @@ def test_small_differences_of_large_numbers_are_not_lost_to_float32() -> None:
     assert found.relative == pytest.approx(1e-8, rel=1e-6)
 
 
-def test_nan_beside_nan_is_equal_and_beside_a_number_is_counted() -> None:
-    nan, inf = math.nan, math.inf
-    found = only(torch.tensor([nan, nan, inf, inf, 1.0]), torch.tensor([nan, 1.0, inf, -inf, 1.0]))
-    assert found.nonfinite == 2
-    assert found.equal_share == pytest.approx(3 / 5)
-    assert found.max_abs == 0
+@pytest.mark.parametrize(
+    ("one", "other", "figures"),
+    [
+        # NaN beside NaN is equal, and beside a number it is counted.
+        ([NAN, NAN, INF, INF, 1.0], [NAN, 1.0, INF, -INF, 1.0], {"nonfinite": 2, "equal_share": 0.6, "max_abs": 0}),
+        ([NAN], [1.0], {"max_abs": None, "relative": None, "cosine": None, "nonfinite": 1}),
+        ([[1.0, 1.0]], [[1.0], [1.0]], {"mismatch": Noted("shapes_differ", {"shape": (1, 2), "other_shape": (2, 1)})}),
+        # Tokens agree up to the first place where any row differs.
+        (
+            [[1, 2, 3, 4]] * 2,
+            [[1, 2, 3, 4], [1, 9, 3, 4]],
+            {"equal_share": 7 / 8, "first_divergence": 1, "relative": None},
+        ),
+        # Rows that stopped earlier lack what the others have.
+        ([[1, 2]], [[1, 2, 3, 4]], {"equal_share": 0.5, "first_divergence": 2, "mismatch": None}),
+        ([[1, 2]], [[1, 2]], {"equal_share": 1.0, "first_divergence": None}),
+        ([], [], {"equal_share": None}),
+        ([1 + 2j], [1 + 1j], {"max_abs": 1, "relative": pytest.approx(1 / math.sqrt(2))}),
+    ],
+)
+def test_figures_are_of_finite_numbers_of_tokens_and_of_both_parts(
+    one: Any, other: Any, figures: dict[str, Any]
+) -> None:
+    found = only(torch.tensor(one), torch.tensor(other))
+    assert {name: getattr(found, name) for name in figures} == figures
 
 
-def test_where_nothing_is_finite_there_is_no_error() -> None:
-    found = only(torch.tensor([math.nan]), torch.tensor([1.0]))
-    assert (found.max_abs, found.relative, found.cosine, found.nonfinite) == (None, None, None, 1)
-
-
-def test_other_shapes_are_told_and_not_compared() -> None:
-    found = only(torch.ones(2, 3), torch.ones(3, 2))
-    assert found.mismatch == Noted("shapes_differ", {"shape": (2, 3), "other_shape": (3, 2)})
-    assert found.max_abs is None
-
-
-def test_a_tensor_of_one_output_alone_is_told() -> None:
+def test_a_tensor_of_one_output_only_is_told() -> None:
     one, other = keep_output({"a": torch.ones(1)}), keep_output({"b": torch.ones(1)})
     problems = [each.mismatch for each in compare_outputs(one, other, "eager", "cpu").tensors]
     assert problems == [Noted("in_one_output_only")] * 2
-
-
-def test_tokens_agree_up_to_the_first_place_where_any_row_differs() -> None:
-    one, other = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 4]]), torch.tensor([[1, 2, 3, 4], [1, 9, 3, 4]])
-    found = only(one, other)
-    assert found.counts
-    assert (found.equal_share, found.first_divergence, found.relative) == (7 / 8, 1, None)
-
-
-def test_rows_that_stopped_earlier_lack_what_the_others_have() -> None:
-    found = only(torch.tensor([[1, 2]]), torch.tensor([[1, 2, 3, 4]]))
-    assert (found.equal_share, found.first_divergence, found.mismatch) == (0.5, 2, None)
-
-
-def test_equal_tokens_do_not_diverge() -> None:
-    found = only(torch.tensor([[1, 2]]), torch.tensor([[1, 2]]))
-    assert (found.equal_share, found.first_divergence) == (1.0, None)
+    assert compare_outputs(Output({}, ()), Output({}, ()), "itself", "cpu").tensors == ()
 
 
 def test_half_precision_is_measured_beside_full() -> None:
     found = only(torch.tensor([1.0, 3.0]).bfloat16(), torch.tensor([1.0, 3.01]))
     assert found.dtype == "bfloat16"
     assert found.max_abs == pytest.approx(0.01, rel=1e-4)
-
-
-def test_empty_tensors_have_no_figures() -> None:
-    assert only(torch.ones(0), torch.ones(0)).equal_share is None
-
-
-def test_complex_numbers_are_measured_by_both_parts() -> None:
-    found = only(torch.tensor([1 + 2j]), torch.tensor([1 + 1j]))
-    assert found.max_abs == 1
-    assert found.relative == pytest.approx(1 / math.sqrt(2))
-
-
-def test_nothing_beside_nothing_is_no_tensor() -> None:
-    assert compare_outputs(Output({}, ()), Output({}, ()), "itself", "cpu").tensors == ()

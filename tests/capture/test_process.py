@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+import warnings
+from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import pytest
 from tests.stack_depths import count_crossings
 
-from tracekit.capture.process import call_in_one_chunk
+from tracekit.capture.process import call_in_one_chunk, output_kept, warnings_collected
 
 
 def at_depth(depth: int) -> int:
@@ -36,3 +41,48 @@ def test_what_comes_back_and_what_is_raised_is_the_works() -> None:
     assert call_in_one_chunk(lambda: "done") == "done"
     with pytest.raises(ZeroDivisionError):
         call_in_one_chunk(lambda: 1 // 0)
+
+
+CHATTER = """
+import os, pathlib, subprocess, sys
+from tracekit.capture.process import output_kept
+with output_kept(pathlib.Path(sys.argv[1])):
+    os.write(2, b"native chatter\\n")
+    print("python chatter")
+    subprocess.run(["echo", "a child's chatter"], check=True)
+print("seen again")
+"""
+
+
+def test_what_others_print_goes_into_a_file_and_not_to_the_terminal(tmp_path: Path) -> None:
+    with output_kept(tmp_path / "none.log"):
+        pass
+    assert list(tmp_path.iterdir()) == [], "a file of no chatter is not kept"
+    log = tmp_path / "output.log"
+    found = subprocess.run([sys.executable, "-c", CHATTER, str(log)], capture_output=True, text=True, check=True)
+    assert (found.stdout, found.stderr) == ("seen again\n", "")
+    assert sorted(log.read_text().splitlines()) == ["a child's chatter", "native chatter", "python chatter"]
+
+
+def test_what_a_model_warns_of_in_every_call_costs_one_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    real = warnings.WarningMessage
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append("warning")
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(warnings, "WarningMessage", noted)
+    with warnings_collected([]):
+        for _ in range(100):
+            warnings.warn("slow processor", stacklevel=1)
+    assert len(made) == 1
+
+
+def test_warnings_are_kept_once_by_their_first_line() -> None:
+    found: list[str] = []
+    with warnings_collected(found):
+        for _ in range(2):
+            warnings.warn("TF32 is off\nlong story", stacklevel=1)
+        warnings.warn("old name", DeprecationWarning, stacklevel=1)
+    assert found == ["TF32 is off"]

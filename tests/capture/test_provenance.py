@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -342,10 +343,8 @@ def test_graphs_that_several_threads_compile_have_tags_of_their_own_and_leave_no
         return types.SimpleNamespace(graph=types.SimpleNamespace(nodes=[node]))
 
     before = torch.compiler.config.cache_key_tag, config.trace.provenance_tracking_level
-    with provenance.collected(ModuleNames([])) as collection:
-        wrapped = provenance._under_its_own_tag(compiling, collection)
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(wrapped, map(graph, "abcdefgh")))
+    with provenance.collected(ModuleNames([])) as collection, ThreadPoolExecutor(4) as pool:
+        list(pool.map(partial(collection.compile_under_own_tag, compiling), map(graph, "abcdefgh")))
     assert not collection.problems
     # Autograd's threads do not know what this one has set: provenance is on and kept apart there too.
     assert {level for _, level in seen} == {1}

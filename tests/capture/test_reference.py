@@ -87,31 +87,20 @@ def test_a_model_that_fails_is_put_back_and_said_to() -> None:
     assert model.one.weight.dtype is torch.bfloat16
 
 
-def test_the_noise_is_that_of_the_low_precision() -> None:
+def test_noise_is_drawn_in_the_precision_it_has_in_an_eager_call() -> None:
     model = torch.nn.Linear(64, 64).bfloat16().requires_grad_(False)
 
     def call() -> Any:
-        generator = torch.Generator().manual_seed(3)
         # As pipelines draw it: in the precision that the weights have.
-        return torch.randn(64, generator=generator, dtype=model.weight.dtype) + 0 * model(torch.zeros(64).bfloat16())
+        low = torch.randn(64, generator=torch.Generator().manual_seed(3), dtype=model.weight.dtype)
+        full = torch.randn(64, generator=torch.Generator().manual_seed(3), dtype=torch.float32)
+        return low + 0 * model(torch.zeros(64).bfloat16()), full
 
-    low = call()
+    low, full = call()
     found = call_reference(built(torch.bfloat16, call, model), torch.float32, 0)
     assert isinstance(found, Output)
-    assert torch.equal(found.tensors[""], low.float())
-
-
-def test_noise_drawn_in_full_precision_stays_as_it_is() -> None:
-    model = torch.nn.Linear(64, 64).bfloat16().requires_grad_(False)
-
-    def call() -> Any:
-        noise = torch.randn(64, generator=torch.Generator().manual_seed(3), dtype=torch.float32)
-        return noise, model(noise.bfloat16())
-
-    full = call()[0]
-    found = call_reference(built(torch.bfloat16, call, model), torch.float32, 0)
-    assert isinstance(found, Output)
-    assert torch.equal(found.tensors["[0]"], full)
+    assert torch.equal(found.tensors["[0]"], low.float())
+    assert torch.equal(found.tensors["[1]"], full)
 
 
 def test_tied_weights_are_raised_once_and_stay_tied() -> None:
@@ -133,7 +122,7 @@ def test_what_does_not_fit_is_said_with_what_it_needs(monkeypatch: pytest.Monkey
     assert found.facts == {"dtype": "float32", "needs_bytes": pytest.approx(10 * 2**30, rel=0.01), "free_bytes": 2**30}
 
 
-def test_running_out_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_there_is_no_reference_is_said() -> None:
     _model, _x, workload = stubborn(torch.bfloat16)
 
     def failing() -> Any:
@@ -142,10 +131,6 @@ def test_running_out_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     found = call_reference(replace(workload, call=failing), torch.float32, 0)
     assert isinstance(found, Noted)
     assert found.code == "reference_ran_out_of_memory"
-
-
-def test_a_workload_without_modules_has_no_reference() -> None:
-    _model, _x, workload = stubborn(torch.bfloat16)
     assert call_reference(replace(workload, modules=()), torch.float32, 0) == Noted("modules_not_named")
 
 

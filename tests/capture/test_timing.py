@@ -75,48 +75,39 @@ def run(rule: StoppingRule, *walls_us: float) -> Timings:
     return timings
 
 
-def test_calls_that_agree_stop_at_the_fewest_rounds() -> None:
-    timings = run(until(budget=0.4), 1000.0)
-    assert timings.stopped == "target reached"
-    assert len(timings.wall_us["eager"]) == 20
-    assert timings.seconds == pytest.approx(0.25), "50 calls that are kept, and four before each"
+@pytest.mark.parametrize(
+    ("rule", "walls_us", "stopped", "rounds"),
+    [
+        # 50 calls that are kept, and four before each.
+        (until(budget=0.4), (1000.0,), "target reached", 20),
+        # Not before a verdict can be had.
+        (until(budget=1.0), (1e6,), "budget spent", 5),
+        (until(), (3.0,), "target reached", 2000),
+        (until(), tuple(np.random.default_rng(2).lognormal(1, 1, 997)), "most rounds", 2000),
+        # However long it takes.
+        (asked(50), (1e9,), "asked number", 50),
+    ],
+)
+def test_timing_stops_when_calls_agree_the_budget_is_spent_or_enough_were_made(
+    rule: StoppingRule, walls_us: tuple[float, ...], stopped: str, rounds: int
+) -> None:
+    timings = run(rule, *walls_us)
+    assert (timings.stopped, len(timings.wall_us["compiled"])) == (stopped, rounds)
+    assert (timings.of("eager", rule).target is None) == (rule.rounds is not None)
 
 
-def test_calls_that_agree_are_still_made_for_a_tenth_of_the_budget() -> None:
+def test_calls_that_agree_are_made_for_a_tenth_of_the_budget_and_others_for_all_of_it() -> None:
     timings = run(until(budget=10.0), 1000.0)
-    assert timings.stopped == "target reached"
-    assert timings.seconds == pytest.approx(1.0, abs=0.005)
-
-
-def test_calls_that_never_agree_stop_when_the_budget_is_spent() -> None:
+    assert (timings.stopped, timings.seconds) == ("target reached", pytest.approx(1.0, abs=0.005))
     timings = run(until(budget=1.0), *np.random.default_rng(0).lognormal(8, 1, 997))
     assert timings.stopped == "budget spent"
     assert 1.0 <= timings.seconds < 1.2
-
-
-def test_long_calls_stop_at_the_budget_but_not_before_a_verdict_can_be_had() -> None:
-    timings = run(until(budget=1.0), 1e6)
-    assert timings.stopped == "budget spent"
-    assert len(timings.wall_us["eager"]) == 5
 
 
 def test_a_wider_target_needs_fewer_calls() -> None:
     walls = np.random.default_rng(1).lognormal(11, 0.1, 997)
     wide, narrow = (len(run(until(target=share), *walls).wall_us["eager"]) for share in (0.05, 0.02))
     assert wide < narrow
-
-
-def test_calls_of_microseconds_do_not_go_on_for_ever() -> None:
-    timings = run(until(), *np.random.default_rng(2).lognormal(1, 1, 997))
-    assert timings.stopped == "most rounds"
-    assert run(until(), 3.0).stopped == "target reached", "if they agree they have reached it all the same"
-
-
-def test_an_asked_number_is_kept_however_long_it_takes() -> None:
-    timings = run(asked(50), 1e9)
-    assert timings.stopped == "asked number"
-    assert len(timings.wall_us["compiled"]) == 50
-    assert timings.of("eager", asked(50)).target is None
 
 
 def test_every_second_round_calls_one_form_twice_by_turns_and_keeps_the_second_apart() -> None:

@@ -30,17 +30,13 @@ def test_kernels_that_are_seen_and_a_process_without_an_answer_let_the_run_go_on
         pass
 
 
-def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, "import time; time.sleep(600)")
-    monkeypatch.setattr(visible_kernels, "PATIENCE_SECONDS", 0.1)
-    with checked_meanwhile("cuda"):
-        pass
-
-
-def test_what_fails_meanwhile_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_hangs_is_ended_and_what_fails_meanwhile_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, "import time; time.sleep(600)")
     with pytest.raises(MemoryError), checked_meanwhile("cuda"):
         raise MemoryError
+    monkeypatch.setattr(visible_kernels, "PATIENCE_SECONDS", 0.1)
+    with checked_meanwhile("cuda"):
+        pass
 
 
 def test_a_cpu_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

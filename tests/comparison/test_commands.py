@@ -7,7 +7,6 @@ import pytest
 
 from tracekit.comparison.commands import (
     can_be_regional,
-    can_be_whole,
     measuring_command,
     profile_command,
     switched_command,
@@ -78,11 +77,6 @@ def test_of_older_runs_it_is_known_for_the_workloads_of_the_list_alone():
     for workload, own, known in (("vit", None, True), ("hf:org/name", None, False), ("Net", UserModel(), False)):
         settings = make_settings(workload=workload, scope="model", own=own)
         assert can_be_regional(replace(make_side("compiled", form=form), settings=settings)) is known
-
-
-def test_a_whole_model_is_advised_where_a_part_was_compiled():
-    assert can_be_whole(make_settings(scope="transformer"))
-    assert not can_be_whole(make_settings(scope="all"))
 
 
 def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():

@@ -83,17 +83,22 @@ def test_idle_time_that_the_recording_does_not_show_is_in_the_residual():
     assert total(waterfall) == pytest.approx(waterfall.b_us)
 
 
-def test_a_wall_shorter_than_the_busy_time_leaves_the_trace_s_own_basis():
-    waterfall = waterfall_of(*make_pair(scaled(1.5), scaled(0.5)))
-    assert waterfall.basis == "trace"
-    assert total(waterfall) == pytest.approx(waterfall.b_us)
-
-
 def test_work_launched_outside_the_steps_has_a_part_of_its_own():
     a, b = make_side("a", make_analysis()), make_side("b", make_analysis(outside_us=60))
     waterfall = waterfall_of(a, b)
     assert part(waterfall, "outside_steps") == pytest.approx(30)
     assert part(waterfall, "overlap_correction") == pytest.approx(0)
+    assert total(waterfall) == pytest.approx(waterfall.b_us)
+
+
+@pytest.mark.parametrize("window", ["steps", "whole"])
+def test_calls_are_not_set_against_recordings_that_cannot_be_theirs(window: str):
+    """The one is shorter than its busy time, the others were not read by steps."""
+    a, b = make_pair(scaled(1.5), scaled(0.5))
+    if window == "whole":
+        a, b = (make_side("a", make_analysis(window="whole"), make_form()) for _ in range(2))
+    waterfall = waterfall_of(a, b)
+    assert (waterfall.basis, waterfall.a_us) == ("trace", a.span_us)
     assert total(waterfall) == pytest.approx(waterfall.b_us)
 
 
@@ -127,13 +132,6 @@ def test_cpu_runs_and_several_gpus_have_no_waterfall():
     assert build_waterfall(cpu, cpu, ()) is None
     several = make_side("a", make_analysis(devices=2))
     assert build_waterfall(several, several, group_kernels(several, several)) is None
-
-
-def test_calls_are_not_set_against_recordings_that_were_not_read_by_steps():
-    a = make_side("a", make_analysis(window="whole"), make_form())
-    waterfall = waterfall_of(a, make_side("b", make_analysis(window="whole"), make_form()))
-    assert waterfall.basis == "trace"
-    assert waterfall.a_us == 1726 + 800
 
 
 FASTER = Verdict("faster", 2.0, (1.9, 2.1), 0.01, 2000.0, 1000.0, basis="rounds")
@@ -209,9 +207,7 @@ def test_groups_that_one_label_tells_are_named_as_one() -> None:
     assert named(*parts, gpu(group("b", 2), -250.0)) == [group("a", 8.5), group("b", 2)]
     reason = find_reason(A, B, FASTER, waterfall(*parts, gpu(group("b", 2), -250.0)))
     assert [part.delta_us for part in reason.shares[0].parts] == [-600.0, -250.0]
-
-
-def test_small_groups_of_one_label_are_large_together() -> None:
+    # Small ones are large together.
     others = [gpu(f"other {number}", -100.0) for number in range(9)]
     assert named(*others, gpu(group("a"), -100.0)) == []
     assert named(*others, gpu(group("a"), -100.0), gpu(group("a", 4), -100.0)) == [group("a", 5)]

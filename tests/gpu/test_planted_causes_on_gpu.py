@@ -220,8 +220,8 @@ def test_synchronisations_are_counted_and_each_exposes_its_gap(tmp_path: Path, c
     assert found.drained("cudaStreamSynchronize", "cudaMemcpyAsync") == each_step * STEPS
     waits = next(sync for sync in found.idle.syncs if sync.call == "cudaStreamSynchronize")
     assert waits.count == each_step * STEPS
-    assert waits.where is not None
-    assert "aten::_local_scalar_dense" in waits.where
+    assert waits.place is not None
+    assert waits.place.operator == "aten::_local_scalar_dense"
     # The synchronisation that ends a step leaves no work behind it: it is no fault.
     assert found.drained("cudaDeviceSynchronize") == 0
 
@@ -336,7 +336,8 @@ def test_a_graph_break_with_item_names_the_call_that_waits(tmp_path: Path, cycle
     assert found.drained("cudaStreamSynchronize", "cudaMemcpyAsync") == STEPS
     waits = next(sync for sync in found.idle.syncs if sync.call == "cudaStreamSynchronize")
     assert waits.count == STEPS
-    assert "aten::_local_scalar_dense" in (waits.where or "")
+    assert waits.place is not None
+    assert waits.place.operator == "aten::_local_scalar_dense"
     assert found.us("guards") > 0
 
 

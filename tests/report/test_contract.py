@@ -20,33 +20,9 @@ from .conftest import (
     timed_comparison,
 )
 
-ANALYSIS_KEYS = [
-    *("schema", "trace", "health", "window", "devices", "gpu", "kernels", "copies", "launches", "idle", "memory"),
-    *("steps", "cpu", "queue", "regions", "findings", "warnings", "grave", "notes"),
-]
-
 
 def of_a_trace(analysis: Analysis) -> SingleRun:
     return look_at(make_side(analysis=analysis))
-
-
-def test_an_analysis_has_the_keys_of_its_contract_in_order():
-    told = json.loads(analysis_json(of_a_trace(make_analysis())))
-    assert list(told) == ANALYSIS_KEYS
-    assert told["schema"] == "tracekit.analysis/1"
-    assert list(told["trace"]) == ["path", "events", "bytes", "skipped"]
-    assert list(told["window"]) == ["kind", "steps", "span_us"]
-    use = ["span_us", "busy_us", "idle_us", "idle_fraction"]
-    assert list(told["devices"][0]) == ["id", "name", *use, "streams", "outside_us"]
-    assert list(told["gpu"]) == [*use, "outside_us"]
-    assert list(told["kernels"]) == ["count", "unique", "total_us", "triton_count", "short_count", "by_family", "top"]
-    assert list(told["kernels"]["top"][0]) == ["name", "family", "count", "total_us", "mean_us"]
-    assert list(told["launches"]) == ["count", "graph_launches", "kernels_in_graphs", "unlinked_kernels"]
-    assert list(told["idle"]) == ["gap_count", "causes", "syncs", "largest", "by_device", "by_step"]
-    assert list(told["idle"]["syncs"][0]) == [
-        *("call", "count", "idle_after_us", "place", "drained", "lines", "in_eager_code", "where"),
-    ]
-    assert list(told["steps"][0]) == ["index", "wall_us", "busy_us", "idle_us", "kernels", "launches"]
 
 
 def test_top_is_the_beginning_of_the_names():
@@ -70,64 +46,10 @@ def test_what_is_no_number_is_null(value):
     assert json.loads(text)["gpu"]["idle_fraction"] is None
 
 
-def test_a_comparison_has_the_keys_of_its_contract_in_order():
+def test_a_side_carries_what_holds_it_back():
     told = json.loads(comparison_json(timed_comparison()))
-    keys = ["schema", "a", "b", "verdict", "deltas", "waterfall", "groups", "coverage", "findings", "notes"]
-    keys += ["gate", "traffic", "break_even", "accuracy", "reason", "warnings", "grave"]
-    assert list(told) == keys
-    assert told["schema"] == "tracekit.comparison/1"
-    assert list(told["verdict"]) == [
-        "result",
-        "speedup",
-        "ci95",
-        "noise_floor",
-        "a_wall_us",
-        "b_wall_us",
-        "n",
-        "processes",
-        "basis",
-        "least_change",
-        "block",
-        "stopped",
-        "apart",
-    ]
-    assert list(told["deltas"]) == ["kernels", "launches", "busy_us", "idle_us"]
-    assert list(told["waterfall"]) == ["basis", "a_us", "b_us", "parts", "residual_us"]
-    assert list(told["waterfall"]["parts"][0]) == ["kind", "label", "delta_us", "recorded_delta_us"]
-    assert list(told["groups"][0]) == [
-        "kind",
-        "label",
-        "how",
-        "a",
-        "b",
-        "delta_count",
-        "delta_us",
-        "where",
-        "repeats",
-        "evidence",
-        "traffic",
-        "rates",
-        "sizes",
-        "exact",
-        "evidence_facts",
-    ]
-    shares = ("matched", "inexact", "alone")
-    assert list(told["coverage"]) == [f"{side}_time_{share}" for share in shares for side in "ab"]
-    keys = "code severity title evidence saving_us advice changes places verified start_saving_us".split()
-    keys += ["environment", "facts", "action"]
-    assert list(told["findings"][0]) == keys
-    assert told["a"]["label"] == "eager"
-    assert told["a"]["settings"]["workload"] == "flux"
-    assert list(told["a"]["analysis"]["kernels"])[-1] == "top"
-    bound = told["b"]["bound"]
-    told_of = ["kind", "basis", "parts_us", "starved_share", "unknown_because", "if_slowed", "because"]
-    assert list(bound) == told_of
-    assert list(bound["parts_us"]) == [
-        *("sync", "launch", "compile", "device", "unseen"),
-        *("copy", "memory", "compute", "neither", "unknown"),
-    ]
-    assert sum(bound["parts_us"].values()) == pytest.approx(told["b"]["per_step"]["wall_us"])
-    assert {"idle_share", "recorded_idle_share", "slowdown"} <= told["a"]["per_step"].keys()
+    assert (told["a"]["label"], told["a"]["settings"]["workload"]) == ("eager", "flux")
+    assert sum(told["b"]["bound"]["parts_us"].values()) == pytest.approx(told["b"]["per_step"]["wall_us"])
 
 
 @pytest.mark.parametrize("make", [timed_comparison, bare_comparison, hostile_comparison])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,13 @@ from tests.report.showing import comparison_markdown
 
 from tracekit import store
 from tracekit.comparison import compare
+from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
-from tracekit.report.markdown import LONGEST, escaped
+from tracekit.model.note import Note
+from tracekit.names import printable
+from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES
+from tracekit.report.markdown import LONGEST, RESERVE, Piece, _detail, bounded, escaped, unlinked
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
@@ -64,8 +69,6 @@ def test_hostile_names_are_no_html_and_break_no_table():
 
 @pytest.mark.parametrize("name", [*HOSTILE_NAMES, "+ one", "- one", "12. one", "12) one", "=== one", "1.5 ms"])
 def test_escaped_text_reads_as_it_was_written(name):
-    from tracekit.names import printable
-
     opened, token, closed = MarkdownIt("commonmark").parse(escaped(name))
     assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")
     shown = (child.content for child in token.children or () if child.content != "<!-- -->")
@@ -111,3 +114,131 @@ def test_of_a_real_run_the_answer_comes_first_and_what_is_not_folded_fits_two_sc
     assert unfolded[0].startswith("# Compiled is 1.1")
     assert unfolded.index("## Findings") < 25
     assert len([line for line in unfolded if line]) <= 40
+
+
+def test_details_are_folded_and_their_tables_are_still_markdown():
+    text = bounded(["# Answer\n\n", _detail("A <b> & more", "| a |\n|---|\n| 1 |\n")])
+    assert "<details><summary>A &lt;b&gt; &amp; more</summary>" in text
+    page = html_of(text)
+    assert "<td>1</td>" in page and page.count("<details>") == page.count("</details>") == 1
+    assert "<b>" not in page
+
+
+def test_what_is_no_detail_is_whole_however_much_stands_before_it():
+    command = "## Reproduce\n\nthe command\n"
+    text = bounded(["# Answer\n\n", _detail("Long", "x" * LONGEST), _detail("Short", "the short one"), command])
+    assert text.startswith("# Answer") and command in text
+    assert "the short one" in text and "xxx" not in text
+    assert text.endswith("Left out for length: Long. The HTML page has all of it.\n")
+
+
+def test_earlier_details_come_before_later_ones_where_there_is_room_for_one():
+    half = "x" * (LONGEST // 2)
+    assert "Left out for length: second." in bounded([_detail("first", half), _detail("second", half)])
+
+
+def test_many_that_are_left_out_are_not_all_named_and_whatever_they_are_called_it_fits():
+    parts = ["x" * (LONGEST - RESERVE), *(_detail("*" * 300, "y" * LONGEST) for _ in range(400))]
+    text = bounded(parts)
+    assert len(text) < LONGEST
+    assert "and 388 more. The HTML page has all of it." in text
+
+
+def test_where_even_the_answer_is_too_long_the_text_ends_and_says_so():
+    text = bounded(["# Answer\n\n", "x" * LONGEST, "after\n", _detail("Detail", "y")])
+    assert text.startswith("# Answer") and "after" not in text and "<details>" not in text
+    assert text.endswith("The rest is left out for its length; the HTML page has all of it.\n")
+
+
+def test_what_is_left_out_is_named_with_nothing_in_it_that_markdown_acts_on():
+    text = bounded([_detail("<b>bold</b> *and* [a](b) | @you #1", "y" * LONGEST)])
+    assert r"\<b\>bold\</b\> \*and\* \[a\](b) \| \@<!-- -->you \#<!-- -->1" in text
+    page = html_of(text)
+    assert "<b>" not in page and "<em>" not in page and "<a " not in page
+
+
+def test_parts_find_room_by_their_rank_and_stand_in_their_order():
+    half = "x" * (LONGEST // 2)
+    parts = [Piece("late", f"1{half}", MORE_FINDINGS), Piece("table", f"2{half}", TABLES), Piece("gate", "3", FIRST)]
+    text = bounded([*parts, _detail("small", "4"), "end\n"])
+    places = [text.index(mark) for mark in ("2xx", "3", "<details>", "end")]
+    assert places == sorted(places)
+    assert "1xx" not in text and "Left out for length: late." in text
+
+
+def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():
+    long = {"code": "not_comparable", "facts": {"path": "", "problem": "e" * 1500}}
+    findings = tuple(
+        Finding("outputs_differ", "warning", {"a": "t" * 100, "b": f"finding number {at}", "reason": long}, 1.0)
+        for at in range(40)
+    )
+    comparison = timed_comparison()
+    gate = check(comparison, parse_conditions("wall<=+3%"))
+    text = comparison_markdown(replace(comparison, findings=findings, gate=gate), None, "the command")
+    assert LONGEST - RESERVE - 2000 < len(text) < LONGEST
+    assert "wall\\<=+3%" in text
+    for told in ("Wall time, unprofiled median", "From A to B", "Kernel groups", "the command", "finding number 0 "):
+        assert told in text
+    assert text.count("**warning: finding number") > 20
+    assert "Left out for length: finding: finding number" in text
+
+
+LINKED = (
+    "https://evil.example/x",
+    "see HTTP://evil.example, ftp://evil.example",
+    "www.evil.example",
+    "(WWW.evil.example) _www.evil.example",
+    "@you and @org/team",
+    "me@evil.example",
+    "mailto:me@evil.example",
+    "#123",
+    "owner/repository#123 and owner#1",
+    "GH-123 gh-1",
+    "<https://evil.example>",
+    "[x](https://evil.example)",
+    "![x](https://evil.example/x.png)",
+    "https://www.evil.example/@you#1",
+)
+#: What cmark-gfm (0.29.0.gfm.13) and GitHub's filters make links of: addresses as they are written, and references as
+#: they are shown, between one element and the next.
+WRITTEN = re.compile(r"\w+://|www\.", re.IGNORECASE)
+SHOWN = re.compile(r"@\w|#\d|\bgh-\d", re.IGNORECASE)
+
+
+def is_linked(markdown: str) -> bool:
+    """Whether anything but code becomes a link of GitHub's."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", markdown, flags=re.DOTALL)
+    shown = html.unescape(re.sub(r"\\(?=[^\w\s])", "", text))
+    return any(map(SHOWN.search, re.split(r"<[^>]*>", shown))) or WRITTEN.search(text) is not None
+
+
+def damage(text: str) -> Note:
+    return Note(
+        "damaged_recording", "error", text, {"health": "skipped_events", "count": 1, "facts": {"reasons": {text: 1}}}
+    )
+
+
+@pytest.mark.parametrize("text", LINKED)
+def test_nothing_becomes_a_link_and_all_reads_as_it_was_written(text: str) -> None:
+    assert is_linked(text)
+    assert not is_linked(escaped(text))
+    page = html_of(escaped(text))
+    assert "<a" not in page and "<img" not in page
+    assert html.unescape(page.replace("<!-- -->", "")) == f"<p>{text}</p>\n"
+    assert html.unescape(unlinked(html.escape(text)).replace("<!-- -->", "")) == text
+
+
+@pytest.mark.parametrize("text", LINKED)
+def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> None:
+    kernels = {text: ("pointwise", 4, 400.0), f"void f<{text}>(int)": ("gemm", 2, 300.0)}
+    made_by = [{"operator": text, "called_at": text}]
+    facts = {"side": text, "copies": 1, "copy_us": 1.0, "idle_us": 1.0, "call_us": 9.0, "made_by": made_by}
+    finding = Finding("pageable_copies", "info", facts, None, Action("pin_memory"))
+    told = compare(
+        make_side(text, make_analysis(kernels)), make_side(f"b {text}", make_analysis({"x": ("gemm", 1, 9.0)}))
+    )
+    told = replace(told, findings=(finding, replace(finding, severity="warning")), notes=(damage(text),))
+    markdown = comparison_markdown(told, make_run(notes=(text,), size_reason=text), f"tracekit compare {text}")
+    assert not is_linked(markdown)
+    # Nothing in code becomes one: there it stands as it is.
+    assert f"tracekit compare {text}" in markdown

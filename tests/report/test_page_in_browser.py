@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.showing import comparison_page
+from tests.report.showing import comparison_page, comparisons_page, side_page
+
+from tracekit.comparison.comparing import look_at
+from tracekit.comparison.judging.alternatives import set_beside
 
 from ..browser import Opened, opened
 from ..sides import make_run
@@ -129,11 +133,38 @@ def test_hostile_names_are_found_as_they_are_written_and_do_nothing(tmp_path):
 @pytest.mark.parametrize("width", [320, 400, 700, 900])
 def test_no_cell_is_out_of_reach_and_the_page_does_not_scroll_sideways(tmp_path, width):
     with opened(written(tmp_path, matched_page()), width=width) as visited:
-        page = visited.page
-        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        page.wait_for_timeout(100)
-        assert page.evaluate(UNREACHABLE) == []
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        assert_all_in_reach(visited)
+
+
+def assert_all_in_reach(visited: Opened) -> None:
+    visited.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    visited.page.wait_for_timeout(100)
+    assert visited.page.evaluate(UNREACHABLE) == []
+    assert visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@cache
+def other_page(name: str) -> str:
+    """One side by itself, and three times the same pair."""
+    comparison = matched_comparison()
+    if name == "one":
+        return side_page(look_at(comparison.b), None, "x")
+    names = ("default", "reduce-overhead", "max-autotune")
+    three = [
+        replace(comparison, a=replace(comparison.a, label="eager"), b=replace(comparison.b, label=each))
+        for each in names
+    ]
+    return comparisons_page(set_beside(three, names, ()), "x")
+
+
+@pytest.mark.parametrize(("name", "charts"), [("one", 3), ("several", 6)])
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
+def test_pages_of_one_side_and_of_several_are_drawn_and_in_reach_on_any_screen(tmp_path, name, charts, width, dark):
+    with opened(written(tmp_path, other_page(name)), width=width, dark=dark) as visited:
+        assert_all_in_reach(visited)
+        assert visited.page.locator("figure > .js-plotly-plot").count() == charts
+        assert serious(visited.page) == []
+        assert was_quiet(visited)
 
 
 #: How far each figure's own words stand from those of the next in its line, pixels, with every figure made longer.

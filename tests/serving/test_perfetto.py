@@ -64,9 +64,6 @@ def test_perfettos_page_gets_the_file_whole(server: TraceServer) -> None:
     assert headers["Content-Length"] == str(len(CONTENT))
     assert "Content-Encoding" not in headers
     assert server.fetched.wait(5)
-
-
-def test_it_listens_on_loopback_alone(server: TraceServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
 
 
@@ -79,34 +76,34 @@ def test_any_other_path_is_not_found(server: TraceServer, path: str) -> None:
     assert not server.fetched.is_set()
 
 
-def test_another_sites_page_is_refused(server: TraceServer) -> None:
-    status, headers, body = ask(server, "/eager.json.gz", Origin="https://elsewhere.example")
-    assert status == 403
-    assert "Access-Control-Allow-Origin" not in headers
-    assert CONTENT[:100] not in body
-    assert not server.fetched.is_set()
-
-
-def test_another_name_for_this_machine_is_refused(server: TraceServer) -> None:
-    assert ask(server, "/eager.json.gz", Host=f"elsewhere.example:{server.port}")[0] == 403
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "anything"])
-def test_a_picture_or_a_link_of_any_page_is_refused(server: TraceServer, site: str, method: str) -> None:
-    # Browsers send no origin for these.
-    status, headers, body = ask(server, "/eager.json.gz", method, Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")
-    assert status == 403
-    assert "Access-Control-Allow-Origin" not in headers
-    assert CONTENT[:100] not in body
+NOT_THE_PAGE = (
+    *("null", "", "http://ui.perfetto.dev", "https://elsewhere.example", PAGE.upper()),
+    *(f"{PAGE}:444", f"{PAGE}.elsewhere.example", f"{PAGE}, {PAGE}"),
+)
 
 
 @pytest.mark.parametrize(
-    "origin",
-    ["null", "", "http://ui.perfetto.dev", f"{PAGE}:444", f"{PAGE}.elsewhere.example", f"{PAGE}, {PAGE}", PAGE.upper()],
+    ("method", "headers"),
+    [
+        *(("GET", {"Origin": origin}) for origin in NOT_THE_PAGE),
+        ("GET", {"Host": "elsewhere.example:{port}"}),
+        # For pictures and links of any page browsers send no origin.
+        *(
+            (method, {"Sec_Fetch_Site": site, "Sec_Fetch_Mode": "no-cors"})
+            for method in ("GET", "HEAD", "OPTIONS")
+            for site in ("cross-site", "same-site", "same-origin", "anything")
+        ),
+    ],
 )
-def test_what_only_looks_like_perfettos_page_is_refused(server: TraceServer, origin: str) -> None:
-    assert ask(server, "/eager.json.gz", Origin=origin)[0] == 403
+def test_whoever_is_not_perfettos_page_or_a_program_is_refused(
+    server: TraceServer, method: str, headers: dict[str, str]
+) -> None:
+    filled = {name: value.replace("{port}", str(server.port)) for name, value in headers.items()}
+    status, answer, body = ask(server, "/eager.json.gz", method, **filled)
+    assert status == 403
+    assert "Access-Control-Allow-Origin" not in answer
+    assert CONTENT[:100] not in body
+    assert not server.fetched.is_set()
 
 
 def test_two_origins_are_refused(server: TraceServer) -> None:
@@ -158,10 +155,9 @@ def test_the_browsers_question_about_a_private_network_is_answered(server: Trace
     assert not server.fetched.is_set()
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("instead", ["another file", "a link", "a pipe", "nothing"])
 def test_what_is_served_is_the_file_that_was_there_at_the_start(
-    server: TraceServer, tmp_path: Path, instead: str, method: str
+    server: TraceServer, tmp_path: Path, instead: str
 ) -> None:
     server.path.unlink()
     if instead == "another file":
@@ -170,9 +166,8 @@ def test_what_is_served_is_the_file_that_was_there_at_the_start(
         server.path.symlink_to(tmp_path / "secret.txt")
     elif instead == "a pipe":
         os.mkfifo(server.path)
-    status, headers, body = ask(server, "/eager.json.gz", method)
-    assert (status, headers["Content-Length"]) == (200, str(len(CONTENT)))
-    assert body == (CONTENT if method == "GET" else b"")
+    assert ask(server, "/eager.json.gz", "HEAD")[1]["Content-Length"] == str(len(CONTENT))
+    assert ask(server, "/eager.json.gz")[2] == CONTENT
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link to a device", "nothing"])
@@ -226,7 +221,7 @@ def leave_after(server: TraceServer, taken: int) -> bytes:
 
 
 #: All of it lies in buffers at once; some of it does; most of it does not.
-SIZES = (1, 1000, 100_000, 3_000_000, 40_000_000)
+SIZES = (1, 100_000, 40_000_000)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import random
 import subprocess
 import sys
 import time
@@ -17,9 +16,8 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span, write_trace
+from tests.traces import DATA, Json, analyze, make_call, make_kernel, make_op, make_span, write_trace
 
-from tracekit.analysis import analyze
 from tracekit.comparison.comparing import look_at
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
@@ -84,14 +82,6 @@ def test_one_bit_of_a_packed_file_flipped_never_goes_unsaid(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32))
-def test_a_stretch_of_noise(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
-    draw = random.Random(seed)
-    at, length = draw.randrange(len(TEXT)), draw.randrange(1, 5000)
-    analysis_of(tmp_path_factory.getbasetemp(), TEXT[:at] + draw.randbytes(length) + TEXT[at + length :])
-
-
-@settings(max_examples=40, deadline=None)
 @given(
     st.binary(max_size=500), st.sampled_from([b"", b"{", b"[", b'{"traceEvents": [', b"\x1f\x8b", b"\x28\xb5\x2f\xfd"])
 )
@@ -108,20 +98,7 @@ SOUND: list[Json] = [
     make_kernel(20, 22, correlation=2),
 ]
 WRONG = [
-    "null",
-    '"x"',
-    "[]",
-    "{}",
-    "true",
-    "1e999",
-    "-1",
-    '"5"',
-    str(2**70),
-    '""',
-    "NaN",
-    "-Infinity",
-    "[[[[]]]]",
-    "0.5",
+    *("null", '"x"', "[]", "{}", "true", "1e999", "-1", '"5"', str(2**70), '""', "NaN", "-Infinity", "[[[[]]]]", "0.5"),
 ]
 FIELDS = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "args", "args.device", "args.stream", "args.correlation"]
 
@@ -135,7 +112,6 @@ def test_a_wrong_type_in_any_field_costs_no_other_event(tmp_path: Path, field: s
     text = json.dumps({"traceEvents": [*SOUND, event, *SOUND[-1:]]}).replace('"HERE"', value)
     found = analysis_of(tmp_path, text.encode())
     assert found is not None
-    assert found.kernels is not None
     lost = {"ph", "cat", "name", "pid", "tid", "ts", "dur"}
     if found.kernels.count == 2:
         # The two sound kernels; the event itself is gone for its own field's sake, and that is said.
@@ -145,32 +121,6 @@ def test_a_wrong_type_in_any_field_costs_no_other_event(tmp_path: Path, field: s
         assert found.kernels.count == 3
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        '{"ph": "X", "cat": "kernel", "name": "\\x", "ts": 1, "dur": 1}',
-        '{"ph": "X", "cat": "kernel", "name": "a\nb", "ts": 1, "dur": NaN}',
-        '{"ph": "X", "ph": "X", "ts": 1, "ts": 2}',
-        '{"ph": "X", "cat": "kernel", "name": "a", "ts": 1, "dur": 1, "args": {"device": 0}',
-        '{"ph": "X", "args": ' + "[" * 5000 + "]" * 5000 + "}",
-        "12",
-        '"words"',
-        "null",
-        "{}",
-        "[]",
-    ],
-)
-def test_one_broken_event_costs_no_other(tmp_path: Path, broken: str) -> None:
-    parts = [json.dumps(each) for each in SOUND]
-    text = '{"traceEvents": [' + ", ".join([*parts[:3], broken, *parts[3:]]) + "]}"
-    found = analysis_of(tmp_path, text.encode())
-    assert found is not None
-    assert found.kernels is not None
-    # An event of no category may be anything, and is of no use.
-    assert damaged(found) or "cat" not in broken
-    assert found.kernels.count >= 1
-
-
 @pytest.mark.parametrize(("megabytes", "kernels"), [(10, 2), (100, 1)])
 def test_a_name_of_megabytes_is_read_and_one_beyond_the_bound_is_counted(
     tmp_path: Path, megabytes: int, kernels: int
@@ -178,7 +128,6 @@ def test_a_name_of_megabytes_is_read_and_one_beyond_the_bound_is_counted(
     huge = {**EVENT, "name": "k" * (megabytes * 1_000_000)}
     found = analysis_of(tmp_path, json.dumps({"traceEvents": [*SOUND, huge]}).encode())
     assert found is not None
-    assert found.kernels is not None
     assert found.kernels.count == kernels
     assert damaged(found) == (kernels == 1)
 
@@ -196,18 +145,20 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
+def grown_mib(path: Path) -> tuple[str, int]:
+    """What a process that reads the file says, and by how much it grew."""
+    ran = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True)
+    *said, grown = ran.stdout.splitlines()
+    return "".join(said), int(grown)
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_bomb_of_whitespace_is_given_up_in_little_memory(tmp_path: Path, pack: Any) -> None:
-    # More than one event may be long, and three times what is allowed below.
-    bomb = pack(b'{"traceEvents": [' + b" " * (300 << 20))
-    assert len(bomb) < 1 << 20
-    (tmp_path / "bomb").write_bytes(bomb)
-    ran = subprocess.run(
-        [sys.executable, "-c", READ, str(tmp_path / "bomb")], capture_output=True, text=True, check=True
-    )
-    message, grown_mib = ran.stdout.splitlines()
-    assert "no event of it can be read" in message
-    assert int(grown_mib) < 100
+    (tmp_path / "bomb").write_bytes(pack(b'{"traceEvents": [' + b" " * (150 << 20)))
+    assert (tmp_path / "bomb").stat().st_size < 1 << 20
+    said, grown = grown_mib(tmp_path / "bomb")
+    assert "no event of it can be read" in said
+    assert grown < 75
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "9" * 100_000, "1 " * 50_000, "9" * 4000])
@@ -225,7 +176,6 @@ def test_a_long_text_where_a_number_belongs_costs_its_own_length(tmp_path: Path,
     found = analyze(read_trace(path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.kernels is not None
     assert found.kernels.count == len(kernels) - (field in ("ts", "dur"))
     # Once for each row it would be a gigabyte.
     assert peak < 64 << 20
@@ -290,5 +240,4 @@ def test_a_header_of_nothing_but_lists_of_events_is_read_in_no_time_to_speak_of(
 def test_what_a_file_says_beside_its_events_takes_bounded_memory(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "trace.json"
     path.write_bytes(text)
-    done = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True)
-    assert int(done.stdout.splitlines()[-1]) < 400, done.stdout
+    assert grown_mib(path)[1] < 400

@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzzing import fuzzed
-from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span
+from tests.traces import Json, analyze, make_call, make_copy, make_event, make_kernel, make_op, make_span
 
-from tracekit.analysis import analyze
 from tracekit.analysis.listing import list_activities, list_idle
 from tracekit.analysis.sequence import list_work
 from tracekit.comparison.comparing import look_at
@@ -87,65 +86,18 @@ SOUND = json.dumps(
 TOKENS = [each.span() for each in re.finditer(r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*|true|false|null', SOUND)]
 
 HOSTILE = [
-    "null",
-    "true",
-    "{}",
-    "[]",
-    "-1",
-    "0",
-    "0.5",
-    "1e308",
-    "1e999",
-    "-1e999",
-    "NaN",
-    "-Infinity",
-    str(2**31),
-    str(2**62),
-    str(-(2**62)),
-    str(2**63),
-    str(2**64),
-    str(10**400),
-    "9" * 5000,
-    "1." + "3" * 5000,
-    '""',
-    '"NaN"',
-    '"inf"',
-    '"-1"',
-    '"1_0"',
-    '"1e400"',
-    '" 7 "',
-    '"\\u0663"',
-    '"' + "9" * 5000 + '"',
-    '"' + "1 " * 5000 + '"',
-    '"' + "x" * 100_000 + '"',
-    '"' + "<" * 5000 + '"',
-    '"\\ud800"',
-    '"\\udc00\\ud800 7"',
-    '"\\ud83d\\ude00"',
-    '"\\u0000"',
-    '"\x01"',
-    '"\x7f\x9b"',
-    '"a\\"b\\\\"',
-    '"tracekit.step#99999999999999999999"',
-    '"ProfilerStep#5"',
-    '"cudaStreamBeginCapture"',
-    '"gpu_memset"',
-    '"B"',
-    '"E"',
-    '"i"',
-    '"ts"',
-    '"args"',
-    '"traceEvents"',
-    '"deviceProperties"',
-    '[["\\ud800"], {"\\ud800": 1}]',
-    '{"name": "\\udfff", "id": [1]}',
-    "[" * 60 + "]" * 60,
-    "[" * 3000 + "]" * 3000,
-    '{"a":' * 900 + "1" + "}" * 900,
+    *("null", "true", "{}", "[]", "-1", "0", "0.5", "1e308", "1e999", "-1e999", "NaN", "-Infinity"),
+    *(str(number) for number in (2**31, 2**62, -(2**62), 2**63, 2**64, 10**400)),
+    *("9" * 5000, "1." + "3" * 5000, '"' + "9" * 5000 + '"', '"' + "1 " * 5000 + '"'),
+    *('"' + "x" * 100_000 + '"', '"' + "<" * 5000 + '"'),
+    *('""', '"NaN"', '"inf"', '"-1"', '"1_0"', '"1e400"', '" 7 "', '"\\u0663"'),
+    *('"\\ud800"', '"\\udc00\\ud800 7"', '"\\ud83d\\ude00"', '"\\u0000"', '"\x01"', '"\x7f\x9b"', '"a\\"b\\\\"'),
+    *('"tracekit.step#99999999999999999999"', '"ProfilerStep#5"', '"cudaStreamBeginCapture"', '"gpu_memset"'),
+    *('"B"', '"E"', '"i"', '"ts"', '"args"', '"traceEvents"', '"deviceProperties"'),
+    *('[["\\ud800"], {"\\ud800": 1}]', '{"name": "\\udfff", "id": [1]}'),
+    *("[" * 60 + "]" * 60, "[" * 3000 + "]" * 3000, '{"a":' * 900 + "1" + "}" * 900),
     # A key twice, whichever key it stands for.
-    '1, "ts": 7',
-    '"x", "args": {"correlation": 11, "correlation": "\\ud800"}',
-    '"x", "traceEvents": [{"ph": "X"}]',
+    *('1, "ts": 7', '"x", "args": {"correlation": 11, "correlation": "\\ud800"}', '"x", "traceEvents": [{"ph": "X"}]'),
 ]
 
 
@@ -206,8 +158,14 @@ def cached(trace: Trace, window: str) -> None:
         assert again.activities.equals(trace.activities)
 
 
+def is_in_order(trace: Trace, window: str) -> None:
+    for table in (trace.activities, trace.calls, trace.host):
+        starts, ends = table["start_ns"], table["end_ns"]
+        assert starts.is_sorted() and (starts >= 0).all() and (ends >= starts).all()
+
+
 #: What commands ask of a trace; each example asks one, which is most of its time.
-QUESTIONS = (analyzed, analyzed, listed, gaps_listed, worked, cached)
+QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, is_in_order, is_in_order)
 
 
 @fuzzed(700)
@@ -229,7 +187,7 @@ def test_damaged_keys_and_values_give_a_result_or_one_line(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - kib < MOST_GROWTH_MIB << 10
 
 
-@pytest.mark.parametrize("ask", QUESTIONS[1:])
+@pytest.mark.parametrize("ask", QUESTIONS[:-1])
 def test_the_trace_that_is_damaged_is_whole_before(tmp_path: Path, ask: Callable[[Trace, str], None]) -> None:
     path = tmp_path / "sound.json"
     path.write_text(SOUND)

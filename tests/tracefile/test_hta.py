@@ -53,11 +53,11 @@ def test_steps_of_the_profilers_own_keep_ours_from_being_renamed(tmp_path: Path)
     ]
 
 
-@pytest.mark.parametrize("filling", [b" ", b"{},", b"0,", b'"a",', b"\n{"])
+@pytest.mark.parametrize("filling", [b" ", b"{},"])
 def test_a_bomb_is_refused_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filling: bytes) -> None:
     monkeypatch.setattr(hta, "MOST_BYTES", 8 << 20)
     bomb = tmp_path / "bomb.json.gz"
-    bomb.write_bytes(gzip.compress(b'{"traceEvents": [' + filling * ((128 << 20) // len(filling))))
+    bomb.write_bytes(gzip.compress(b'{"traceEvents": [' + filling * ((64 << 20) // len(filling))))
     tracemalloc.start()
     with pytest.raises(TracekitError, match="too many for --hta"):
         export_for_hta(bomb, tmp_path / "out")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -75,22 +74,6 @@ def test_a_bare_array_of_events_is_a_trace(tmp_path: Path) -> None:
     assert read_trace(path).activities.height == 1
 
 
-def test_gzip_is_told_by_its_content_not_its_name(tmp_path: Path) -> None:
-    plain = write_trace(tmp_path, [make_kernel(0, 1)])
-    packed = tmp_path / "packed.json"
-    packed.write_bytes(gzip.compress(plain.read_bytes()))
-    misnamed = plain.rename(tmp_path / "plain.json.gz")
-    assert read_trace(packed).activities.height == read_trace(misnamed).activities.height == 1
-
-
-def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
-    content = write_trace(tmp_path, [make_kernel(0, 1), make_kernel(2, 3)]).read_bytes()
-    path = tmp_path / "members.json.gz"
-    path.write_bytes(gzip.compress(content[:50]) + gzip.compress(content[50:]))
-    trace = read_trace(path)
-    assert (trace.activities.height, trace.truncated) == (2, False)
-
-
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
@@ -117,15 +100,6 @@ def test_a_truncated_file_gives_what_is_left_of_it(tmp_path: Path) -> None:
     assert trace.truncated
     assert 7 <= trace.activities.height < 10
     assert trace.skipped == {}
-
-
-def test_a_truncated_gzip_file_gives_what_is_left_of_it(tmp_path: Path) -> None:
-    whole = DATA / "vit_default.json.gz"
-    path = tmp_path / "cut.json.gz"
-    path.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-    trace = read_trace(path)
-    assert trace.truncated
-    assert 0 < trace.activities.height < read_trace(whole).activities.height
 
 
 @pytest.mark.parametrize(

@@ -20,30 +20,18 @@ def test_operators_have_their_inputs_as_the_file_writes_them(tmp_path: Path) -> 
     assert host["dtypes"].to_list() == ['["float", "Scalar"]', None]
 
 
-def test_the_values_of_arguments_are_kept_of_attention_alone(tmp_path: Path) -> None:
-    inputs = {"Input Dims": [[2], []], "Input type": ["float", "Scalar"], "Concrete Inputs": ["", "True"]}
-    attends = make_op(0, 1, name="aten::_scaled_dot_product_flash_attention", **inputs)
-    host = read_trace(write_trace(tmp_path, [attends, make_op(2, 3, **inputs)]), shapes=True).host
-    assert host["values"].to_list() == ['["", "True"]', None]
-
-
 def test_without_being_asked_for_there_are_none(tmp_path: Path) -> None:
     path = write_trace(tmp_path, [make_op(0, 1, **{"Input Dims": [[2]]})])
     assert read_trace(path).host.columns == list(HOST_COLUMNS)
 
 
-def test_what_a_convolution_was_told_is_kept_by_value_and_of_no_other_operator(tmp_path: Path) -> None:
-    told = {"Input Dims": [[2, 3], []], "Concrete Inputs": ["", "[2, 2]"]}
-    events = [make_op(0, 1, name="aten::cudnn_convolution", **told), make_op(2, 3, **told), make_kernel(4, 5)]
+@pytest.mark.parametrize("name", ["aten::_scaled_dot_product_flash_attention", "aten::cudnn_convolution"])
+def test_values_and_strides_are_kept_of_attention_and_convolutions_alone(tmp_path: Path, name: str) -> None:
+    inputs = {"Input Dims": [[2, 3], []], "Concrete Inputs": ["", "[2, 2]"], "Input Strides": [[3, 1], []]}
+    events = [make_op(0, 1, name=name, **inputs), make_op(2, 3, **inputs), make_kernel(4, 5)]
     host = read_trace(write_trace(tmp_path, events), shapes=True).host
     assert host["values"].to_list() == ['["", "[2, 2]"]', None]
-
-
-def test_how_the_inputs_of_a_convolution_lie_is_kept_and_of_no_other_operator(tmp_path: Path) -> None:
-    lies = {"Input Dims": [[2, 3]], "Input Strides": [[3, 1]]}
-    events = [make_op(0, 1, name="aten::convolution", **lies), make_op(2, 3, **lies), make_kernel(4, 5)]
-    host = read_trace(write_trace(tmp_path, events), shapes=True).host
-    assert host["strides"].to_list() == ["[[3, 1]]", None]
+    assert host["strides"].to_list() == ["[[3, 1], []]", None]
 
 
 @pytest.mark.parametrize("dims", ["text", 7, None, {"a": 1}, True, 1.5])

@@ -19,14 +19,12 @@ from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.model.sequence import Activity, Operator, OperatorSource, Sequence
-from tracekit.model.trace import Trace
+from tracekit.model.trace import INPUT_COLUMNS, Trace
 
 #: What asks for work: `aten::add`, `flash_attn::forward`, and Inductor's own events around the launch of a Triton
 #: kernel, which are named after the kernel and alone state its inputs. Compiled regions and autograd's nodes only hold
 #: them.
 ASKING = re.compile(r"(?!autograd::)\w+::\w|triton_")
-
-_NOT_RECORDED: tuple[tuple[tuple[int, ...], ...], tuple[str, ...]] = ((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +152,7 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[_Asked | None]:
     names = trace.host["name"].unique()
     asking = names.filter(pl.Series([ASKING.match(name) is not None for name in names], dtype=pl.Boolean))
     operators = trace.host.filter((pl.col("kind") == "op") & pl.col("name").is_in(asking.implode()))
+    shaped = INPUT_COLUMNS if "dims" in operators.columns else ()
     first = 0
     # A CUDA graph's kernels were asked for when it was captured.
     single = ~work["launched_by"].fill_null(GRAPH_LAUNCH).str.contains(GRAPH_LAUNCH, literal=True).to_numpy()
@@ -166,8 +165,8 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[_Asked | None]:
         rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
         wanted = np.unique(innermost)
         askers = {
-            row: _Asked(_operator(stated), tuple(own["name"][each] for each in chain), first + chain[0], first + row)
-            for row, stated in zip(wanted.tolist(), own[wanted].iter_rows(named=True), strict=True)
+            row: _Asked(as_operator(*stated), tuple(own["name"][each] for each in chain), first + chain[0], first + row)
+            for row, stated in zip(wanted.tolist(), own[wanted].select("name", *shaped).iter_rows(), strict=True)
             if (chain := _chain(row, nesting.parents))
         }
         for row, operator in zip(rows.tolist(), innermost.tolist(), strict=True):
@@ -184,33 +183,30 @@ def _chain(row: int, parents: Ints) -> list[int]:
     return chain[::-1]
 
 
-def _operator(row: dict[str, Any]) -> Operator:
-    """A row of `Trace.host`, which has the inputs where it was read with shapes."""
-    if "dims" not in row:
-        return Operator(row["name"], *_NOT_RECORDED)
-    dims, dtypes = _inputs(row["dims"], row["dtypes"])
-    strides = _sizes(row["strides"]) or ()
-    return Operator(row["name"], dims, dtypes, _values(row["values"]), strides if len(strides) == len(dims) else ())
-
-
 @cache
-def _inputs(dims: str | None, dtypes: str | None) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
-    """The sizes and types of an operator's inputs; neither where the file's text is not what the profiler writes."""
-    shapes, types = _of_tensors(dims), _decoded(dtypes)
+def as_operator(
+    name: str,
+    dims: str | None = None,
+    dtypes: str | None = None,
+    values: str | None = None,
+    strides: str | None = None,
+) -> Operator:
+    """An operator's call from what the columns of `Trace.host` hold of it; what the profiler does not write so is left
+    out."""
+    shapes, types, words = _of_tensors(dims), _decoded(dtypes), _decoded(values)
     if shapes is None:
-        return _NOT_RECORDED
+        return Operator(name, (), ())
     if len(types) != len(shapes) or not all(isinstance(each, str) for each in types):
         types = [""] * len(shapes)
     flat = [(shape, type_) for some, type_ in zip(shapes, types, strict=True) for shape in some]
-    return tuple(shape for shape, _ in flat), tuple(type_ for _, type_ in flat)
-
-
-@cache
-def _sizes(text: str | None) -> tuple[tuple[int, ...], ...] | None:
-    """The numbers of each input, as `_inputs` has the sizes; None where the file's text is not what the profiler
-    writes."""
-    found = _of_tensors(text)
-    return None if found is None else tuple(numbers for some in found for numbers in some)
+    steps = tuple(numbers for some in _of_tensors(strides) or [] for numbers in some)
+    return Operator(
+        name,
+        tuple(shape for shape, _ in flat),
+        tuple(type_ for _, type_ in flat),
+        tuple(words) if all(isinstance(each, str) for each in words) else (),
+        steps if len(steps) == len(flat) else (),
+    )
 
 
 def _of_tensors(text: str | None) -> list[list[tuple[int, ...]]] | None:
@@ -222,12 +218,6 @@ def _of_tensors(text: str | None) -> list[list[tuple[int, ...]]] | None:
     if not all(isinstance(number, int) for some in lists for one in some for number in one):
         return None
     return [[tuple(one) for one in some] for some in lists]
-
-
-def _values(text: str | None) -> tuple[str, ...]:
-    """The arguments in words; nothing where the file's text is not what the profiler writes."""
-    found = _decoded(text)
-    return tuple(found) if all(isinstance(each, str) for each in found) else ()
 
 
 def _decoded(text: str | None) -> list[Any]:

@@ -38,7 +38,11 @@ KEPT = "_tracekit_provenance"
 #: A graph's first arguments of construction, of which the third is read.
 CONSTRUCTION = ["self", "current_callable", "graph", "gm"]
 METHODS = ("__init__", "__call__", "post_compile")
+
 GRAPH_FIELDS = ("source_code", "inductor_provenance_mapping_str", "_fx_graph_cache_key")
+
+#: What of torch's is called, where something else is put in its place.
+Real = Callable[..., Any]
 
 
 def missing_provenance() -> Noted | None:
@@ -99,6 +103,57 @@ class Collection:
     _named: list[weakref.ref[Any]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
+    def compile_under_own_tag(self, real: Real, graph_module: Any, *arguments: Any, **options: Any) -> Any:
+        """Compiles under a cache tag of the graph's own lines and modules. What is no graph has none."""
+        from torch._dynamo.convert_frame import compile_lock
+
+        try:
+            found = hashlib.sha256()
+            for node in getattr(getattr(graph_module, "graph", None), "nodes", ()):
+                found.update(repr((node.name, module_of(node.meta, self.names), line_of(node.meta))).encode())
+            digest = found.hexdigest()[:16]
+        except Exception as error:  # noqa: BLE001 (no compilation may fail for being asked about)
+            self.unreadable("a graph", error)
+            # Found in no cache, and of no use in any.
+            digest = uuid.uuid4().hex
+        # Autograd compiles on a thread of its own, which may not know what was set on this one.
+        with compile_lock, _settings(f"{CACHE_TAG}/{digest}"):
+            return real(graph_module, *arguments, **options)
+
+    def keep_nodes(
+        self, real: Real, graph: Any, current_callable: Any, lowering: Any, gm: Any, *arguments: Any, **options: Any
+    ) -> None:
+        """Constructs a graph, and keeps what is told nowhere else with it. The cache brings it back."""
+        real(graph, current_callable, lowering, gm, *arguments, **options)
+        from torch._inductor import debug
+
+        try:
+            nodes = (node for node in gm.graph.nodes if node.op == "call_function")
+            kept = {
+                "nodes": [describe_node(node, self.names) for node in nodes],
+                # Filled for backward graphs too, whose mapping in the compiled graph is empty.
+                "kernels": debug._inductor_triton_kernel_to_post_grad_node_info,
+                # The lines as Dynamo traced them, in order.
+                "lines": list(getattr(debug, "_inductor_pre_grad_node_stack_trace", ())),
+            }
+            setattr(graph, KEPT, json.dumps(kept, default=list))
+        except Exception as error:  # noqa: BLE001 (no compilation may fail for being asked about)
+            self.unreadable("a graph's nodes", error)
+
+    def note_graph(self, real: Real, graph: Any, *arguments: Any, **options: Any) -> Any:
+        self.graphs.append(graph)
+        return real(graph, *arguments, **options)
+
+    def note_first_call(self, real: Real, graph: Any, *arguments: Any) -> Any:
+        """The first call of a graph is for the module it was traced for. A graph without a name gets one: recordings
+        call it by its cache key, and without a cache it has none."""
+        if id(graph) not in self.roots:
+            self.roots[id(graph)] = self.names.innermost(sys._getframe(1))
+            if graph._fx_graph_cache_key is None:
+                graph._fx_graph_cache_key = f"tracekit{next(self._numbers)}"
+                self._named.append(weakref.ref(graph))
+        return real(graph, *arguments)
+
     def close(self) -> None:
         """Watching is over: what is to be told of the graphs is kept, the graphs are not."""
         try:
@@ -114,12 +169,6 @@ class Collection:
         self.problems.append(
             Noted("provenance_unreadable", {"what": what, "error": f"{type(error).__name__}: {error}"})
         )
-
-    def name(self, graph: Any) -> None:
-        """Gives a graph a name if it has none: recordings call it by its cache key, and without a cache it has none."""
-        if graph._fx_graph_cache_key is None:
-            graph._fx_graph_cache_key = f"tracekit{next(self._numbers)}"
-            self._named.append(weakref.ref(graph))
 
     def release(self) -> None:
         """Takes the given names back, when nothing more is recorded."""
@@ -200,11 +249,14 @@ def collected(names: ModuleNames) -> Iterator[Collection]:
     collection = Collection(names)
     with ExitStack() as patches:
         patches.enter_context(_settings(CACHE_TAG))
-        for name in ("compile_fx", "_compile_fx_inner"):
-            patches.enter_context(_replaced(compile_fx, name, lambda real: _under_its_own_tag(real, collection)))
-        patches.enter_context(_replaced(CompiledFxGraph, "__init__", lambda real: _keeping(real, collection)))
-        patches.enter_context(_replaced(CompiledFxGraph, "post_compile", lambda real: _noting(real, collection)))
-        patches.enter_context(_replaced(CompiledFxGraph, "__call__", lambda real: _first_calls(real, collection)))
+        for owner, name, instead in (
+            (compile_fx, "compile_fx", collection.compile_under_own_tag),
+            (compile_fx, "_compile_fx_inner", collection.compile_under_own_tag),
+            (CompiledFxGraph, "__init__", collection.keep_nodes),
+            (CompiledFxGraph, "post_compile", collection.note_graph),
+            (CompiledFxGraph, "__call__", collection.note_first_call),
+        ):
+            patches.enter_context(_replaced(owner, name, instead))
         yield collection
     collection.close()
 
@@ -216,21 +268,23 @@ def watched_calls(names: ModuleNames) -> Iterator[list[tuple[int, str | None]]]:
 
     made: list[tuple[int, str | None]] = []
 
-    def noting(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(graph: Any, *arguments: Any) -> Any:
-            made.append((id(graph), names.innermost(sys._getframe(1))))
-            return real(graph, *arguments)
+    def note_call(real: Real, graph: Any, *arguments: Any) -> Any:
+        made.append((id(graph), names.innermost(sys._getframe(1))))
+        return real(graph, *arguments)
 
-        return call
-
-    with _replaced(CompiledFxGraph, "__call__", noting):
+    with _replaced(CompiledFxGraph, "__call__", note_call):
         yield made
 
 
 @contextmanager
-def _replaced(owner: Any, name: str, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+def _replaced(owner: Any, name: str, instead: Real) -> Iterator[None]:
+    """Inside, `instead` is called, with what it stands for before its arguments."""
     real = owner.__dict__[name]
-    setattr(owner, name, change(real))
+
+    def replacement(*arguments: Any, **options: Any) -> Any:
+        return instead(real, *arguments, **options)
+
+    setattr(owner, name, replacement)
     try:
         yield
     finally:
@@ -257,68 +311,3 @@ def _settings(tag: str) -> Iterator[None]:
     finally:
         with compile_lock:
             patches.close()
-
-
-def _under_its_own_tag(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
-    """Compiling under a cache tag of the graph's own lines and modules. What is no graph has none."""
-    from torch._dynamo.convert_frame import compile_lock
-
-    def compiling(graph_module: Any, *arguments: Any, **options: Any) -> Any:
-        try:
-            found = hashlib.sha256()
-            for node in getattr(getattr(graph_module, "graph", None), "nodes", ()):
-                found.update(repr((node.name, module_of(node.meta, collection.names), line_of(node.meta))).encode())
-            digest = found.hexdigest()[:16]
-        except Exception as error:  # noqa: BLE001 (no compilation may fail for being asked about)
-            collection.unreadable("a graph", error)
-            # Found in no cache, and of no use in any.
-            digest = uuid.uuid4().hex
-        # Autograd compiles on a thread of its own, which may not know what was set on this one.
-        with compile_lock, _settings(f"{CACHE_TAG}/{digest}"):
-            return real(graph_module, *arguments, **options)
-
-    return compiling
-
-
-def _keeping(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
-    """Construction that keeps what is told nowhere else. It happens once; the cache brings the result back."""
-
-    def construct(graph: Any, current_callable: Any, lowering: Any, gm: Any, *arguments: Any, **options: Any) -> None:
-        real(graph, current_callable, lowering, gm, *arguments, **options)
-        from torch._inductor import debug
-
-        try:
-            kept = {
-                "nodes": [
-                    describe_node(node, collection.names) for node in gm.graph.nodes if node.op == "call_function"
-                ],
-                # Filled for backward graphs too, whose mapping in the compiled graph is empty.
-                "kernels": debug._inductor_triton_kernel_to_post_grad_node_info,
-                # The lines as Dynamo traced them, in order.
-                "lines": list(getattr(debug, "_inductor_pre_grad_node_stack_trace", ())),
-            }
-            setattr(graph, KEPT, json.dumps(kept, default=list))
-        except Exception as error:  # noqa: BLE001 (no compilation may fail for being asked about)
-            collection.unreadable("a graph's nodes", error)
-
-    return construct
-
-
-def _noting(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
-    def post_compile(graph: Any, *arguments: Any, **options: Any) -> Any:
-        collection.graphs.append(graph)
-        return real(graph, *arguments, **options)
-
-    return post_compile
-
-
-def _first_calls(real: Callable[..., Any], collection: Collection) -> Callable[..., Any]:
-    """The first call of a graph is for the module it was traced for."""
-
-    def call(graph: Any, *arguments: Any) -> Any:
-        if id(graph) not in collection.roots:
-            collection.roots[id(graph)] = collection.names.innermost(sys._getframe(1))
-            collection.name(graph)
-        return real(graph, *arguments)
-
-    return call

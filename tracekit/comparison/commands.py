@@ -24,10 +24,8 @@ COMMON = (*COMPILING, "seed")
 #: What needs not be said, being what is taken where nothing is.
 UNSAID = {"prompt": DEFAULT_PROMPT, "seed": 0}
 
-
-def can_be_whole(settings: Settings) -> bool:
-    """Whether `--scope all` would be another scope."""
-    return settings.scope != "all"
+#: Options or variables, and their new values.
+Changes = Mapping[str, str]
 
 
 def can_be_regional(side: Side) -> bool:
@@ -48,18 +46,27 @@ def scope_changes(side: Side) -> dict[str, str]:
 
 def layer_by_layer(side: Side) -> Action | None:
     """To compile the layers one by one, by a command or in the program; None where that is done already."""
-    changes = scope_changes(side)
-    if side.settings and changes:
-        return Action("run_again", profile_command(side.settings, changes))
+    if changes := scope_changes(side):
+        return run_again(side.settings, changes)
     return None if side.settings and side.settings.scope == "regional" else Action("compile_layers")
 
 
-def profile_command(
-    settings: Settings,
-    changes: Mapping[str, str] | None = None,
+def run_again(
+    settings: Settings | None,
+    changes: Changes | None = None,
     more: tuple[str, ...] = (),
-    *,
-    compiled: bool = True,
+    switches: Changes | None = None,
+) -> Action | None:
+    """To profile the same work again, by `profile_command` or with switches by `switched_command`; None where no
+    settings are known."""
+    if settings is None:
+        return None
+    command = switched_command(settings, switches) if switches else profile_command(settings, changes, more)
+    return Action("run_again", command)
+
+
+def profile_command(
+    settings: Settings, changes: Changes | None = None, more: tuple[str, ...] = (), *, compiled: bool = True
 ) -> str:
     """Profiles the same work again, with some settings changed: `profile_command(settings, {"mode": "default"})`. Where
     variables steered torch, they are set for it again.
@@ -100,14 +107,14 @@ def measuring_command(run: Run) -> str:
     return command or f"# measured by {printable(run.command)}"
 
 
-def switched_command(settings: Settings, switches: Mapping[str, str]) -> str:
+def switched_command(settings: Settings, switches: Changes) -> str:
     """The same command with variables set for it, the way a shell takes them; of a program, the program's."""
     switched = replace(settings, variables={**settings.variables, **switches})
     in_program = settings.own is not None and settings.own.in_program
     return with_variables("python YOUR_PROGRAM.py", switched.variables) if in_program else profile_command(switched)
 
 
-def _program(settings: Settings, changes: Mapping[str, str], more: tuple[str, ...]) -> str:
+def _program(settings: Settings, changes: Changes, more: tuple[str, ...]) -> str:
     """What to pass to `tracekit.profile` in the program that the run came from."""
     if changes.get("scope") == "all":
         return "tracekit.profile(tracekit.Workload(..., compiled=None))"

@@ -39,7 +39,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     a, b, unlike = _both_rich(*with_as_many_steps(*with_waiting_lines(note_calls(a), note_calls(b))))
     verdict, of_timing = judge(a, b, order)
     verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
-    cells, amiss = find_cells(a, b) if comparable(a, b) else (None, ())
+    cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None
     waterfall = build_waterfall(a, b, groups)
@@ -59,7 +59,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
             *find_little_matched(coverage),
             *find_inexact(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
             *find_doubts(a, b),
-            *amiss,
+            *of_matching,
             *unlike,
         ),
         a_bound=find_bound(a, a.sequence),

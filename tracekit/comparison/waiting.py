@@ -20,8 +20,6 @@ from tracekit.model.provenance import EagerOps
 TO_HOST, PAGEABLE = "Memcpy DtoH", "Pageable"
 #: Calls that wait for a copy.
 COPYING, WAITING = "memcpy", "streamsynchronize"
-
-
 #: So many gaps are named.
 NAMED = 3
 

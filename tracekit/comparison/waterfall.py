@@ -60,7 +60,13 @@ def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfal
         return None
     basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
-    parts = (*_gpu_parts(a, b, groups, a_us), *_idle_parts(a, b, basis))
+    recorded = _change_by_cause(a.idle_by_cause(), b.idle_by_cause())
+    if basis == "trace":
+        idle = [WaterfallPart("idle", cause, us) for cause, us in recorded.items()]
+    else:
+        calibrated = _change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
+        idle = [WaterfallPart("idle", cause, calibrated[cause], us) for cause, us in recorded.items()]
+    parts = (*_gpu_parts(a, b, groups, a_us), *idle)
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
 
@@ -89,14 +95,6 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
         parts.append(WaterfallPart("gpu", OUTSIDE, b_outside - a_outside))
     busy, in_groups = _present(b.busy_us) - _present(a.busy_us), math.fsum(group.delta_us for group in groups)
     return (*parts, WaterfallPart("gpu", OVERLAP, busy - (b_outside - a_outside) - in_groups))
-
-
-def _idle_parts(a: Side, b: Side, basis: Basis) -> tuple[WaterfallPart, ...]:
-    recorded = _change_by_cause(a.idle_by_cause(), b.idle_by_cause())
-    if basis == "trace":
-        return tuple(WaterfallPart("idle", cause, us) for cause, us in recorded.items())
-    calibrated = _change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
-    return tuple(WaterfallPart("idle", cause, calibrated[cause], us) for cause, us in recorded.items())
 
 
 def _change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from tracekit.model.bounded import CallMicroseconds, Count, Ratio, Real, Seconds, Text, doc
+from tracekit.model.bounded import CallMicroseconds, Count, Ratio, Real, Seconds, Text
 
 ActionCode = Literal[
     "run_again",
@@ -22,7 +22,7 @@ class Action:
     """What a reader is advised to do."""
 
     code: ActionCode
-    command: Annotated[str | None, doc("What to type; None where a model's code is to be changed.")] = None
+    command: str | None = None  #: What to type; None where a model's code is to be changed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class VerifiedAdvice:
     """What came of following a finding's advice in a fresh process, beside what was predicted. Processes differ in
     speed, so it is the two speed-ups that are to be compared."""
 
-    code: Annotated[Text, doc("The finding's.")]
+    code: Text  #: The finding's.
     command: Text
-    predicted_us: Annotated[Real, doc("The compiled call less the finding's saving.")]
-    measured_us: Annotated[CallMicroseconds, doc("The call compiled as advised, timed in alternation with eager.")]
-    eager_us: Annotated[CallMicroseconds, doc("That eager form's call, which tells how alike the two processes were.")]
-    speedup: Annotated[Ratio, doc("Over that eager form.")]
-    ci95: Annotated[tuple[Ratio, Ratio] | None, doc("Of the speed-up; None of fewer than five rounds.")]
-    rounds: Annotated[Count, doc("How many it is of.")]
-    compile_seconds: Annotated[Seconds | None, doc("Wall time of the warm-up calls that compiled.")]
-    during_timing: Annotated[Count, doc("Compilations inside the timed calls: these spoil the times.")] = 0
-    predicted_speedup: Annotated[Ratio | None, doc("`predicted_us` over the run's eager form.")] = None
+    predicted_us: Real  #: The compiled call less the finding's saving.
+    measured_us: CallMicroseconds  #: The call compiled as advised, timed in alternation with eager.
+    eager_us: CallMicroseconds  #: That eager form's call, which tells how alike the two processes were.
+    speedup: Ratio  #: Over that eager form.
+    ci95: tuple[Ratio, Ratio] | None  #: Of the speed-up; None of fewer than five rounds.
+    rounds: Count  #: How many it is of.
+    compile_seconds: Seconds | None  #: Wall time of the warm-up calls that compiled.
+    during_timing: Count = 0  #: Compilations inside the timed calls: these spoil the times.
+    predicted_speedup: Ratio | None = None  #: `predicted_us` over the run's eager form.

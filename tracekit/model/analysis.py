@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from tracekit.model.bounded import doc
 from tracekit.model.compilation import CompiledRegions
 from tracekit.model.note import Severity
 
@@ -79,9 +78,9 @@ class TraceFacts:
     """The trace file."""
 
     path: str
-    events: Annotated[int, doc("Events that were read.")]
-    bytes: Annotated[int, doc("Bytes of its JSON, unpacked.")]
-    skipped: Annotated[dict[str, int], doc("Events that were skipped, by reason.")]
+    events: int  #: Events that were read.
+    bytes: int  #: Bytes of its JSON, unpacked.
+    skipped: dict[str, int]  #: Events that were skipped, by reason.
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,8 @@ class HealthFinding:
 
     code: str
     severity: Severity
-    count: Annotated[int, doc("How many events (or the like) it is about.")]
-    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)
+    count: int  #: How many events (or the like) it is about.
+    facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +98,8 @@ class Window:
     """The stretch of time that is analysed."""
 
     kind: Literal["steps", "span", "whole"]
-    steps: Annotated[int, doc("Its steps or named spans; 0 when it is the whole trace.")]
-    span_us: Annotated[float, doc("Length of the stretch: for several devices the longest one's.")]
+    steps: int  #: Its steps or named spans; 0 when it is the whole trace.
+    span_us: float  #: Length of the stretch: for several devices the longest one's.
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +107,13 @@ class DeviceUse:
     """How one GPU spent the window: busy + idle = span."""
 
     id: int
-    name: Annotated[str | None, doc("None where the trace does not say.")]
+    name: str | None  #: None where the trace does not say.
     span_us: float
     busy_us: float
     idle_us: float
     idle_fraction: float
-    streams: Annotated[int, doc("How many of its streams had work.")]
-    outside_us: Annotated[float, doc("The part of busy that only work from outside the window's steps had.")] = 0.0
+    streams: int  #: How many of its streams had work.
+    outside_us: float = 0.0  #: The part of busy that only work from outside the window's steps had.
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class GpuUse:
     busy_us: float
     idle_us: float
     idle_fraction: float
-    outside_us: Annotated[float, doc("As of a device.")] = 0.0
+    outside_us: float = 0.0  #: As of a device.
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +157,12 @@ class KernelSummary:
     """Kernels in the window. The families add up to `total_us`, and so do the names."""
 
     count: int
-    unique: Annotated[int, doc("How many names they have.")]
+    unique: int  #: How many names they have.
     total_us: float
     triton_count: int
-    short_count: Annotated[int, doc("Those under 10 us.")]
+    short_count: int  #: Those under 10 us.
     by_family: tuple[FamilyTime, ...]
-    by_name: Annotated[tuple[KernelTime, ...], doc("Largest total first; JSON holds the first of them.")]
+    by_name: tuple[KernelTime, ...]  #: Largest total first; JSON holds the first of them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +179,10 @@ class CopySummary:
 class LaunchSummary:
     """Calls that put work on the GPU."""
 
-    count: Annotated[int, doc("Host API calls that started at least one kernel; one graph launch starts many.")]
-    graph_launches: Annotated[int, doc("Those of whole CUDA graphs among them.")]
-    kernels_in_graphs: Annotated[int, doc("Kernels that graph launches started.")]
-    unlinked_kernels: Annotated[int, doc("Kernels whose launch was not recorded.")]
+    count: int  #: Host API calls that started at least one kernel; one graph launch starts many.
+    graph_launches: int  #: Those of whole CUDA graphs among them.
+    kernels_in_graphs: int  #: Kernels that graph launches started.
+    unlinked_kernels: int  #: Kernels whose launch was not recorded.
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +190,8 @@ class CauseTime:
     """Idle time in the window that one cause made."""
 
     cause: str
-    us: Annotated[float, doc("All of it, in microseconds.")]
-    gaps: Annotated[int, doc("How many gaps it has a part in.")]
+    us: float  #: All of it, in microseconds.
+    gaps: int  #: How many gaps it has a part in.
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,7 @@ class Place:
 
     operator: str | None
     module: str | None
-    line: Annotated[str | None, doc("The function's first line, of one outside torch if any: `model.py(12): forward`.")]
+    line: str | None  #: The function's first line, of one outside torch if any: `model.py(12): forward`.
 
     @property
     def words(self) -> str:
@@ -218,21 +217,19 @@ class SyncTime:
 
     call: str
     count: int
-    idle_after_us: Annotated[float, doc("Idle gaps that began during such calls and ended with work launched after.")]
-    place: Annotated[Place | None, doc("Where most of the calls were made, as far as recorded.")]
-    drained: Annotated[int, doc("How many gaps `idle_after_us` is of.")] = 0
-    lines: Annotated[dict[str, int], doc("Eager code's lines that wait so, and how often.")] = field(
-        default_factory=dict
-    )
-    in_eager_code: Annotated[bool, doc("The lines are of the eager form, the calls of a compiled one.")] = False
+    idle_after_us: float  #: Idle gaps that began during such calls and ended with work launched after.
+    place: Place | None  #: Where most of the calls were made, as far as recorded.
+    drained: int = 0  #: How many gaps `idle_after_us` is of.
+    lines: dict[str, int] = field(default_factory=dict)  #: Eager code's lines that wait so, and how often.
+    in_eager_code: bool = False  #: The lines are of the eager form, the calls of a compiled one.
 
 
 @dataclass(frozen=True, slots=True)
 class HostWork:
     """What the host did for a part of a gap."""
 
-    name: Annotated[str | None, doc("The innermost recorded event; None where nothing is recorded.")]
-    us: Annotated[float, doc("Microseconds.")]
+    name: str | None  #: The innermost recorded event; None where nothing is recorded.
+    us: float  #: Microseconds.
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,15 +237,15 @@ class IdleGap:
     """A maximal stretch in which one GPU had nothing to run."""
 
     device: int
-    start_us: Annotated[float, doc("From the start of the window.")]
+    start_us: float  #: From the start of the window.
     duration_us: float
-    causes: Annotated[dict[str, float], doc("Microseconds by cause; they divide the gap exactly.")]
-    after: Annotated[str | None, doc("The activity that preceded it; None at the window's edge.")]
-    before: Annotated[str | None, doc("The activity that ended it; None at the window's edge.")]
-    launched_by: Annotated[str | None, doc("The host call that launched `before`.")] = None
-    sync: Annotated[str | None, doc("The synchronising call under which the GPU ran dry, if one was.")] = None
-    host: Annotated[tuple[HostWork, ...], doc("What the launching thread did, largest first.")] = ()
-    where: Annotated[Place | None, doc("Where the synchronising call was made, else the launch.")] = None
+    causes: dict[str, float]  #: Microseconds by cause; they divide the gap exactly.
+    after: str | None  #: The activity that preceded it; None at the window's edge.
+    before: str | None  #: The activity that ended it; None at the window's edge.
+    launched_by: str | None = None  #: The host call that launched `before`.
+    sync: str | None = None  #: The synchronising call under which the GPU ran dry, if one was.
+    host: tuple[HostWork, ...] = ()  #: What the launching thread did, largest first.
+    where: Place | None = None  #: Where the synchronising call was made, else the launch.
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +253,7 @@ class DeviceIdle:
     """Idle time of one device; it adds up to `DeviceUse.idle_us`."""
 
     device: int
-    causes: Annotated[dict[str, float], doc("Microseconds by cause.")]
+    causes: dict[str, float]  #: Microseconds by cause.
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +261,7 @@ class StepIdle:
     """Idle time of one step, of all devices; it adds up to `StepUse.idle_us`."""
 
     index: int
-    causes: Annotated[dict[str, float], doc("Microseconds by cause.")]
+    causes: dict[str, float]  #: Microseconds by cause.
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +280,7 @@ class IdleSummary:
 class Percentiles:
     """Of delays."""
 
-    count: Annotated[int, doc("How many values.")]
+    count: int  #: How many values.
     p10_us: float
     p50_us: float
     p90_us: float
@@ -301,19 +298,19 @@ class DeviceQueue:
     """
 
     device: int
-    items: Annotated[int, doc("How many items.")]
-    starved_items: Annotated[int, doc("Those that found everything handed over before them ended.")]
-    kernels_in_graphs: Annotated[int, doc("They have no delay.")]
-    unlinked: Annotated[int, doc("Of no recorded call: taken for handed over at their start, without a delay.")]
-    delays: Annotated[Percentiles | None, doc("From launch to start, of kernels launched one by one; 0: before.")]
-    graph_delays: Annotated[Percentiles | None, doc("The same of CUDA graphs and their first activity.")]
-    starved_us: Annotated[float, doc("Idle, everything handed over has ended.")]
-    delayed_us: Annotated[float, doc("Idle, something handed over has not ended: latency, order among streams.")]
-    hand_to_mouth_us: Annotated[float, doc("At work, the queue empty.")]
-    backed_up_us: Annotated[float, doc("At work, something in the queue.")]
-    mean_depth: Annotated[float, doc("Length of the queue, averaged over time.")]
-    most_depth: Annotated[int, doc("The longest it was.")]
-    depths: Annotated[tuple[float, ...], doc("The mean for equal slices of the window.")]
+    items: int  #: How many items.
+    starved_items: int  #: Those that found everything handed over before them ended.
+    kernels_in_graphs: int  #: They have no delay.
+    unlinked: int  #: Of no recorded call: taken for handed over at their start, without a delay.
+    delays: Percentiles | None  #: From launch to start, of kernels launched one by one; 0: before.
+    graph_delays: Percentiles | None  #: The same of CUDA graphs and their first activity.
+    starved_us: float  #: Idle, everything handed over has ended.
+    delayed_us: float  #: Idle, something handed over has not ended: latency, order among streams.
+    hand_to_mouth_us: float  #: At work, the queue empty.
+    backed_up_us: float  #: At work, something in the queue.
+    mean_depth: float  #: Length of the queue, averaged over time.
+    most_depth: int  #: The longest it was.
+    depths: tuple[float, ...]  #: The mean for equal slices of the window.
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,12 +325,12 @@ class MemorySummary:
 class StepUse:
     """One measured call. Busy and idle are sums over devices; all but the wall are None for a CPU-only recording."""
 
-    index: Annotated[int, doc("Its number in the recording.")]
-    wall_us: Annotated[float, doc("From its start on the host to its end there or on the GPU, whichever is later.")]
-    busy_us: Annotated[float | None, doc("All GPU activity in that time, also of steps that overlap it.")]
+    index: int  #: Its number in the recording.
+    wall_us: float  #: From its start on the host to its end there or on the GPU, whichever is later.
+    busy_us: float | None  #: All GPU activity in that time, also of steps that overlap it.
     idle_us: float | None
-    kernels: Annotated[int | None, doc("How many it launched.")]
-    launches: Annotated[int | None, doc("How many of its own.")]
+    kernels: int | None  #: How many it launched.
+    launches: int | None  #: How many of its own.
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +339,7 @@ class OperatorTime:
 
     name: str
     count: int
-    self_us: Annotated[float, doc("Without the operators it called.")]
+    self_us: float  #: Without the operators it called.
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,8 +349,8 @@ class CpuUse:
     span_us: float
     operator_count: int
     operator_us: float
-    fused_count: Annotated[int | None, doc("Inductor's C++ kernels; None where those that ran record no events.")]
-    fused_us: Annotated[float | None, doc("Their time; None likewise.")]
+    fused_count: int | None  #: Inductor's C++ kernels; None where those that ran record no events.
+    fused_us: float | None  #: Their time; None likewise.
     top: tuple[OperatorTime, ...]
 
 
@@ -372,6 +369,6 @@ class Analysis:
     idle: IdleSummary | None
     memory: MemorySummary | None
     steps: tuple[StepUse, ...]
-    cpu: Annotated[CpuUse | None, doc("None for a GPU recording.")]
-    queue: Annotated[tuple[DeviceQueue, ...] | None, doc("None too where no activity is joined to its launch.")] = None
-    regions: Annotated[CompiledRegions | None, doc("None where no operators were recorded.")] = None
+    cpu: CpuUse | None  #: None for a GPU recording.
+    queue: tuple[DeviceQueue, ...] | None = None  #: None too where no activity is joined to its launch.
+    regions: CompiledRegions | None = None  #: None where no operators were recorded.

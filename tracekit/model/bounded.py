@@ -40,11 +40,6 @@ Many = Annotated[tuple[Each, ...], Meta(max_length=2 * MOST_CALLS)]
 Some = Annotated[tuple[Each, ...], Meta(min_length=1, max_length=2 * MOST_CALLS)]
 
 
-def doc(text: str) -> Meta:
-    """What a field means, for who reads the noun and for the JSON Schemas."""
-    return Meta(description=text)
-
-
 def refuse_no_moment(text: str) -> None:
     """Raises ValueError where the text is no moment in ISO 8601 with its time zone: moments are compared."""
     if datetime.datetime.fromisoformat(text).tzinfo is None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from tracekit.model.bounded import Many, Microseconds, Some, doc
+from tracekit.model.bounded import Many, Microseconds, Some
 from tracekit.model.gpu import FormMemory, GpuState
 from tracekit.model.run import CompileFacts, FormName
 from tracekit.model.timing import ProcessTimes, StoppingRule
@@ -30,11 +29,11 @@ class ChildForm:
     """One form in a fresh process."""
 
     name: FormName
-    warmup_us: Annotated[Some[Microseconds], doc("Its calls until it was quiet.")]
+    warmup_us: Some[Microseconds]  #: Its calls until it was quiet.
     compilation: CompileFacts | None
-    times: Annotated[ProcessTimes | None, doc("Its timed calls, where there were any.")]
-    memory: Annotated[FormMemory | None, doc("In cells of a sweep alone.")] = None
-    gpu_state: Annotated[GpuState | None, doc("In cells of a sweep alone.")] = None
+    times: ProcessTimes | None  #: Its timed calls, where there were any.
+    memory: FormMemory | None = None  #: In cells of a sweep alone.
+    gpu_state: GpuState | None = None  #: In cells of a sweep alone.
 
 
 @dataclass(frozen=True, slots=True)

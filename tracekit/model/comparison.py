@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from tracekit.model.advice import Action, VerifiedAdvice
 from tracekit.model.analysis import Analysis, HealthFinding, shrink_idle
-from tracekit.model.bounded import doc
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.gate import Gate
@@ -54,16 +53,16 @@ class Side:
     label: str
     path: str
     analysis: Analysis
-    form: Annotated[FormResult | None, doc("None for a bare trace file.")]
-    settings: Annotated[Settings | None, doc("None for a bare trace file.")]
-    environment: Annotated[Environment | None, doc("None for a bare trace file.")]
-    rich: Annotated[Analysis | None, doc("Operators and shapes, with distorted times; None for a bare trace.")] = None
-    sequence: Annotated[Sequence | None, doc("What the GPU did, one by one; None where not asked for.")] = None
-    provenance: Annotated[Provenance | None, doc("Where its work came from; None if not asked.")] = None
-    components: Annotated[tuple[Component, ...], doc("The workload's parts; empty for a bare trace.")] = ()
-    timeline: Annotated[StepTimeline | None, doc("One step of the recording, to be drawn.")] = None
-    pictures: Annotated[tuple[Picture, ...], doc("Of the images that the form made.")] = ()
-    repeated_parts: Annotated[tuple[str, ...] | None, doc("Blocks that repeat; None where not looked for.")] = None
+    form: FormResult | None  #: None for a bare trace file.
+    settings: Settings | None  #: None for a bare trace file.
+    environment: Environment | None  #: None for a bare trace file.
+    rich: Analysis | None = None  #: Operators and shapes, with distorted times; None for a bare trace.
+    sequence: Sequence | None = None  #: What the GPU did, one by one; None where not asked for.
+    provenance: Provenance | None = None  #: Where its work came from; None if not asked.
+    components: tuple[Component, ...] = ()  #: The workload's parts; empty for a bare trace.
+    timeline: StepTimeline | None = None  #: One step of the recording, to be drawn.
+    pictures: tuple[Picture, ...] = ()  #: Of the images that the form made.
+    repeated_parts: tuple[str, ...] | None = None  #: Blocks that repeat; None where not looked for.
 
     @property
     def steps(self) -> int:
@@ -250,19 +249,19 @@ class Verdict:
     but `result` are None when a side was not timed; the interval and the floors are None too when it was timed too few
     times."""
 
-    result: Annotated[Literal["faster", "slower", "inconclusive", "not_timed"], doc("B against A.")]
-    speedup: Annotated[float | None, doc("A's wall over B's, of calls in the same round (docs/timing.md).")]
-    ci95: Annotated[tuple[float, float] | None, doc("The speed-up's 95 % interval.")]
-    noise_floor: Annotated[float | None, doc("How far a form differs from itself measured twice (0.01 = 1 %).")]
-    a_wall_us: Annotated[float | None, doc("The median; of several processes the mean (of logarithms) of each one's.")]
-    b_wall_us: Annotated[float | None, doc("The same of B.")]
-    n: Annotated[int | None, doc("Rounds of all processes that count.")] = None
-    processes: Annotated[int | None, doc("How many.")] = None
-    basis: Annotated[VerdictBasis | None, doc("What the interval is of.")] = None
-    least_change: Annotated[float | None, doc("What a change must exceed besides.")] = None
-    block: Annotated[int | None, doc("How many neighbouring rounds were resampled together.")] = None
-    stopped: Annotated[StopReason | None, doc("Why timing stopped.")] = None
-    apart: Annotated[SeparateRunsChange | None, doc("What is known of sides that were timed in separate runs.")] = None
+    result: Literal["faster", "slower", "inconclusive", "not_timed"]  #: B against A.
+    speedup: float | None  #: A's wall over B's, of calls in the same round (docs/timing.md).
+    ci95: tuple[float, float] | None  #: The speed-up's 95 % interval.
+    noise_floor: float | None  #: How far a form differs from itself measured twice (0.01 = 1 %).
+    a_wall_us: float | None  #: The median; of several processes the mean (of logarithms) of each one's.
+    b_wall_us: float | None  #: The same of B.
+    n: int | None = None  #: Rounds of all processes that count.
+    processes: int | None = None  #: How many.
+    basis: VerdictBasis | None = None  #: What the interval is of.
+    least_change: float | None = None  #: What a change must exceed besides.
+    block: int | None = None  #: How many neighbouring rounds were resampled together.
+    stopped: StopReason | None = None  #: Why timing stopped.
+    apart: SeparateRunsChange | None = None  #: What is known of sides that were timed in separate runs.
 
     @property
     def established(self) -> bool:
@@ -277,7 +276,7 @@ class Deltas:
     kernels: float | None
     launches: float | None
     busy_us: float | None
-    idle_us: Annotated[float | None, doc("Of the unprofiled calls where both sides have them, else as recorded.")]
+    idle_us: float | None  #: Of the unprofiled calls where both sides have them, else as recorded.
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,16 +284,16 @@ class WaterfallPart:
     """A change from A to B."""
 
     kind: Literal["gpu", "idle"]
-    label: Annotated[Label, doc("A group's label, an idle cause, or a code.")]
+    label: Label  #: A group's label, an idle cause, or a code.
     delta_us: float
-    recorded_delta_us: Annotated[float | None, doc("An idle part's change, as recorded; else None.")] = None
+    recorded_delta_us: float | None = None  #: An idle part's change, as recorded; else None.
 
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
     """a_us + the parts + residual_us = b_us."""
 
-    basis: Annotated[Basis, doc("Whether the ends are unprofiled wall times or the trace's.")]
+    basis: Basis  #: Whether the ends are unprofiled wall times or the trace's.
     a_us: float
     b_us: float
     parts: tuple[WaterfallPart, ...]
@@ -307,18 +306,18 @@ class ReasonShare:
 
     kind: Literal["gpu", "idle"]
     delta_us: float
-    parts: Annotated[tuple[WaterfallPart, ...], doc("What made most of it, largest first; empty where none is large.")]
-    rest_us: Annotated[float, doc("What all others make; 0 where it is little or no part is named.")]
+    parts: tuple[WaterfallPart, ...]  #: What made most of it, largest first; empty where none is large.
+    rest_us: float  #: What all others make; 0 where it is little or no part is named.
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a call takes another time."""
 
-    change_us: Annotated[float, doc("B's less A's.")]
-    shares: Annotated[tuple[ReasonShare, ...], doc("The larger first.")]
-    unexplained_us: Annotated[float, doc("What the shares leave; 0 where it is little.")]
-    of_one_process: Annotated[bool, doc("Whether the verdict is of several processes, of which one was recorded.")]
+    change_us: float  #: B's less A's.
+    shares: tuple[ReasonShare, ...]  #: The larger first.
+    unexplained_us: float  #: What the shares leave; 0 where it is little.
+    of_one_process: bool  #: Whether the verdict is of several processes, of which one was recorded.
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,20 +337,20 @@ class KernelGroup:
 
     kind: GroupKind
     label: Label
-    how: Annotated[MatchedBy, doc("How they were matched.")]
+    how: MatchedBy  #: How they were matched.
     a: tuple[GroupMember, ...]
     b: tuple[GroupMember, ...]
     delta_count: float
     delta_us: float
-    where: Annotated[tuple[str, ...], doc("file:line or module path; empty where not known.")]
-    repeats: Annotated[float, doc("How often the same few kernels do it per step; 1 if told by names alone.")] = 1
-    evidence: Annotated[tuple[Evidence, ...], doc("What shows that a library kernel was exchanged.")] = ()
-    traffic: Annotated[Traffic | None, doc("Estimated memory traffic per step.")] = None
-    rates: Annotated[Rates | None, doc("Of one operator call of B (of A where B has none); None if unknown.")] = None
-    sizes: Annotated[str, doc("Its main operator's inputs (`512x3072, 3072x3072`); empty if not all alike.")] = ""
-    exact: Annotated[bool, doc("False where it was linked by elimination or by names, not kernel by kernel.")] = True
-    a_at: Annotated[tuple[int, ...], doc("Positions in A's sequence; empty where told by names alone.")] = ()
-    b_at: Annotated[tuple[int, ...], doc("The same of B.")] = ()
+    where: tuple[str, ...]  #: file:line or module path; empty where not known.
+    repeats: float = 1  #: How often the same few kernels do it per step; 1 if told by names alone.
+    evidence: tuple[Evidence, ...] = ()  #: What shows that a library kernel was exchanged.
+    traffic: Traffic | None = None  #: Estimated memory traffic per step.
+    rates: Rates | None = None  #: Of one operator call of B (of A where B has none); None if unknown.
+    sizes: str = ""  #: Its main operator's inputs (`512x3072, 3072x3072`); empty if not all alike.
+    exact: bool = True  #: False where it was linked by elimination or by names, not kernel by kernel.
+    a_at: tuple[int, ...] = ()  #: Positions in A's sequence; empty where told by names alone.
+    b_at: tuple[int, ...] = ()  #: The same of B.
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -363,20 +362,20 @@ class KernelGroup:
 class Coverage:
     """Shares of each side's GPU time, 0 to 1. The rest is unmatched."""
 
-    a_time_matched: Annotated[float, doc("In groups of both sides' kernels.")]
-    b_time_matched: Annotated[float, doc("In groups of both sides' kernels.")]
-    a_time_inexact: Annotated[float, doc("The part of `a_time_matched` linked by elimination, not one by one.")] = 0.0
-    b_time_inexact: Annotated[float, doc("The part of `b_time_matched` linked by elimination, not one by one.")] = 0.0
-    a_time_alone: Annotated[float, doc("In groups of A that are known to have no counterpart: eliminated.")] = 0.0
-    b_time_alone: Annotated[float, doc("In groups of B that are known to have no counterpart: added.")] = 0.0
+    a_time_matched: float  #: In groups of both sides' kernels.
+    b_time_matched: float  #: In groups of both sides' kernels.
+    a_time_inexact: float = 0.0  #: The part of `a_time_matched` linked by elimination, not one by one.
+    b_time_inexact: float = 0.0  #: The part of `b_time_matched` linked by elimination, not one by one.
+    a_time_alone: float = 0.0  #: In groups of A that are known to have no counterpart: eliminated.
+    b_time_alone: float = 0.0  #: In groups of B that are known to have no counterpart: added.
 
 
 @dataclass(frozen=True, slots=True)
 class TracePlace:
     """A stretch of a recording."""
 
-    path: Annotated[str, doc("The file that was read.")]
-    start_us: Annotated[float, doc("From the start of the window that was read.")]
+    path: str  #: The file that was read.
+    start_us: float  #: From the start of the window that was read.
     duration_us: float
 
 
@@ -387,23 +386,23 @@ class Finding:
 
     code: str
     severity: Severity
-    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")]
-    saving_us: Annotated[float | None, doc("Of a call at most, by estimate; None where nobody can say.")]
-    action: Annotated[Action | None, doc("What is advised; None where nothing is.")] = None
-    changes: Annotated[dict[str, str], doc("The options that the advice changes.")] = field(default_factory=dict)
-    places: Annotated[tuple[TracePlace, ...], doc("Where the recording shows it, the longest first.")] = ()
-    verified: Annotated[VerifiedAdvice | None, doc("What came of the advice, where it was tried.")] = None
-    start_saving_us: Annotated[float | None, doc("Of starting up, once a process; None where not measured.")] = None
-    environment: Annotated[dict[str, str], doc("The variables that the advice sets.")] = field(default_factory=dict)
+    facts: dict[str, Any]  #: Figures and names, with units in their keys.
+    saving_us: float | None  #: Of a call at most, by estimate; None where nobody can say.
+    action: Action | None = None  #: What is advised; None where nothing is.
+    changes: dict[str, str] = field(default_factory=dict)  #: The options that the advice changes.
+    places: tuple[TracePlace, ...] = ()  #: Where the recording shows it, the longest first.
+    verified: VerifiedAdvice | None = None  #: What came of the advice, where it was tried.
+    start_saving_us: float | None = None  #: Of starting up, once a process; None where not measured.
+    environment: dict[str, str] = field(default_factory=dict)  #: The variables that the advice sets.
 
 
 @dataclass(frozen=True, slots=True)
 class BoundIfSlowed:
     """What the bound would be if recording made the call longer."""
 
-    times: Annotated[float, doc("How many times as long: the most that was ever measured.")]
-    as_recorded: Annotated[BoundKind | None, doc("The bound as recorded.")]
-    slowed: Annotated[BoundKind | None, doc("The bound if the call was lengthened so.")]
+    times: float  #: How many times as long: the most that was ever measured.
+    as_recorded: BoundKind | None  #: The bound as recorded.
+    slowed: BoundKind | None  #: The bound if the call was lengthened so.
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,12 +410,12 @@ class Bound:
     """What holds one side back, by the rules of docs/bounds.md. Idle parts are `sync`, `launch`, `compile` and
     `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and `unknown`."""
 
-    kind: Annotated[BoundKind | None, doc("None where what was recorded does not say.")]
-    basis: Annotated[Basis, doc("What `parts_us` divides: the unprofiled call, else the recorded window.")]
-    parts_us: Annotated[dict[str, float], doc("Per step; the parts of GPU work are estimates.")]
-    starved_share: Annotated[float | None, doc("The share of launches that found nothing in flight, as recorded.")]
-    unknown_because: Annotated[UnknownLimit | None, doc("Why the limit of the `unknown` part is not known.")] = None
-    if_slowed: Annotated[BoundIfSlowed | None, doc("What the recording may mean where it is all there is.")] = None
+    kind: BoundKind | None  #: None where what was recorded does not say.
+    basis: Basis  #: What `parts_us` divides: the unprofiled call, else the recorded window.
+    parts_us: dict[str, float]  #: Per step; the parts of GPU work are estimates.
+    starved_share: float | None  #: The share of launches that found nothing in flight, as recorded.
+    unknown_because: UnknownLimit | None = None  #: Why the limit of the `unknown` part is not known.
+    if_slowed: BoundIfSlowed | None = None  #: What the recording may mean where it is all there is.
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +430,7 @@ class Comparison:
     groups: tuple[KernelGroup, ...]
     coverage: Coverage | None
     findings: tuple[Finding, ...]
-    notes: Annotated[tuple[Note, ...], doc("To be known before believing the figures.")]
+    notes: tuple[Note, ...]  #: To be known before believing the figures.
     a_bound: Bound | None = None
     b_bound: Bound | None = None
     gate: Gate | None = None

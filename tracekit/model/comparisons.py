@@ -4,9 +4,7 @@ the JSON contract `tracekit.comparisons/1`."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from tracekit.model.bounded import doc
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.note import Note
 
@@ -16,12 +14,12 @@ class Comparisons:
     """Several ways to compile the same work, each compared with the eager form of its own process. `told_apart_by` is
     at least what eager code differed by from process to process."""
 
-    comparisons: Annotated[tuple[Comparison, ...], doc("Of one run each; compiled sides' labels tell them apart.")]
-    paths: Annotated[tuple[str, ...], doc("Of the runs.")]
-    alike: Annotated[bool, doc("The runs differ in how they compile alone: one eager form then stands for all.")]
-    notes: Annotated[tuple[Note, ...], doc("What a reader must know before setting one run beside another.")]
-    fastest: Annotated[tuple[int, ...], doc("The largest certain speed-up, and all that cannot be told from it.")]
-    told_apart_by: Annotated[float | None, doc("The share that must lie between two intervals (0.1 = 10 %).")] = None
+    comparisons: tuple[Comparison, ...]  #: Of one run each; compiled sides' labels tell them apart.
+    paths: tuple[str, ...]  #: Of the runs.
+    alike: bool  #: The runs differ in how they compile alone: one eager form then stands for all.
+    notes: tuple[Note, ...]  #: What a reader must know before setting one run beside another.
+    fastest: tuple[int, ...]  #: The largest certain speed-up, and all that cannot be told from it.
+    told_apart_by: float | None = None  #: The share that must lie between two intervals (0.1 = 10 %).
 
     @property
     def leader(self) -> int | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text, doc
+from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text
 from tracekit.model.note import Noted
 
 
@@ -14,10 +14,10 @@ from tracekit.model.note import Noted
 class RegionTime:
     """All runs of one compiled frame in the window."""
 
-    id: Annotated[str | None, doc("Its compilation's (`1/2`); None where the event names none.")]
+    id: str | None  #: Its compilation's (`1/2`); None where the event names none.
     count: int
-    host_us: Annotated[float, doc("From entry to return.")]
-    outside_us: Annotated[float, doc("Python and operators between its graphs and inner regions.")]
+    host_us: float  #: From entry to return.
+    outside_us: float  #: Python and operators between its graphs and inner regions.
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,15 @@ class CompiledRegions:
     """What ran in compiled code, in the window as recorded; times are sums over it."""
 
     regions: tuple[RegionTime, ...]
-    graphs: Annotated[int, doc("Calls of compiled graphs.")]
-    lookups: Annotated[int, doc("Those in which guards were checked.")]
-    guards_us: Annotated[float, doc("Host time of finding the compiled code that fits (`TorchDynamo Cache Lookup`).")]
-    entry_us: Annotated[float, doc("Host time of the steps before its first operator.")]
-    gpu_us: Annotated[float | None, doc("GPU time launched from compiled graphs; None if unknown.")]
-    all_gpu_us: Annotated[float | None, doc("All GPU time, over all streams.")]
-    unlinked_us: Annotated[float | None, doc("GPU time, within `all_gpu_us`, whose launch was not recorded.")]
-    activities: Annotated[int | None, doc("How many `gpu_us` is of.")]
-    all_activities: Annotated[int | None, doc("How many `all_gpu_us` is of.")]
+    graphs: int  #: Calls of compiled graphs.
+    lookups: int  #: Those in which guards were checked.
+    guards_us: float  #: Host time of finding the compiled code that fits (`TorchDynamo Cache Lookup`).
+    entry_us: float  #: Host time of the steps before its first operator.
+    gpu_us: float | None  #: GPU time launched from compiled graphs; None if unknown.
+    all_gpu_us: float | None  #: All GPU time, over all streams.
+    unlinked_us: float | None  #: GPU time, within `all_gpu_us`, whose launch was not recorded.
+    activities: int | None  #: How many `gpu_us` is of.
+    all_activities: int | None  #: How many `all_gpu_us` is of.
 
     @property
     def count(self) -> int:
@@ -81,8 +81,8 @@ CHECKS = {"size_many": MANY_CHECK, "size": SIZE_CHECK, "tensor": TENSOR_CHECK, "
 class FailedGuard:
     """A check that compiled code did not pass, so that it was compiled again."""
 
-    version: Annotated[Text, doc("The compilation that holds the check (`0/0`).")]
-    text: Annotated[Text, doc("The check in torch's words.")]
+    version: Text  #: The compilation that holds the check (`0/0`).
+    text: Text  #: The check in torch's words.
 
     @property
     def is_of_size(self) -> bool:
@@ -127,17 +127,15 @@ def _identity(check: str) -> dict[str, Any] | None:
 class FrameCompilation:
     """A frame that was compiled, or tried to. None: torch did not tell."""
 
-    id: Annotated[Text, doc("What recordings call its region: frame 1, third time is `1/2`.")]
+    id: Text  #: What recordings call its region: frame 1, third time is `1/2`.
     function: Text | None
-    where: Annotated[Text | None, doc("The `file:line` the function begins at.")]
+    where: Text | None  #: The `file:line` the function begins at.
     phase: CallPhase
-    call: Annotated[Count, doc("Which of the form's calls in that phase, from 1; 0 is outside of any.")]
+    call: Count  #: Which of the form's calls in that phase, from 1; 0 is outside of any.
     seconds: Seconds | None
-    guards: Annotated[Count | None, doc("Checks of a run of the compiled code.")]
-    because: Annotated[
-        Many[FailedGuard], doc("The checks that failed before it was compiled again, latest first.")
-    ] = ()
-    inputs: Annotated[dict[Text, Text] | None, doc("Their sizes (`x`: `4 x 8`; a size `s77` is any).")] = None
+    guards: Count | None  #: Checks of a run of the compiled code.
+    because: Many[FailedGuard] = ()  #: The checks that failed before it was compiled again, latest first.
+    inputs: dict[Text, Text] | None = None  #: Their sizes (`x`: `4 x 8`; a size `s77` is any).
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +148,10 @@ class GraphBreak:
     reason: Text
     explanation: Text | None
     hint: Text | None
-    code: Annotated[Text | None, doc("torch's number of the reason (`gb0059`).")]
-    frames: Annotated[Many[Text], doc("The compilations that ended there.")]
-    per_step_us: Annotated[Microseconds | None, doc("Host time outside graphs there: an estimate from above.")] = None
-    called_from: Annotated[Text | None, doc("The line of the module that led there, where it is another.")] = None
+    code: Text | None  #: torch's number of the reason (`gb0059`).
+    frames: Many[Text]  #: The compilations that ended there.
+    per_step_us: Microseconds | None = None  #: Host time outside graphs there: an estimate from above.
+    called_from: Text | None = None  #: The line of the module that led there, where it is another.
 
     @property
     def line(self) -> str | None:
@@ -179,7 +177,7 @@ class PhaseTime:
     """Time of one phase of compiling."""
 
     phase: PhaseName
-    seconds: Annotated[Seconds, doc("Without the phases inside of it.")]
+    seconds: Seconds  #: Without the phases inside of it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,17 +185,17 @@ class CacheUse:
     """How often one of torch's caches was asked."""
 
     cache: CacheName
-    hits: Annotated[Count, doc("Found what they asked for.")]
-    misses: Annotated[Count, doc("Did not.")]
-    bypasses: Annotated[Count, doc("Of what it cannot hold.")]
+    hits: Count  #: Found what they asked for.
+    misses: Count  #: Did not.
+    bypasses: Count  #: Of what it cannot hold.
 
 
 @dataclass(frozen=True, slots=True)
 class CudaGraphSkip:
     """Why compiled code was not made a CUDA graph."""
 
-    reason: Annotated[Text | None, doc("None where torch counted a skip without saying why.")]
-    count: Annotated[Count, doc("How often that was said.")]
+    reason: Text | None  #: None where torch counted a skip without saying why.
+    count: Count  #: How often that was said.
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +203,10 @@ class CompilingCall:
     """A call of the form in which something was compiled, or a CUDA graph recorded."""
 
     phase: CallPhase
-    call: Annotated[Count, doc("From 1 within the phase.")]
-    compilations: Annotated[Count, doc("How many.")]
-    cuda_graphs: Annotated[Count, doc("How many.")]
-    wall_us: Annotated[CallMicroseconds | None, doc("None where the call was not timed.")]
+    call: Count  #: From 1 within the phase.
+    compilations: Count  #: How many.
+    cuda_graphs: Count  #: How many.
+    wall_us: CallMicroseconds | None  #: None where the call was not timed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,15 +216,15 @@ class Diagnostics:
     frames: Many[FrameCompilation] = ()
     breaks: Many[GraphBreak] = ()
     fallbacks: Many[EagerFallback] = ()
-    phases: Annotated[Many[PhaseTime], doc("Of all compilations, longest first.")] = ()
+    phases: Many[PhaseTime] = ()  #: Of all compilations, longest first.
     caches: Many[CacheUse] = ()
     calls: Many[CompilingCall] = ()
     cuda_graph_skips: Many[CudaGraphSkip] = ()
-    cuda_graphs_recorded: Annotated[Count, doc("How many CUDA graphs were recorded.")] = 0
-    autotuned: Annotated[Count, doc("How many choices of kernel were benchmarked.")] = 0
-    warmed_up_at: Annotated[dict[Text, Count] | None, doc("Sizes of warm-up calls that had their own.")] = None
-    notes: Annotated[Many[Text], doc("What this torch did not tell.")] = ()
-    noted: Annotated[Many[Noted], doc("The facts of `notes`; empty in runs of older versions.")] = ()
+    cuda_graphs_recorded: Count = 0  #: How many CUDA graphs were recorded.
+    autotuned: Count = 0  #: How many choices of kernel were benchmarked.
+    warmed_up_at: dict[Text, Count] | None = None  #: Sizes of warm-up calls that had their own.
+    notes: Many[Text] = ()  #: What this torch did not tell.
+    noted: Many[Noted] = ()  #: The facts of `notes`; empty in runs of older versions.
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
-
-from tracekit.model.bounded import doc
+from typing import Any, Literal
 
 #: What the interval of an estimate comes from: nothing, for what is counted, or what is seen to differ.
 EstimateBasis = Literal["exact", "calls", "processes", "recordings", "matching"]
@@ -16,10 +14,8 @@ Order = Literal["larger", "smaller"]
 class Statement:
     """Why something was decided, or what it assumes."""
 
-    code: Annotated[str, doc("Which; `report/words` says it in English.")]
-    facts: Annotated[dict[str, Any], doc("Its figures and names, with units in their keys.")] = field(
-        default_factory=dict
-    )
+    code: str  #: Which; `report/words` says it in English.
+    facts: dict[str, Any] = field(default_factory=dict)  #: Its figures and names, with units in their keys.
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +78,8 @@ def compare_estimates(one: Estimate, other: Estimate, least: float = 0.0) -> Ord
 class SeparateRunsChange:
     """How two sides that were timed in separate runs compare."""
 
-    ratio: Annotated[float, doc("How many times as long as A's call B's takes.")]
-    low: Annotated[float, doc("The least it may be, if nothing but the sides differed between the runs.")]
-    high: Annotated[float, doc("The most it may be.")]
-    assumptions: Annotated[tuple[Statement, ...], doc("What of that was not measured.")]
-    beyond: Annotated[bool, doc("Beyond all of that, and what a gate holds against anybody (docs/gate.md).")]
+    ratio: float  #: How many times as long as A's call B's takes.
+    low: float  #: The least it may be, if nothing but the sides differed between the runs.
+    high: float  #: The most it may be.
+    assumptions: tuple[Statement, ...]  #: What of that was not measured.
+    beyond: bool  #: Beyond all of that, and what a gate holds against anybody (docs/gate.md).

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from tracekit.model.bounded import doc
 from tracekit.model.estimate import Statement
 
 Metric = Literal["wall", "busy", "idle", "kernels", "launches", "memory", "recompiles", "breaks", "groups_lost"]
@@ -18,10 +17,10 @@ Outcome = Literal["pass", "fail", "inconclusive"]
 class Condition:
     """A limit that a metric must not exceed."""
 
-    metric: Annotated[Metric, doc("What must not exceed the limit.")]
+    metric: Metric  #: What must not exceed the limit.
     kind: LimitKind
-    limit: Annotated[float, doc("Microseconds, bytes or a number; a share for `relative` (0.03 is 3 %).")]
-    text: Annotated[str, doc("As the user wrote it.")]
+    limit: float  #: Microseconds, bytes or a number; a share for `relative` (0.03 is 3 %).
+    text: str  #: As the user wrote it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +29,19 @@ class Checked:
 
     condition: Condition
     outcome: Outcome
-    base: Annotated[float | None, doc("In the metric's unit; None where not measured.")]
-    new: Annotated[float | None, doc("In the metric's unit; None where not measured.")]
-    low: Annotated[float | None, doc("The least that what is limited may be, in the limit's terms; None if unknown.")]
-    high: Annotated[float | None, doc("The most it may be: as `low` where there is no doubt.")]
-    reasons: Annotated[tuple[Statement, ...], doc("Why, and what was assumed.")]
+    base: float | None  #: In the metric's unit; None where not measured.
+    new: float | None  #: In the metric's unit; None where not measured.
+    low: float | None  #: The least that what is limited may be, in the limit's terms; None if unknown.
+    high: float | None  #: The most it may be: as `low` where there is no doubt.
+    reasons: tuple[Statement, ...]  #: Why, and what was assumed.
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     """All conditions of one `--gate`. It fails if one fails, passes if all pass, and is inconclusive else."""
 
-    checked: Annotated[tuple[Checked, ...], doc("The conditions one by one.")]
-    taken_for: Annotated[Outcome | None, doc("What it was asked to end as when inconclusive.")] = None
+    checked: tuple[Checked, ...]  #: The conditions one by one.
+    taken_for: Outcome | None = None  #: What it was asked to end as when inconclusive.
 
     @property
     def outcome(self) -> Outcome:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from tracekit.model.bounded import Amount, Count, Many, Microseconds, Seconds, Text, Whole, doc
+from tracekit.model.bounded import Amount, Count, Many, Microseconds, Seconds, Text, Whole
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
     """The GPU memory of torch's allocator at its height."""
 
-    allocated_bytes: Annotated[Count, doc("What tensors held.")]
-    reserved_bytes: Annotated[Count, doc("What torch had from the driver, CUDA graphs' pools included.")]
+    allocated_bytes: Count  #: What tensors held.
+    reserved_bytes: Count  #: What torch had from the driver, CUDA graphs' pools included.
 
 
 @dataclass(frozen=True, slots=True)
 class FormMemory:
     """One form's GPU memory. All of it counts the weights and inputs, which both forms share."""
 
-    before_bytes: Annotated[Count, doc("Before the form first ran: weights, inputs, what other forms hold.")]
-    warmup: Annotated[MemoryUse, doc("The height of its warm-up calls, compiling and autotuning included.")]
-    steady: Annotated[MemoryUse | None, doc("That of calls after it; None where the run was interrupted before.")]
-    graph_pool_bytes: Annotated[Count | None, doc("Held for good by this form's CUDA graphs.")]
-    others_pool_bytes: Annotated[Count | None, doc("By those of earlier forms: in `reserved` as well.")]
+    before_bytes: Count  #: Before the form first ran: weights, inputs, what other forms hold.
+    warmup: MemoryUse  #: The height of its warm-up calls, compiling and autotuning included.
+    steady: MemoryUse | None  #: That of calls after it; None where the run was interrupted before.
+    graph_pool_bytes: Count | None  #: Held for good by this form's CUDA graphs.
+    others_pool_bytes: Count | None  #: By those of earlier forms: in `reserved` as well.
 
 
 Moment = Literal["before", "during", "after"]
@@ -35,13 +35,13 @@ class GpuSample:
     """The GPU at one moment; None for what the driver does not tell."""
 
     moment: Moment
-    seconds: Annotated[Seconds, doc("Since the first sample.")]
+    seconds: Seconds  #: Since the first sample.
     sm_clock_mhz: Count | None
     memory_clock_mhz: Count | None
     power_w: Amount | None
     temperature_c: Whole | None
-    slowed_by: Annotated[Many[Text] | None, doc("Why it ran below its highest clocks, in the driver's words.")]
-    other_processes: Annotated[Count | None, doc("Processes besides this one that had the GPU open.")]
+    slowed_by: Many[Text] | None  #: Why it ran below its highest clocks, in the driver's words.
+    other_processes: Count | None  #: Processes besides this one that had the GPU open.
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class GpuState:
     """The GPU before the forms were timed, between the timed calls of this form, and after all of them. Counters are of
     all forms together; None where they cannot be read."""
 
-    source: Annotated[Literal["nvml"], doc("The library asked.")]
+    source: Literal["nvml"]  #: The library asked.
     samples: Many[GpuSample]
-    slowed_us: Annotated[dict[Text, Microseconds] | None, doc("By the driver's counter of each limit.")] = None
+    slowed_us: dict[Text, Microseconds] | None = None  #: By the driver's counter of each limit.
     power_limit_w: Amount | None = None
 
     def during(self) -> tuple[GpuSample, ...]:

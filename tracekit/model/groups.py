@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
-
-from tracekit.model.bounded import doc
+from typing import Any, Literal
 
 #: Work that libraries do, and the families that are told by names alone.
 WorkKind = Literal["product", "attention", "convolution"]
@@ -70,4 +68,4 @@ class Evidence:
     """One thing that differs between the two sides of a group. `report/words/groups.py` says it in English."""
 
     kind: EvidenceKind
-    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.

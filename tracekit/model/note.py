@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from tracekit.model.bounded import Each, Many, Real, Text, Whole, doc
+from tracekit.model.bounded import Each, Many, Real, Text, Whole
 
 Severity = Literal["info", "warning", "error"]
 Scalar = Text | bool | Whole | Real | None
@@ -17,19 +17,19 @@ Facts = dict[Text, Scalar | Many[Scalar]]
 class Noted:
     """Something that was noted while a run was made."""
 
-    code: Annotated[Text, doc("The kind of fact.")]
-    facts: Annotated[Facts, doc("Its figures and names.")] = field(default_factory=dict)
+    code: Text  #: The kind of fact.
+    facts: Facts = field(default_factory=dict)  #: Its figures and names.
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """A fact that bears on figures. `report/words/notes` says it in English."""
 
-    code: Annotated[str, doc("The kind of fact.")]
+    code: str  #: The kind of fact.
     severity: Severity = "warning"
-    subject: Annotated[str | None, doc("The label of the one side that it is about; else None.")] = None
-    facts: Annotated[dict[str, Any], doc("Figures and names, with units in their keys.")] = field(default_factory=dict)
-    grave: Annotated[bool, doc("Whether the headline misleads without it.")] = False
+    subject: str | None = None  #: The label of the one side that it is about; else None.
+    facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
+    grave: bool = False  #: Whether the headline misleads without it.
 
 
 def distinct(some: Iterable[Each]) -> tuple[Each, ...]:

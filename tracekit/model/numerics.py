@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text, doc
+from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Noted
 
@@ -22,20 +22,20 @@ class TensorDifference:
     """One tensor of an output beside the same tensor of another. Errors are over the elements that are finite on both
     sides, taken in float64; None where there is nothing to divide by, and for integers."""
 
-    path: Annotated[Text, doc("Its place in the output (`.logits`, `[0]`); empty where it is the output.")]
+    path: Text  #: Its place in the output (`.logits`, `[0]`); empty where it is the output.
     dtype: Text
     shape: Many[Count]
-    elements: Annotated[Count, doc("How many.")]
-    max_abs: Annotated[Amount | None, doc("The largest error.")] = None
-    mean_abs: Annotated[Amount | None, doc("The errors' mean.")] = None
-    relative: Annotated[Amount | None, doc("The L2 norm of the difference over that of the other.")] = None
-    cosine: Annotated[Real | None, doc("Of the angle between them.")] = None
-    other_max: Annotated[Amount | None, doc("The largest magnitude in the other.")] = None
-    equal_share: Annotated[Amount | None, doc("The share of all elements that are the same, 0 to 1.")] = None
-    nonfinite: Annotated[Count, doc("Elements that are NaN or infinite on one side and not the same on the other.")] = 0
-    first_divergence: Annotated[Count | None, doc("Along the last axis, of integers.")] = None
-    problem: Annotated[Text | None, doc("Why nothing could be compared: it is missing, or has another shape.")] = None
-    mismatch: Annotated[Noted | None, doc("The facts of `problem`.")] = None
+    elements: Count  #: How many.
+    max_abs: Amount | None = None  #: The largest error.
+    mean_abs: Amount | None = None  #: The errors' mean.
+    relative: Amount | None = None  #: The L2 norm of the difference over that of the other.
+    cosine: Real | None = None  #: Of the angle between them.
+    other_max: Amount | None = None  #: The largest magnitude in the other.
+    equal_share: Amount | None = None  #: The share of all elements that are the same, 0 to 1.
+    nonfinite: Count = 0  #: Elements that are NaN or infinite on one side and not the same on the other.
+    first_divergence: Count | None = None  #: Along the last axis, of integers.
+    problem: Text | None = None  #: Why nothing could be compared: it is missing, or has another shape.
+    mismatch: Noted | None = None  #: The facts of `problem`.
 
     @property
     def counts(self) -> bool:
@@ -48,7 +48,7 @@ class OutputDifference:
     """A whole output beside another one."""
 
     other: Other
-    tensors: Annotated[Many[TensorDifference], doc("In the order in which they stand in it.")]
+    tensors: Many[TensorDifference]  #: In the order in which they stand in it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class PictureFile:
 
     kind: Literal["output", "difference"]
     path: FileName
-    scale: Annotated[Ratio, doc("By what its values were multiplied, for a difference to be seen.")] = 1.0
+    scale: Ratio = 1.0  #: By what its values were multiplied, for a difference to be seen.
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ class FormNumerics:
     """What one form returns, held against whatever there is to hold it against; calls of their own, never timed."""
 
     dtype: Text
-    against_itself: Annotated[OutputDifference | None, doc("What a second call with the same seeds changes.")]
+    against_itself: OutputDifference | None  #: What a second call with the same seeds changes.
     against_eager: OutputDifference | None
     against_reference: OutputDifference | None
-    reference_dtype: Annotated[Text | None, doc("What the reference was computed in.")]
-    no_reference: Annotated[Text | None, doc("Why there is none.")]
+    reference_dtype: Text | None  #: What the reference was computed in.
+    no_reference: Text | None  #: Why there is none.
     pictures: Many[PictureFile] = ()
-    skipped: Annotated[Many[Text], doc("The kinds of things in the output that are no tensors.")] = ()
-    reference_missing: Annotated[Noted | None, doc("The facts of `no_reference`.")] = None
+    skipped: Many[Text] = ()  #: The kinds of things in the output that are no tensors.
+    reference_missing: Noted | None = None  #: The facts of `no_reference`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +90,4 @@ class Accuracy:
 
     result: Literal["equal", "as_accurate", "less_accurate", "undecided"]
     basis: Literal["reference", "tolerance", "bits"]
-    reason: Annotated[Statement, doc("Why, with the figures it rests on.")]
+    reason: Statement  #: Why, with the figures it rests on.

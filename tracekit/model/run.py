@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.bounded import (
@@ -16,7 +16,6 @@ from tracekit.model.bounded import (
     Text,
     Whole,
     Word,
-    doc,
     refuse_no_moment,
 )
 from tracekit.model.compilation import Diagnostics
@@ -38,18 +37,18 @@ class Generation:
     """What one call writes, and with which cache."""
 
     phase: Phase
-    max_new_tokens: Annotated[Count | None, doc("None in a phase of its own.")]
+    max_new_tokens: Count | None  #: None in a phase of its own.
     cache: CacheKind
-    fast_processor: Annotated[bool, doc("torchvision's; the other is PIL's.")]
+    fast_processor: bool  #: torchvision's; the other is PIL's.
 
 
 @dataclass(frozen=True, slots=True)
 class UserModel:
     """What tells a run of a user's own model from others."""
 
-    options: Annotated[Many[Text], doc("Of `build()`, each as NAME=VALUE.")] = ()
-    takes: Annotated[Many[Text], doc("The options of the command that `build()` takes.")] = ()
-    in_program: Annotated[bool, doc("Measured by `tracekit.profile` in a program, not by a command.")] = False
+    options: Many[Text] = ()  #: Of `build()`, each as NAME=VALUE.
+    takes: Many[Text] = ()  #: The options of the command that `build()` takes.
+    in_program: bool = False  #: Measured by `tracekit.profile` in a program, not by a command.
 
 
 FormName = Literal["eager", "compiled"]
@@ -75,11 +74,11 @@ class Settings:
     prompt: Text | None
     pretrained: Text | None
     seed: Whole
-    iterations: Annotated[Count, doc("Timed calls of each form that were asked for, or the fewest if none were.")]
+    iterations: Count  #: Timed calls of each form that were asked for, or the fewest if none were.
     generation: Generation | None = None
-    own: Annotated[UserModel | None, doc("There for a model of the user's own.")] = None
+    own: UserModel | None = None  #: There for a model of the user's own.
     seq_length: Count | None = None
-    variables: Annotated[dict[Text, Text], doc("Of the environment, that steer torch.")] = field(default_factory=dict)
+    variables: dict[Text, Text] = field(default_factory=dict)  #: Of the environment, that steer torch.
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +95,15 @@ class Environment:
     cuda: Text | None
     packages: dict[Text, Text]
     git_commit: Text | None
-    float32_matmul_precision: Annotated[Text | None, doc("torch's setting: `highest`: no tf32.")] = None
+    float32_matmul_precision: Text | None = None  #: torch's setting: `highest`: no tf32.
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A trace file of the run."""
 
-    kind: Annotated[RecordingKind, doc("`light`: kernels and API calls. `rich`: operators and shapes too.")]
-    path: Annotated[FileName, doc("Relative to the run folder.")]
+    kind: RecordingKind  #: `light`: kernels and API calls. `rich`: operators and shapes too.
+    path: FileName  #: Relative to the run folder.
     steps: Count
     bytes: Count
 
@@ -113,13 +112,13 @@ class Recording:
 class CompileFacts:
     """What compilation did during warm-up."""
 
-    graphs: Annotated[Count, doc("Compiled frames' graphs.")]
+    graphs: Count  #: Compiled frames' graphs.
     graph_breaks: Count
-    seconds: Annotated[Seconds, doc("Wall time of the calls that compiled.")]
-    cache_hits: Annotated[Count, doc("Graphs from Inductor's cache on disk, which make `seconds` short.")]
-    during_timing: Annotated[Count, doc("Must be 0 for the timing to be of compiled code alone.")]
-    diagnostics: Annotated[Diagnostics | None, doc("What torch said of it all; None in older runs.")] = None
-    cache_was_empty: Annotated[bool | None, doc("Nothing was in the cache's folder before.")] = None
+    seconds: Seconds  #: Wall time of the calls that compiled.
+    cache_hits: Count  #: Graphs from Inductor's cache on disk, which make `seconds` short.
+    during_timing: Count  #: Must be 0 for the timing to be of compiled code alone.
+    diagnostics: Diagnostics | None = None  #: What torch said of it all; None in older runs.
+    cache_was_empty: bool | None = None  #: Nothing was in the cache's folder before.
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +127,18 @@ class FormResult:
     in runs of older versions."""
 
     name: FormName
-    warmup_us: Annotated[Many[Microseconds], doc("The calls before the timed ones.")]
-    wall_us: Annotated[Many[CallMicroseconds], doc("Around one synchronised call each, as measured.")]
-    device_us: Annotated[Many[Microseconds] | None, doc("Between two device events; None without a GPU.")]
-    peak_memory_bytes: Annotated[Count | None, doc("Of timed calls alone; None without a GPU.")]
+    warmup_us: Many[Microseconds]  #: The calls before the timed ones.
+    wall_us: Many[CallMicroseconds]  #: Around one synchronised call each, as measured.
+    device_us: Many[Microseconds] | None  #: Between two device events; None without a GPU.
+    peak_memory_bytes: Count | None  #: Of timed calls alone; None without a GPU.
     compilation: CompileFacts | None
     recordings: Many[Recording]
-    provenance: Annotated[FileName | None, doc("The file that tells where its work came from.")] = None
-    timing: Annotated[FormTiming | None, doc("How the timed calls were made; None in runs of older versions.")] = None
-    startups: Annotated[Many[Startup], doc("Its starts in fresh processes, where they were asked for.")] = ()
-    numerics: Annotated[FormNumerics | None, doc("What it returns beside what it should return.")] = None
-    memory: Annotated[FormMemory | None, doc("Its GPU memory in full; None where not asked.")] = None
-    gpu_state: Annotated[GpuState | None, doc("Of the GPU while it was timed; None where not asked.")] = None
+    provenance: FileName | None = None  #: The file that tells where its work came from.
+    timing: FormTiming | None = None  #: How the timed calls were made; None in runs of older versions.
+    startups: Many[Startup] = ()  #: Its starts in fresh processes, where they were asked for.
+    numerics: FormNumerics | None = None  #: What it returns beside what it should return.
+    memory: FormMemory | None = None  #: Its GPU memory in full; None where not asked.
+    gpu_state: GpuState | None = None  #: Of the GPU while it was timed; None where not asked.
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
@@ -157,9 +156,9 @@ class Component:
 
     name: Text
     parameters: Count
-    compiled: Annotated[bool, doc("The scope compiles it, or something in it.")]
-    compiled_parameters: Annotated[Count | None, doc("None where it is no module of its own.")] = None
-    compiled_parts: Annotated[Many[Text], doc("The modules entered compiled; `LIST.*`: all members.")] = ()
+    compiled: bool  #: The scope compiles it, or something in it.
+    compiled_parameters: Count | None = None  #: None where it is no module of its own.
+    compiled_parts: Many[Text] = ()  #: The modules entered compiled; `LIST.*`: all members.
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ class Run:
     """The manifest of one `tracekit profile`. None and empty are also of what runs of older versions did not note."""
 
     schema: Literal["tracekit.run/1"]
-    status: Annotated[Literal["complete", "incomplete"], doc("Incomplete while it runs and after an interrupt.")]
+    status: Literal["complete", "incomplete"]  #: Incomplete while it runs and after an interrupt.
     tracekit: Text
     command: Text
     started: Text
@@ -176,12 +175,12 @@ class Run:
     environment: Environment
     components: Many[Component]
     forms: Many[FormResult]
-    order: Annotated[Many[FormName], doc("The form of each timed call in the order they ran, control calls left out.")]
-    notes: Annotated[Many[Text], doc("What a reader must know, in words.")]
-    verified: Annotated[VerifiedAdvice | None, doc("What came of the run's own advice (`--verify-advice`).")] = None
-    repeated_parts: Annotated[Many[Text] | None, doc("What `--scope regional` compiles one by one.")] = None
-    failure: Annotated[Text | None, doc("The error that ended an incomplete run, if one did.")] = None
-    noted: Annotated[Many[Noted], doc("The facts of those `notes` that tracekit itself made.")] = ()
+    order: Many[FormName]  #: The form of each timed call in the order they ran, control calls left out.
+    notes: Many[Text]  #: What a reader must know, in words.
+    verified: VerifiedAdvice | None = None  #: What came of the run's own advice (`--verify-advice`).
+    repeated_parts: Many[Text] | None = None  #: What `--scope regional` compiles one by one.
+    failure: Text | None = None  #: The error that ended an incomplete run, if one did.
+    noted: Many[Noted] = ()  #: The facts of those `notes` that tracekit itself made.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
-
-from tracekit.model.bounded import doc
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +42,12 @@ class Rates:
     """One operator call's estimated work and rates, the mean of all calls like it; None where it cannot be derived from
     what was recorded."""
 
-    bytes: Annotated[float | None, doc("Memory traffic if each input is read once and each output written once.")]
-    flops: Annotated[float | None, doc("Floating-point operations, a multiplication and an addition being two.")]
-    gb_per_s: Annotated[float | None, doc("10^9 bytes a second.")]
-    tflop_per_s: Annotated[float | None, doc("10^12 operations a second.")]
-    bandwidth_share: Annotated[float | None, doc("Of the device's published peak, 0 to 1.")]
-    arithmetic_share: Annotated[float | None, doc("Of the device's published peak, 0 to 1.")]
+    bytes: float | None  #: Memory traffic if each input is read once and each output written once.
+    flops: float | None  #: Floating-point operations, a multiplication and an addition being two.
+    gb_per_s: float | None  #: 10^9 bytes a second.
+    tflop_per_s: float | None  #: 10^12 operations a second.
+    bandwidth_share: float | None  #: Of the device's published peak, 0 to 1.
+    arithmetic_share: float | None  #: Of the device's published peak, 0 to 1.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +55,10 @@ class Traffic:
     """Estimated memory traffic of eager kernels and of those that took their place. An operator call counts where its
     main kernel is: what else it launched moves nothing of its own."""
 
-    eager_bytes: Annotated[float | None, doc("None where that of no call can be derived.")]
-    compiled_bytes: Annotated[float | None, doc("None where that of no call can be derived.")]
-    eager_missing: Annotated[float, doc("Calls whose traffic could not be derived.")]
-    compiled_missing: Annotated[float, doc("Calls whose traffic could not be derived.")]
+    eager_bytes: float | None  #: None where that of no call can be derived.
+    compiled_bytes: float | None  #: None where that of no call can be derived.
+    eager_missing: float  #: Calls whose traffic could not be derived.
+    compiled_missing: float  #: Calls whose traffic could not be derived.
 
     @property
     def removed_bytes(self) -> float | None:
@@ -75,8 +73,8 @@ class TrafficTotal:
 
     eager_bytes: float
     compiled_bytes: float
-    a_time_known: Annotated[float, doc("The share of A's GPU time in these groups, 0 to 1.")]
-    b_time_known: Annotated[float, doc("The share of B's GPU time in these groups, 0 to 1.")]
+    a_time_known: float  #: The share of A's GPU time in these groups, 0 to 1.
+    b_time_known: float  #: The share of B's GPU time in these groups, 0 to 1.
 
     @property
     def removed_bytes(self) -> float:

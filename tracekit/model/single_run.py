@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from tracekit.model.bounded import doc
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.note import Note
 
@@ -18,25 +17,25 @@ class SingleRun:
     """One side by itself: what its page tells beside the figures."""
 
     side: Side
-    bound: Annotated[Bound | None, doc("What holds the side back; None without GPU figures.")]
-    findings: Annotated[tuple[Finding, ...], doc("Those that need no other side to compare with.")]
-    notes: Annotated[tuple[Note, ...], doc("What a reader must know before believing the figures.")]
+    bound: Bound | None  #: What holds the side back; None without GPU figures.
+    findings: tuple[Finding, ...]  #: Those that need no other side to compare with.
+    notes: tuple[Note, ...]  #: What a reader must know before believing the figures.
 
 
 @dataclass(frozen=True, slots=True)
 class PerStep:
     """The figures of a side per step, as reports show them. None: not measured."""
 
-    wall_us: Annotated[float | None, doc("The median unprofiled call.")]
-    recorded_wall_us: Annotated[float | None, doc("The recorded window over its steps.")]
-    busy_us: Annotated[float | None, doc("Of all devices together.")]
-    unprofiled_idle_us: Annotated[float | None, doc("The unprofiled call less its busy time.")]
-    recorded_idle_us: Annotated[float | None, doc("The recorded window less its busy time.")]
-    idle_share: Annotated[float | None, doc("Of the unprofiled call, 0 to 1.")]
-    recorded_idle_share: Annotated[float | None, doc("Of the recorded window, 0 to 1.")]
-    slowdown: Annotated[float | None, doc("Recorded wall time over unprofiled wall time.")]
-    recorded_idle_by_cause_us: Annotated[dict[str, float], doc("As recorded.")]
-    unprofiled_idle_by_cause_us: Annotated[dict[str, float] | None, doc("Without what recording added.")]
+    wall_us: float | None  #: The median unprofiled call.
+    recorded_wall_us: float | None  #: The recorded window over its steps.
+    busy_us: float | None  #: Of all devices together.
+    unprofiled_idle_us: float | None  #: The unprofiled call less its busy time.
+    recorded_idle_us: float | None  #: The recorded window less its busy time.
+    idle_share: float | None  #: Of the unprofiled call, 0 to 1.
+    recorded_idle_share: float | None  #: Of the recorded window, 0 to 1.
+    slowdown: float | None  #: Recorded wall time over unprofiled wall time.
+    recorded_idle_by_cause_us: dict[str, float]  #: As recorded.
+    unprofiled_idle_by_cause_us: dict[str, float] | None  #: Without what recording added.
 
 
 def per_step(side: Side) -> PerStep:

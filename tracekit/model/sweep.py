@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
-from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, doc, refuse_no_moment
+from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, refuse_no_moment
 from tracekit.model.child import ChildForm
 from tracekit.model.run import Environment, FormName, Settings
 from tracekit.model.timing import StoppingRule
@@ -18,7 +18,7 @@ class Published:
     """Mean milliseconds of one call without and with torch.compile, at one batch size."""
 
     workload: str
-    checkpoint: Annotated[str | None, doc("None where it is not known which.")]
+    checkpoint: str | None  #: None where it is not known which.
     batch_size: int
     eager_ms: float
     compiled_ms: float
@@ -48,9 +48,9 @@ CellOutcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
 class Cell:
     """One set of settings."""
 
-    key: Annotated[FileName, doc("Names it among others.")]
-    work: Annotated[Text, doc("What its eager form does: cells that differ only in how they compile share it.")]
-    form: Annotated[FormName, doc("`compiled`: the eager form is timed too, in alternation. `eager`: that form alone.")]
+    key: FileName  #: Names it among others.
+    work: Text  #: What its eager form does: cells that differ only in how they compile share it.
+    form: FormName  #: `compiled`: the eager form is timed too, in alternation. `eager`: that form alone.
     request: Request
 
     @property
@@ -96,16 +96,16 @@ class CellFailure:
     """Why there are no times."""
 
     kind: CellOutcome
-    message: Annotated[Text, doc("One line.")]
-    during: Annotated[Text, doc("What was being done.")] = ""
-    last_lines: Annotated[Many[Text], doc("The end of what the process printed or of its traceback.")] = ()
+    message: Text  #: One line.
+    during: Text = ""  #: What was being done.
+    last_lines: Many[Text] = ()  #: The end of what the process printed or of its traceback.
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file that a model is made of and that its owner may change."""
 
-    name: Annotated[Text, doc("Its place from where the command was typed, or in its repository.")]
+    name: Text  #: Its place from where the command was typed, or in its repository.
     sha256: Text
 
 
@@ -116,10 +116,10 @@ class CellRun:
     settings: Settings
     size_reason: Text
     environment: Environment
-    load_seconds: Annotated[Seconds, doc("Importing, also where it was forked from, and building the model.")]
+    load_seconds: Seconds  #: Importing, also where it was forked from, and building the model.
     rule: StoppingRule
-    forms: Annotated[Many[ChildForm], doc("After a failure those that were warm until then, without times.")]
-    sources: Annotated[Many[Source] | None, doc("What the model was made of; None where nobody noted it.")] = None
+    forms: Many[ChildForm]  #: After a failure those that were warm until then, without times.
+    sources: Many[Source] | None = None  #: What the model was made of; None where nobody noted it.
 
     def form(self, name: FormName) -> ChildForm | None:
         return next((form for form in self.forms if form.name == name), None)
@@ -142,10 +142,10 @@ class CellResult:
     cell: Cell
     outcome: CellOutcome
     started: Text
-    seconds: Annotated[Seconds, doc("How long its process took, from start to end.")]
+    seconds: Seconds  #: How long its process took, from start to end.
     run: CellRun | None
     failure: CellFailure | None
-    host_load: Annotated[Amount | None, doc("Processes that wanted to run in the minute before, on average.")] = None
+    host_load: Amount | None = None  #: Processes that wanted to run in the minute before, on average.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from tracekit.model.bounded import doc
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
@@ -30,21 +29,21 @@ class CallFigures:
     mean_ci95: tuple[float, float] | None
     median_us: float
     median_ci95: tuple[float, float] | None
-    device_median_us: Annotated[float | None, doc("Between two device events; None without a GPU.")]
-    memory_bytes: Annotated[int | None, doc("Reserved in steady calls; None beside a compiled form.")]
-    warmup_memory_bytes: Annotated[int | None, doc("The same of its warm-up calls, compiling and autotuning included.")]
+    device_median_us: float | None  #: Between two device events; None without a GPU.
+    memory_bytes: int | None  #: Reserved in steady calls; None beside a compiled form.
+    warmup_memory_bytes: int | None  #: The same of its warm-up calls, compiling and autotuning included.
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """The machine while a cell was timed. None for what nobody tells."""
 
-    sm_clock_mhz: Annotated[float | None, doc("The median between calls.")]
-    power_w: Annotated[float | None, doc("The most.")]
-    temperature_c: Annotated[int | None, doc("The most.")]
-    limits: Annotated[tuple[Note, ...], doc("What held the GPU back; `held_back` says it in English.")]
-    other_processes: Annotated[int | None, doc("How many others had the GPU open.")]
-    host_load: Annotated[float | None, doc("As in the cell's file.")]
+    sm_clock_mhz: float | None  #: The median between calls.
+    power_w: float | None  #: The most.
+    temperature_c: int | None  #: The most.
+    limits: tuple[Note, ...]  #: What held the GPU back; `held_back` says it in English.
+    other_processes: int | None  #: How many others had the GPU open.
+    host_load: float | None  #: As in the cell's file.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +57,13 @@ class EagerPool:
     mean_ci95: tuple[float, float] | None
     median_us: float
     median_ci95: tuple[float, float] | None
-    lowest_us: Annotated[float, doc("The least of the processes' medians.")]
-    highest_us: Annotated[float, doc("The largest of the processes' medians.")]
+    lowest_us: float  #: The least of the processes' medians.
+    highest_us: float  #: The largest of the processes' medians.
     device_median_us: float | None
-    memory_bytes: Annotated[int | None, doc("Of processes that had the eager form alone; None where there are none.")]
-    warmup_memory_bytes: Annotated[int | None, doc("The middle one of all processes.")]
-    first_call_us: Annotated[float, doc("The middle one of all processes.")]
-    soon_us: Annotated[float, doc("The middle one of all processes: as a cell's.")]
+    memory_bytes: int | None  #: Of processes that had the eager form alone; None where there are none.
+    warmup_memory_bytes: int | None  #: The middle one of all processes.
+    first_call_us: float  #: The middle one of all processes.
+    soon_us: float  #: The middle one of all processes: as a cell's.
 
     @property
     def spread(self) -> float:
@@ -85,23 +84,23 @@ class CellFigures:
     settings: Settings | None
     eager: CallFigures | None
     compiled: CallFigures | None
-    verdict: Annotated[Verdict | None, doc("Of the cell's own process, where both forms were timed in alternation.")]
-    compile_seconds: Annotated[float | None, doc("Wall time of the calls that compiled, with an empty cache.")]
+    verdict: Verdict | None  #: Of the cell's own process, where both forms were timed in alternation.
+    compile_seconds: float | None  #: Wall time of the calls that compiled, with an empty cache.
     graphs: int | None
     graph_breaks: int | None
-    during_timing: Annotated[int | None, doc("Compilations inside timed calls.")]
-    cache_hits: Annotated[int | None, doc("Graphs that came from a cache of compiled code.")]
-    cache_was_empty: Annotated[bool | None, doc("As in a run.")]
-    first_call_us: Annotated[float | None, doc("Loading and building the model is no part of it.")]
-    soon_us: Annotated[float | None, doc("The first N calls that a cold start is judged by.")]
-    spared_us: Annotated[float | None, doc("What the eager form, coming first, spared a compiled one at most.")]
-    load_seconds: Annotated[float | None, doc("Loading and building the model.")]
-    size_reason: Annotated[str | None, doc("Why the model has the size it has.")]
+    during_timing: int | None  #: Compilations inside timed calls.
+    cache_hits: int | None  #: Graphs that came from a cache of compiled code.
+    cache_was_empty: bool | None  #: As in a run.
+    first_call_us: float | None  #: Loading and building the model is no part of it.
+    soon_us: float | None  #: The first N calls that a cold start is judged by.
+    spared_us: float | None  #: What the eager form, coming first, spared a compiled one at most.
+    load_seconds: float | None  #: Loading and building the model.
+    size_reason: str | None  #: Why the model has the size it has.
     break_even: BreakEven | None
     conditions: Conditions
     notes: tuple[Note, ...]
     command: str
-    within_eager_spread: Annotated[bool | None, doc("No more than eager processes differ by.")] = None
+    within_eager_spread: bool | None = None  #: No more than eager processes differ by.
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +108,15 @@ class Candidate:
     """One way to run a work, and its figure for a goal, the smaller the better, with its interval where there is one.
     `needed` is None for the best itself, and beside eager, where what was established decides."""
 
-    key: Annotated[str | None, doc("The cell's; None for the eager form.")]
+    key: str | None  #: The cell's; None for the eager form.
     mode: str
     scope: str | None
     value: float
     ci95: tuple[float, float] | None
     command: str
-    lowest: Annotated[float | None, doc("The least that a cold start may be, of a form that was spared some.")]
-    against_eager: Annotated[Standing | None, doc("What was established beside the eager form.")]
-    needed: Annotated[float | None, doc("How far behind counts as behind (0.1 is 10 %).")] = None
+    lowest: float | None  #: The least that a cold start may be, of a form that was spared some.
+    against_eager: Standing | None  #: What was established beside the eager form.
+    needed: float | None = None  #: How far behind counts as behind (0.1 is 10 %).
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +127,10 @@ class Best:
     eager where nothing is."""
 
     goal: Goal
-    calls: Annotated[int | None, doc("Of a cold start.")]
-    candidates: Annotated[tuple[Candidate, ...], doc("The first is best.")]
-    tied: Annotated[tuple[int, ...], doc("Positions that nothing separates from the first, itself (0) among them.")]
-    least: Annotated[float, doc("How far behind counts as separated (0.02 is 2 %), besides the interval.")]
+    calls: int | None  #: Of a cold start.
+    candidates: tuple[Candidate, ...]  #: The first is best.
+    tied: tuple[int, ...]  #: Positions that nothing separates from the first, itself (0) among them.
+    least: float  #: How far behind counts as separated (0.02 is 2 %), besides the interval.
 
     @property
     def clear(self) -> bool:
@@ -145,13 +144,13 @@ class Work:
 
     key: str
     workload: str
-    settings: Annotated[Settings | None, doc("Of a cell that ran; None where none did.")]
-    machine: Annotated[str | None, doc("Likewise.")]
-    torch: Annotated[str | None, doc("Likewise.")]
+    settings: Settings | None  #: Of a cell that ran; None where none did.
+    machine: str | None  #: Likewise.
+    torch: str | None  #: Likewise.
     eager: EagerPool | None
     cells: tuple[CellFigures, ...]
     best: tuple[Best, ...]
-    differs: Annotated[tuple[str, ...], doc("What is not the same on all machines of it (`driver: 580.1, 590.2`).")]
+    differs: tuple[str, ...]  #: What is not the same on all machines of it (`driver: 580.1, 590.2`).
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +158,17 @@ class PublishedBeside:
     """Other people's figures beside one work's, in milliseconds; None where not measured here."""
 
     published: Published
-    eager_ms: Annotated[float | None, doc("The mean, in the compiled cell's own process where there is one.")]
-    compiled_ms: Annotated[float | None, doc("The mean.")]
-    eager_median_ms: Annotated[float | None, doc("Of the same process.")]
+    eager_ms: float | None  #: The mean, in the compiled cell's own process where there is one.
+    compiled_ms: float | None  #: The mean.
+    eager_median_ms: float | None  #: Of the same process.
     compiled_median_ms: float | None
-    speedup: Annotated[float | None, doc("The verdict's; None unless the model has its full size.")]
+    speedup: float | None  #: The verdict's; None unless the model has its full size.
     ci95: tuple[float, float] | None
     result: str | None
     size: str | None
     dtype: str | None
     machine: str | None
-    within_eager_spread: Annotated[bool | None, doc("The compiled cell's.")] = None
+    within_eager_spread: bool | None = None  #: The compiled cell's.
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +180,14 @@ class Sweep:
     name: str
     suite: str | None
     command: str | None
-    calls: Annotated[int, doc("The N of cold starts.")]
-    missing: Annotated[int, doc("Cells that were asked for and are not there.")]
+    calls: int  #: The N of cold starts.
+    missing: int  #: Cells that were asked for and are not there.
     works: tuple[Work, ...]
-    published: Annotated[tuple[PublishedBeside, ...], doc("Other people's figures beside these.")]
-    published_source: Annotated[str, doc("What is known of how `published` were measured.")]
-    differences: Annotated[tuple[Statement, ...], doc("What is otherwise here than where `published` were measured.")]
+    published: tuple[PublishedBeside, ...]  #: Other people's figures beside these.
+    published_source: str  #: What is known of how `published` were measured.
+    differences: tuple[Statement, ...]  #: What is otherwise here than where `published` were measured.
     notes: tuple[Note, ...]
-    left: Annotated[tuple[Cell, ...], doc("The missing cells.")] = ()
+    left: tuple[Cell, ...] = ()  #: The missing cells.
 
     @property
     def cells(self) -> tuple[CellFigures, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from tracekit.model.bounded import Count, Many, Text, Whole, Word, doc
+from tracekit.model.bounded import Count, Many, Text, Whole, Word
 from tracekit.model.run import CacheKind, Component, Phase, Settings
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Request:
     use_fast: bool | None = None
     cache: CacheKind | None = None
     phase: Phase | None = None
-    options: Annotated[Many[Text], doc("For a model of the user's own, each as NAME=VALUE.")] = ()
+    options: Many[Text] = ()  #: For a model of the user's own, each as NAME=VALUE.
     seq_length: Count | None = None
     download: bool | None = None
 

@@ -185,18 +185,9 @@ SWEEP = (
 )
 
 
-def how_measured(comparison: Comparison, run: Run | None) -> tuple[tuple[str, str], ...]:
-    """Each kind of figure that the report shows, and how it came about."""
-    return tuple(_explained(comparison, run))
-
-
-def how_one_was_measured(alone: SingleRun, run: Run | None) -> tuple[tuple[str, str], ...]:
-    """The same of the page of one side."""
-    return tuple(_explained_alone(alone, run))
-
-
-def _explained_alone(alone: SingleRun, run: Run | None) -> Iterator[tuple[str, str]]:
-    side = alone.side
+def how_one_was_measured(single: SingleRun, run: Run | None) -> Iterator[tuple[str, str]]:
+    """Each kind of figure that a report on one side shows, and how it came about."""
+    side = single.side
     if side.wall_us is not None:
         yield "Wall time", f"{WALL} {ALTERNATION}" if run and len(set(run.order)) > 1 else WALL
     if side.analysis.gpu is None:
@@ -204,7 +195,7 @@ def _explained_alone(alone: SingleRun, run: Run | None) -> Iterator[tuple[str, s
     else:
         yield "GPU busy time", BUSY
         yield "Idle time", IDLE_UNPROFILED if side.unprofiled_idle_us is not None else IDLE_RECORDED
-        if alone.bound:
+        if single.bound:
             yield "What it is bound by", BOUND
         yield "Kernels and launches", KERNELS
     if side.timeline:
@@ -213,12 +204,14 @@ def _explained_alone(alone: SingleRun, run: Run | None) -> Iterator[tuple[str, s
         yield "GPU memory", MEMORY
     if side.form and side.form.gpu_state:
         yield "State of the GPU", GPU_STATE
-    if any(finding.saving_us is not None for finding in alone.findings):
+    if any(finding.saving_us is not None for finding in single.findings):
         yield "Savings", FINDINGS
     yield "Step", STEP
 
 
-def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, str]]:
+def how_measured(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, str]]:
+    """The same of a report on two sides."""
+    ways = {group.how for group in comparison.groups}
     if comparison.verdict.result != "not_timed":
         yield "Wall time", f"{WALL} {ALTERNATION}" if run and run.order else WALL
     if comparison.verdict.ci95:
@@ -234,7 +227,11 @@ def _explained(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, s
         if comparison.traffic:
             yield "Memory traffic", TRAFFIC
         yield "Kernels and launches", KERNELS
-        yield "Kernel groups", _groups({group.how for group in comparison.groups})
+        by_names = "names" in ways or not ways
+        yield (
+            "Kernel groups",
+            (GROUPS_BY_PROVENANCE if "provenance" in ways else GROUPS if by_names else GROUPS_BY_WORK),
+        )
     forms = [side.form for side in (comparison.a, comparison.b) if side.form]
     if any(form.numerics for form in forms):
         yield "Outputs", OUTPUTS
@@ -258,9 +255,3 @@ def _speed_up(comparison: Comparison) -> str:
         + (NOISE_BY_CONTROLS if controlled else NOISE_BY_HALVES)
         + (SEVERAL_PROCESSES if several else ONE_PROCESS)
     )
-
-
-def _groups(ways: set[str]) -> str:
-    if "provenance" in ways:
-        return GROUPS_BY_PROVENANCE
-    return GROUPS if "names" in ways or not ways else GROUPS_BY_WORK

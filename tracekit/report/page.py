@@ -36,6 +36,14 @@ def page_of(report: Report) -> str:
     draws = bool(charts) or any(isinstance(block, Timelines) for block in report.drawn())
     script = "".join(_asset(f"templates/{name}").decode() for name in (*SCRIPTS, *(DRAWING if draws else ())))
     plotly = _asset(f"assets/{PLOTLY}") if charts else b""
+    scripts = (script.encode(), *([gzip.decompress(plotly)] if charts else []))
+    hashes = (hashlib.sha256(each).digest() for each in scripts)
+    named = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes)
+    # Only these scripts may run, and nothing may be fetched.
+    policy = (
+        f"default-src 'none'; script-src {named}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
     page = (
         _environment()
         .get_template("report.html.j2")
@@ -44,7 +52,7 @@ def page_of(report: Report) -> str:
             sections=[each for each in report.sections if any(part.page for part in each.parts)],
             draws=draws,
             charts=[asdict(chart) for chart in charts],
-            policy=_policy(script.encode(), *([gzip.decompress(plotly)] if charts else [])),
+            policy=policy,
             style=Markup(_asset("templates/page.css").decode()),
             script=Markup(script),
             # Packed, in base64: a third of its size.
@@ -52,15 +60,6 @@ def page_of(report: Report) -> str:
         )
     )
     return page.lstrip()
-
-
-def _policy(*scripts: bytes) -> str:
-    """Only these scripts may run, and nothing may be fetched."""
-    named = (f"'sha256-{base64.b64encode(hashlib.sha256(each).digest()).decode()}'" for each in scripts)
-    return (
-        f"default-src 'none'; script-src {' '.join(named)}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 @cache

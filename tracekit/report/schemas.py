@@ -5,14 +5,17 @@ Every key that is written is required; more keys may come with later versions, n
 
 from __future__ import annotations
 
+import ast
+import functools
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
+from tracekit import model
 from tracekit.model import analysis, comparison, comparisons, sweep_figures
-from tracekit.model.bounded import doc
 from tracekit.model.gate import Outcome
 from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
@@ -25,20 +28,15 @@ SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "s
 #: The dialect that msgspec writes.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-Warnings = Annotated[tuple[str, ...], doc("What the notes say.")]
-Grave = Annotated[tuple[str, ...], doc("What the grave notes say.")]
-Rich = Annotated[analysis.Analysis | None, doc("Of the rich recording: sums over its window, as in `analysis`.")]
-Steps = Annotated[int, doc("What figures per step were divided by.")]
-
 
 @dataclass(frozen=True)
 class Measured:
     """The form that was read, of a run folder."""
 
-    form: Annotated[FormResult, doc("What was measured of it.")]
-    steps: Steps
-    per_step: Annotated[PerStep, doc("Its figures per step.")]
-    rich: Rich
+    form: FormResult  #: What was measured of it.
+    steps: int  #: What figures per step were divided by.
+    per_step: PerStep  #: Its figures per step.
+    rich: analysis.Analysis | None  #: Of the rich recording: sums over its window, as in `analysis`.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +44,11 @@ class AnalysisFile(analysis.Analysis):
     """What one trace says, and what a reader should know or do. GPU parts are None for a CPU-only recording."""
 
     schema: Literal["tracekit.analysis/1"]
-    findings: Annotated[tuple[comparison.Finding, ...], doc("Those that need no other side to compare with.")]
-    notes: Annotated[tuple[Note, ...], doc("What a reader must know before believing the figures.")]
-    warnings: Annotated[tuple[str, ...], doc("What the notes say that are not grave.")]
-    grave: Grave
-    run: Annotated[Measured, doc("What a run folder says besides; not there for a bare trace.")]
+    findings: tuple[comparison.Finding, ...]  #: Those that need no other side to compare with.
+    notes: tuple[Note, ...]  #: What a reader must know before believing the figures.
+    warnings: tuple[str, ...]  #: What the notes say that are not grave.
+    grave: tuple[str, ...]  #: What the grave notes say.
+    run: Measured  #: What a run folder says besides; not there for a bare trace.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,63 +63,63 @@ class ComparisonsFile(comparisons.Comparisons):
     """Several ways to compile the same work, each compared with the eager form of its own process."""
 
     schema: Literal["tracekit.comparisons/1"]
-    names: Annotated[tuple[str, ...], doc("Of the compiled forms, in the order of `paths` and `comparisons`.")]
-    warnings: Warnings
+    names: tuple[str, ...]  #: Of the compiled forms, in the order of `paths` and `comparisons`.
+    warnings: tuple[str, ...]  #: What the notes say.
 
 
 @dataclass(frozen=True)
 class OfComparison:
-    warnings: Warnings
-    grave: Annotated[tuple[str, ...], doc("What the grave notes say, which `warnings` say too.")]
+    warnings: tuple[str, ...]  #: What the notes say.
+    grave: tuple[str, ...]  #: What the grave notes say, which `warnings` say too.
 
 
 @dataclass(frozen=True)
 class OfSide:
-    operators: Annotated[OperatorSource | None, doc("Where the operators of its GPU work are known from.")]
-    steps: Steps
-    per_step: Annotated[PerStep, doc("Its figures per step.")]
-    rich: Rich
-    bound: Annotated[comparison.Bound | None, doc("What holds it back; None where that is not known.")]
+    operators: OperatorSource | None  #: Where the operators of its GPU work are known from.
+    steps: int  #: What figures per step were divided by.
+    per_step: PerStep  #: Its figures per step.
+    rich: analysis.Analysis | None  #: Of the rich recording: sums over its window, as in `analysis`.
+    bound: comparison.Bound | None  #: What holds it back; None where that is not known.
 
 
 @dataclass(frozen=True)
 class OfGate:
-    outcome: Annotated[Outcome, doc("Of all conditions.")]
-    ends_as: Annotated[Outcome, doc("What the command ends with.")]
+    outcome: Outcome  #: Of all conditions.
+    ends_as: Outcome  #: What the command ends with.
 
 
 @dataclass(frozen=True)
 class OfReasons:
-    because: Annotated[str, doc("What the reasons say.")]
+    because: str  #: What the reasons say.
 
 
 @dataclass(frozen=True)
 class OfSeparateRunsChange:
-    assumed: Annotated[str | None, doc("What the assumptions say; None without any.")]
+    assumed: str | None  #: What the assumptions say; None without any.
 
 
 @dataclass(frozen=True)
 class OfFinding:
     title: str
     evidence: str
-    advice: Annotated[str | None, doc("What to do; None where nothing is advised.")]
+    advice: str | None  #: What to do; None where nothing is advised.
 
 
 @dataclass(frozen=True)
 class OfWaterfallPart:
-    label: Annotated[str, doc("What it is, in words.")]
+    label: str  #: What it is, in words.
 
 
 @dataclass(frozen=True)
 class OfKernelGroup:
     label: str
-    evidence: Annotated[tuple[str, ...], doc("What shows that a library kernel was exchanged.")]
+    evidence: tuple[str, ...]  #: What shows that a library kernel was exchanged.
     evidence_facts: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True)
 class OfBound:
-    because: Annotated[str, doc("Why, in words.")]
+    because: str  #: Why, in words.
 
 
 @dataclass(frozen=True)
@@ -131,23 +129,23 @@ class OfHealthFinding:
 
 @dataclass(frozen=True)
 class OfSyncTime:
-    where: Annotated[str | None, doc("Place and lines in words; None where not recorded.")]
+    where: str | None  #: Place and lines in words; None where not recorded.
 
 
 @dataclass(frozen=True)
 class OfCellFigures:
-    warnings: Warnings
+    warnings: tuple[str, ...]  #: What the notes say.
 
 
 @dataclass(frozen=True)
 class OfSweep:
-    warnings: Warnings
-    differs: Annotated[tuple[str, ...], doc("What the differences are, in words.")]
+    warnings: tuple[str, ...]  #: What the notes say.
+    differs: tuple[str, ...]  #: What the differences are, in words.
 
 
 @dataclass(frozen=True)
 class OfConditions:
-    held_back: Annotated[tuple[str, ...], doc("What the limits say.")]
+    held_back: tuple[str, ...]  #: What the limits say.
 
 
 #: What is written of a noun besides its own fields, or in their place: above all what its facts are in English.
@@ -204,6 +202,11 @@ def schema(name: SchemaName) -> dict[str, Any]:
     """The JSON Schema of `tracekit.NAME/1`."""
     beside = () if name in ("run", "sweep-cell") else set(BESIDE.values())
     _, nouns = msgspec.json.schema_components((FILES[name], *beside), ref_template="#/$defs/{name}")
+    said = _said_of_fields()
+    for noun, told in nouns.items():
+        for key, each in told.get("properties", {}).items():
+            if words := said[noun].get(key) or UNITS.get(key.rsplit("_", 1)[-1]):
+                each["description"] = words
     if beside:
         _as_written(nouns)
     root = FILES[name].__name__
@@ -212,11 +215,8 @@ def schema(name: SchemaName) -> dict[str, Any]:
     while found:
         needed |= found
         found = {each for noun in found for each in re.findall(r"'#/\$defs/(\w+)'", str(nouns[noun]))} - needed
-    for noun in nouns.values():
-        noun["description"] = " ".join(noun.get("description", "").split())
-        for key, told in noun.get("properties", {}).items():
-            if unit := UNITS.get(key.rsplit("_", 1)[-1]):
-                told.setdefault("description", unit)
+    for each in needed:
+        nouns[each]["description"] = " ".join(nouns[each].get("description", "").split())
     return {
         "$schema": DIALECT,
         "$id": f"tracekit.{name}/1",
@@ -228,6 +228,26 @@ def schema(name: SchemaName) -> dict[str, Any]:
 
 def schema_text(name: SchemaName) -> str:
     return msgspec.json.format(msgspec.json.encode(schema(name)), indent=1).decode() + "\n"
+
+
+@functools.cache
+def _said_of_fields() -> dict[str, dict[str, str]]:
+    """By noun and field what stands beside it, `wall_us: float  #: The median.`: Python itself keeps no comments."""
+    said: dict[str, dict[str, str]] = {}
+    for path in (*Path(model.__file__).parent.glob("*.py"), Path(__file__)):
+        source = path.read_text(encoding="utf-8")
+        lines = source.splitlines()
+        for noun in ast.parse(source).body:
+            if isinstance(noun, ast.ClassDef):
+                found = said.setdefault(noun.name, {})
+                for base in noun.bases:
+                    found |= said.get(ast.unparse(base).rpartition(".")[2], {})
+                for field in noun.body:
+                    if isinstance(field, ast.AnnAssign) and (
+                        words := lines[(field.end_lineno or 1) - 1].partition("  #: ")[2]
+                    ):
+                        found[ast.unparse(field.target)] = words
+    return said
 
 
 def _as_written(nouns: dict[str, Any]) -> None:

@@ -22,19 +22,18 @@ INDENT = 2
 
 def shown(summary: Summary) -> RenderableType:
     """From top to bottom."""
-    return Group(*(part for each in summary for part in _drawn(each)))
-
-
-def _drawn(part: Line | Table | GroupedTable | Commands) -> Iterator[RenderableType]:
-    match part:
-        case Line():
-            yield Text.assemble((part.lead, part.lead_style), (printable(part.text), part.style))
-        case Table():
-            yield _table(part)
-        case GroupedTable():
-            yield from _grouped(part)
-        case Commands():
-            yield _command(part.text)
+    drawn: list[RenderableType] = []
+    for part in summary:
+        match part:
+            case Line():
+                drawn.append(Text.assemble((part.lead, part.lead_style), (printable(part.text), part.style)))
+            case Table():
+                drawn.append(_table(part))
+            case GroupedTable():
+                drawn += _grouped(part)
+            case Commands():
+                drawn.append(_command(part.text))
+    return Group(*drawn)
 
 
 def _table(table: Table) -> RenderableType:

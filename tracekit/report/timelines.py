@@ -300,29 +300,25 @@ def _columns(bars: Bars) -> bytes:
 
 
 def _notes(sides: Sides) -> list[str]:
-    drawn = [side.timeline for _, side in sides if side.timeline is not None]
-    each_own = ", each from its own start" if len(drawn) > 1 else ""
-    spans = "; ".join(_span(*each, each[1].timeline) for each in sides if each[1].timeline is not None)
-    notes = [f"{spans[:1].upper()}{spans[1:]}: as recorded, with the profiler on{each_own}."]
+    """`A: step 0 (of 2) of the light recording, 8.95 ms: as recorded ...`, and what is not drawn."""
+    drawn = [(letter, side, side.timeline) for letter, side in sides if side.timeline is not None]
+    spans = []
+    for letter, side, timeline in drawn:
+        # Which of its form's recordings the side was read from is not known of a bare trace.
+        name, recordings = PurePath(side.path).name, side.form.recordings if side.form else ()
+        kind = next((f"{each.kind} " for each in recordings if PurePath(each.path).name == name), "")
+        steps = side.analysis.window.steps
+        of_all = f" (of {steps:,})" if steps > 1 else ""
+        what = "all" if timeline.step is None else f"step {timeline.step}{of_all}"
+        span = f"{what} of the {kind}recording, {duration(timeline.length_us)}"
+        spans.append(f"{letter}: {span}" if letter else span)
+    words, each_own = "; ".join(spans), ", each from its own start" if len(drawn) > 1 else ""
+    notes = [f"{words[:1].upper()}{words[1:]}: as recorded, with the profiler on{each_own}."]
     if any(side.analysis.window.steps > 1 for _, side in sides):
         notes.append(MEDIAN_STEP)
-    left_out = sum(bars.left_out for each in drawn for bars in _bars(each))
+    left_out = sum(bars.left_out for _, _, timeline in drawn for bars in _bars(timeline))
     notes.append(f"{left_out:,} events, the shortest, are not drawn." if left_out else "No event is left out.")
-    others = max(each.other_devices for each in drawn)
+    others = max(timeline.other_devices for _, _, timeline in drawn)
     if others:
         notes.append(f"Only the first GPU is drawn, not the other {others}.")
     return notes
-
-
-def _span(letter: str, side: Side, timeline: StepTimeline) -> str:
-    """`A: step 0 (of 2) of the light recording, 8.95 ms`."""
-    # Which of its form's recordings the side was read from is not known of a bare trace.
-    name, recordings = PurePath(side.path).name, side.form.recordings if side.form else ()
-    kind = next((f"{each.kind} " for each in recordings if PurePath(each.path).name == name), "")
-    recording = f"the {kind}recording"
-    if timeline.step is None:
-        what = f"all of {recording}"
-    else:
-        steps = side.analysis.window.steps
-        what = f"step {timeline.step}{f' (of {steps:,})' if steps > 1 else ''} of {recording}"
-    return f"{letter}: {what}, {duration(timeline.length_us)}" if letter else f"{what}, {duration(timeline.length_us)}"

@@ -47,21 +47,9 @@ HOST_KINDS = {
     "overhead": "overhead",
 }
 CALL_CATEGORIES = (
-    "cuda_runtime",
-    "cuda_driver",
-    "runtime",
-    "driver",
-    "hip_runtime",
-    "hip_driver",
-    "xpu_runtime",
-    "xpu_driver",
-    "mtia_runtime",
-    "gcu_runtime",
-    "gcu_driver",
-    "glow_runtime",
-    "hpu_op",
-    "privateuse1_runtime",
-    "privateuse1_driver",
+    *("cuda_runtime", "cuda_driver", "runtime", "driver", "hip_runtime", "hip_driver", "xpu_runtime", "xpu_driver"),
+    *("mtia_runtime", "gcu_runtime", "gcu_driver", "glow_runtime", "hpu_op"),
+    *("privateuse1_runtime", "privateuse1_driver"),
 )
 
 #: All that Chrome's format knows.

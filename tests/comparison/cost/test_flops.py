@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.sequence import _inputs, _values
+from tracekit.analysis.sequence import as_operator
 from tracekit.comparison.cost.flops import flops_of, is_counted
 from tracekit.model.sequence import Operator
 
@@ -88,7 +88,8 @@ def record(call: Callable[[], Any], folder: Path) -> list[tuple[float, float, Op
 
 def _of(arguments: dict[str, Any]) -> tuple[Any, ...]:
     dims, types, values = (json.dumps(arguments.get(key)) for key in ("Input Dims", "Input type", "Concrete Inputs"))
-    return (*_inputs(dims, types), _values(values))
+    found = as_operator("x", dims, types, values)
+    return found.dims, found.dtypes, found.values
 
 
 def _innermost(events: list[tuple[float, float, Operator]]) -> list[Operator]:

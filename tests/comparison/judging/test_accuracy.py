@@ -71,11 +71,8 @@ def by_reference(
     return judged(numerics(one), numerics(other, eager or tensor(0.02), **more))
 
 
-def test_equal_outputs_need_no_tolerance():
-    assert judged(numerics(tensor(0.01)), numerics(tensor(0.01), SAME)).result == "equal"
-
-
 def test_an_error_up_to_three_times_eager_s_is_rounding_in_half_precision():
+    assert judged(numerics(tensor(0.01)), numerics(tensor(0.01), SAME)).result == "equal"
     assert by_reference(tensor(0.01), tensor(0.033)).result == "as_accurate"
     found = by_reference(tensor(0.01), tensor(0.035))
     assert (found.result, found.basis) == ("less_accurate", "reference")
@@ -100,15 +97,11 @@ def test_full_precision_is_held_to_twice_and_small_tensors_to_three_times():
     assert (result(2.9e-5, elements=999), result(3.2e-5, elements=999)) == ("as_accurate", "less_accurate")
 
 
-def test_an_eager_form_that_is_exact_allows_half_a_step():
+def test_half_a_step_and_what_eager_differs_by_from_itself_is_allowed():
     assert by_reference(tensor(0.0), tensor(2**-8)).result == "as_accurate"
     assert by_reference(tensor(0.0), tensor(2**-8 * 1.1)).result == "less_accurate"
-
-
-def test_what_a_form_differs_by_from_itself_is_allowed():
-    own = tensor(0.1)
     assert by_reference(tensor(0.01), tensor(0.1)).result == "less_accurate"
-    pair = numerics(tensor(0.01), itself=own), numerics(tensor(0.1), tensor(0.02))
+    pair = numerics(tensor(0.01), itself=tensor(0.1)), numerics(tensor(0.1), tensor(0.02))
     assert judged(*pair).result == "as_accurate"
 
 
@@ -126,15 +119,15 @@ def test_what_compiled_differs_by_from_itself_excuses_nothing():
 
 
 def test_a_reference_of_zeros_is_held_against_by_the_largest_error():
-    def result(eager: float, compiled: float) -> str:
-        return by_reference(tensor(None, max_abs=eager), tensor(None, max_abs=compiled)).result
-
-    assert result(0.0, 0.0) == "as_accurate"
-    assert result(0.0, 0.3) == "less_accurate"
-    assert result(0.1, 0.29) == "as_accurate"
-    assert result(0.1, 0.31) == "less_accurate"
-    assert judged(numerics(), numerics(eager=tensor(None, max_abs=0.3))).result == "less_accurate"
-    assert judged(numerics(), numerics(eager=tensor(None, max_abs=0.0))).result == "as_accurate"
+    for eager, compiled, result in (
+        (0.0, 0.0, "as_accurate"),
+        (0.0, 0.3, "less_accurate"),
+        (0.1, 0.29, "as_accurate"),
+        (0.1, 0.31, "less_accurate"),
+    ):
+        assert by_reference(tensor(None, max_abs=eager), tensor(None, max_abs=compiled)).result == result
+    for compiled, result in ((0.3, "less_accurate"), (0.0, "as_accurate")):
+        assert judged(numerics(), numerics(eager=tensor(None, max_abs=compiled))).result == result
 
 
 def test_outputs_without_a_finite_number_prove_nothing():
@@ -168,22 +161,17 @@ def test_a_model_that_amplifies_rounding_beyond_use_is_undecided():
     assert by_reference(tensor(0.31), tensor(0.1)).result == "undecided"
 
 
-def test_an_output_of_zeros_never_passes():
+def test_an_output_of_zeros_never_passes_and_numbers_that_became_nan_are_found():
     for eager in (0.0, 0.01, 0.29, 0.3):
         assert by_reference(tensor(eager), tensor(1.0)).result == "less_accurate"
-
-
-def test_numbers_that_became_nan_are_found_and_those_that_eager_loses_too_are_not():
     assert by_reference(tensor(0.01), tensor(0.01, nonfinite=3)).result == "less_accurate"
     assert by_reference(tensor(0.01, nonfinite=3), tensor(0.01, nonfinite=3)).result == "as_accurate"
 
 
-def test_a_missing_tensor_is_found():
+def test_a_missing_tensor_is_found_and_the_worst_tensor_decides():
     found = by_reference(tensor(0.01), tensor(None, problem="has shape (1,) here and (2,) there"))
     assert (found.result, found.reason.code) == ("less_accurate", "not_comparable")
 
-
-def test_the_worst_tensor_decides():
     one = replace(numerics(tensor(0.01)), against_reference=beside("reference", tensor(0.01), tensor(0.01, path=".b")))
     other = replace(
         numerics(tensor(0.01), tensor(0.02)),
@@ -211,12 +199,10 @@ def tokens(share: float) -> TensorDifference:
     return TensorDifference("", "int64", (1, 100), 100, equal_share=share)
 
 
-def test_tokens_that_diverge_are_undecided_without_a_reference():
+def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_reference_than_eager_s():
     found = judged(numerics(), numerics(None, tokens(0.4)))
     assert (found.result, found.reason.code, found.reason.facts["share"]) == ("undecided", "integers_beside_eager", 0.4)
 
-
-def test_tokens_nearer_to_the_reference_than_eager_s_are_as_accurate():
     assert by_reference(tokens(0.6), tokens(0.7), eager=tokens(0.6)).result == "as_accurate"
     assert by_reference(tokens(0.7), tokens(0.6), eager=tokens(0.6)).result == "undecided"
     assert by_reference(tokens(1.0), tokens(0.1), eager=tokens(0.1)).result == "less_accurate"

@@ -40,34 +40,19 @@ def found(factor: float, **how: object):
     return find_break_even(a, b, judge(a, b, ORDER)[0])
 
 
-def test_the_cost_is_made_up_for_after_as_many_calls_as_save_it():
-    (each,) = found(0.5)
-    assert each.startup_us == pytest.approx(10e6)
-    assert each.eager_startup_us == pytest.approx(100_000.0, rel=1e-3)
-    assert each.calls == pytest.approx((10e6 - 100_000) / 500, rel=1e-3)
-    assert each.calls_ci95 is not None
-    assert each.calls_ci95[0] <= each.calls <= each.calls_ci95[1]
-
-
 def test_a_warm_up_has_a_second_end_that_takes_nothing_of_eagers_start_off():
     (each,) = found(0.5)
-    assert each.calls == pytest.approx((10e6 - 100_000) / 500, rel=1e-3)
-    assert each.calls_at_most == pytest.approx(10e6 / 500, rel=1e-3)
-    assert each.calls_ci95 is not None
+    assert (each.startup_us, each.eager_startup_us) == pytest.approx((10e6, 100_000.0), rel=1e-3)
+    assert each.calls is not None and each.calls_at_most is not None and each.calls_ci95 is not None
+    assert (each.calls, each.calls_at_most) == pytest.approx(((10e6 - 100_000) / 500, 10e6 / 500), rel=1e-3)
     assert each.calls_ci95[0] <= each.calls < each.calls_at_most <= each.calls_ci95[1] * (1 + 1e-6)
     assert all(fresh.calls_at_most is None for fresh in found(0.5, fresh=True))
-    assert found(1.0)[0].calls_at_most is None
 
 
-def test_a_slower_form_never_pays():
-    (each,) = found(1.5)
-    assert each.calls == math.inf
-    assert each.calls_ci95 is None
-
-
-def test_without_an_established_saving_nothing_is_said():
-    (each,) = found(1.0)
-    assert each.calls is None
+def test_a_slower_form_never_pays_and_without_an_established_saving_nothing_is_said():
+    (slower,), (same,) = found(1.5), found(1.0)
+    assert (slower.calls, slower.calls_ci95, slower.never) == (math.inf, None, True)
+    assert (same.calls, same.calls_at_most, same.never) == (None, None, False)
 
 
 def test_each_fresh_start_has_an_answer_of_its_own_and_counts_every_call_until_quiet():
@@ -109,22 +94,17 @@ def test_two_eager_forms_or_bare_traces_have_no_break_even():
     assert find_break_even(make_side("a"), make_side("b"), judge(a, b, ORDER)[0]) == ()
 
 
-def test_a_warm_up_at_other_sizes_tells_nothing_of_a_start():
-    a, b = sides(0.5)
+@pytest.mark.parametrize(("fresh", "answers"), [(False, 0), (True, 2)])
+def test_a_warm_up_at_other_sizes_tells_nothing_of_a_start_but_fresh_processes_do(fresh: bool, answers: int):
+    a, b = sides(0.5, fresh=fresh)
     assert b.form is not None and b.form.compilation is not None
-    told = Diagnostics(warmed_up_at={"batch_size": 1})
-    elsewhere = replace(b, form=replace(b.form, compilation=replace(b.form.compilation, diagnostics=told)))
-    assert find_break_even(a, elsewhere, judge(a, elsewhere, ORDER)[0]) == ()
-    a, b = sides(0.5, fresh=True)
-    assert b.form is not None and b.form.compilation is not None
-    elsewhere = replace(b, form=replace(b.form, compilation=replace(b.form.compilation, diagnostics=told)))
-    assert len(find_break_even(a, elsewhere, judge(a, elsewhere, ORDER)[0])) == 2, (
-        "fresh processes start at the timed sizes"
-    )
+    compilation = replace(b.form.compilation, diagnostics=Diagnostics(warmed_up_at={"batch_size": 1}))
+    b = replace(b, form=replace(b.form, compilation=compilation))
+    assert len(find_break_even(a, b, judge(a, b, ORDER)[0])) == answers
 
 
 def test_the_range_holds_how_fast_eager_was_in_every_process():
-    (alone,) = found(0.5)
+    (single,) = found(0.5)
     a, b = sides(0.5)
     forms = []
     for side, factors in ((a, (0.8, 1.0)), (b, (0.4, 0.5))):
@@ -132,10 +112,7 @@ def test_the_range_holds_how_fast_eager_was_in_every_process():
         timing = FormTiming("asked number", None, None, 1.0, (), repeats)
         forms.append(replace(side, form=replace(side.form, timing=timing)))
     (each,) = find_break_even(*forms, judge(*forms, ORDER)[0])
-    assert each.calls is not None
-    assert each.calls_ci95 is not None
-    assert alone.calls is not None
-    assert each.calls_ci95[0] == pytest.approx(alone.calls, rel=0.01)
-    assert alone.calls_at_most is not None
-    assert each.calls_ci95[1] == pytest.approx(alone.calls_at_most / 0.8, rel=0.01)
+    assert each.calls is not None and each.calls_ci95 is not None
+    assert single.calls is not None and single.calls_at_most is not None
+    assert each.calls_ci95 == pytest.approx((single.calls, single.calls_at_most / 0.8), rel=0.01)
     assert each.calls_ci95[0] < each.calls < each.calls_ci95[1]

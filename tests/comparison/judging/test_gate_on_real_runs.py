@@ -33,6 +33,11 @@ def modes() -> Comparison:
     return compare(side("h200-vit"), side("h200-vit-reduce-overhead"))
 
 
+@pytest.fixture(scope="module")
+def back() -> Comparison:
+    return compare(side("h200-vit-reduce-overhead"), side("h200-vit"))
+
+
 def checked(comparison: Comparison, text: str) -> Checked:
     (one,) = check(comparison, parse_conditions(text)).checked
     return one
@@ -52,43 +57,24 @@ OUTCOMES = [
 ]
 
 
-def test_every_metric_is_tried() -> None:
+def test_each_metric_is_judged(forms: Comparison, modes: Comparison) -> None:
     assert [metric for metric, *_ in OUTCOMES] == list(get_args(Metric))
+    for metric, limit, *expected in OUTCOMES:
+        found = [checked(each, f"{metric}<={limit}").outcome for each in (forms, modes)]
+        assert found == expected, metric
+    # Twelve attention kernels fell apart.
+    assert [checked(forms, f"groups_lost<={limit}").outcome for limit in (11, 12)] == ["fail", "pass"]
 
 
-@pytest.mark.parametrize(("metric", "limit", "of_forms", "of_modes"), OUTCOMES, ids=lambda value: str(value))
-def test_each_metric_is_judged(
-    metric: str, limit: str, of_forms: str, of_modes: str, forms: Comparison, modes: Comparison
-) -> None:
-    condition = f"{metric}<={limit}"
-    assert (checked(forms, condition).outcome, checked(modes, condition).outcome) == (of_forms, of_modes)
-
-
-def test_the_twelve_attention_kernels_that_fell_apart_are_the_groups_lost(forms: Comparison) -> None:
-    assert checked(forms, "groups_lost<=11").outcome == "fail"
-    assert checked(forms, "groups_lost<=12").outcome == "pass"
-
-
-def test_the_other_direction_fails_where_this_one_passes() -> None:
-    back = compare(side("h200-vit-reduce-overhead"), side("h200-vit"))
+def test_a_regression_between_two_runs_is_told_and_explained_by_the_waterfall(back: Comparison) -> None:
     assert [checked(back, f"{metric}<=+3%").outcome for metric in ("wall", "idle", "launches")] == ["fail"] * 3
-
-
-def test_a_regression_between_two_runs_is_told_and_explained_by_the_waterfall() -> None:
-    back = compare(side("h200-vit-reduce-overhead"), side("h200-vit"))
-    gate = checked(back, "wall<=+3%")
-    assert gate.outcome == "fail"
-    apart = back.verdict.apart
-    assert apart is not None and apart.beyond
+    gate, change = checked(back, "wall<=+3%"), back.verdict.apart
+    assert change is not None and change.beyond
     # The headline's range is the gate's.
-    assert (apart.low - 1, apart.high - 1) == pytest.approx((gate.low, gate.high))
+    assert (change.low - 1, change.high - 1) == pytest.approx((gate.low, gate.high))
     assert back.reason is not None
     first = back.reason.shares[0]
     assert (first.kind, [part.label for part in first.parts]) == ("idle", ["op_dispatch", "launch_call"])
-
-
-def test_two_runs_have_one_note_on_how_their_kernels_were_matched() -> None:
-    back = compare(side("h200-vit-reduce-overhead"), side("h200-vit"))
     codes = ("matched_by_elimination", "provenance_unused")
     (note,) = [each for each in back.notes if each.code in codes]
     assert note.facts["no_provenance"] == "other_forms"

@@ -12,7 +12,6 @@ from tests.sequences import attention, batched, eager, make_activity, make_seque
 
 from tracekit.comparison.matching import align, check_partition, lacks_operators, lend_operators
 from tracekit.comparison.matching.groups import group_by_cells
-from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence
@@ -22,6 +21,10 @@ WIDTH = 4096
 
 def cells(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[int, ...]]:
     return {cell.a: cell.b for cell in align(make_sequence(a), make_sequence(b))}
+
+
+def told(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[tuple[int, ...], str, bool]]:
+    return {cell.a: (cell.b, cell.how, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
 
 
 def test_what_stands_between_two_products_is_divided_by_the_names_of_triton_kernels() -> None:
@@ -42,22 +45,35 @@ def test_what_stands_between_two_products_is_divided_by_the_names_of_triton_kern
     assert cells(a, b) == {(0,): (0,), (1, 2): (1,), (3,): (2,), (4, 5): (3,)}
 
 
-def test_products_of_other_sizes_may_change_places() -> None:
-    a = [product(64, 64, 64, call=0), product(32, 64, 64, call=1), product(16, 64, 64, call=2)]
-    b = [product(32, 64, 64, call=0), product(64, 64, 64, call=1), product(16, 64, 64, call=2)]
-    assert cells(a, b) == {(0,): (1,), (1,): (0,), (2,): (2,)}
+SPLIT = product(64, 64, 4096, call=0)
+WITH_BIAS = product(64, 32, 16, call=0)
+WITHOUT = replace(WITH_BIAS.operator, name="aten::mm", dims=((64, 16), (16, 32)))
 
 
-def test_a_product_is_the_same_with_and_without_a_bias_of_its_own() -> None:
-    with_bias = product(64, 32, 16, call=0)
-    without = replace(with_bias.operator, name="aten::mm", dims=((64, 16), (16, 32)))  # type: ignore[type-var]
-    assert cells([with_bias], [replace(with_bias, operator=without, within=("aten::mm",))]) == {(0,): (0,)}
-
-
-def test_work_that_moved_over_a_product_is_found_behind_it() -> None:
-    a = [product(64, 64, 64, call=0), eager("tanh", (64, 64), call=1), product(64, 128, 64, call=2)]
-    b = [product(64, 64, 64, call=0), product(64, 128, 64, call=1), triton("tanh", (64, 64), call=2)]
-    assert cells(a, b)[1,] == (2,)
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        # Products of other sizes may change places.
+        (
+            [product(64, 64, 64, call=0), product(32, 64, 64, call=1), product(16, 64, 64, call=2)],
+            [product(32, 64, 64, call=0), product(64, 64, 64, call=1), product(16, 64, 64, call=2)],
+            {(0,): (1,), (1,): (0,), (2,): (2,)},
+        ),
+        # A product is the same with and without a bias of its own, and with the reduction of its parts.
+        ([WITH_BIAS], [replace(WITH_BIAS, operator=WITHOUT, within=("aten::mm",))], {(0,): (0,)}),
+        ([SPLIT, replace(SPLIT, name="splitKreduce_kernel")], [SPLIT], {(0, 1): (0,)}),
+        # Work that moved over a product is found behind it.
+        (
+            [product(64, 64, 64, call=0), eager("tanh", (64, 64), call=1), product(64, 128, 64, call=2)],
+            [product(64, 64, 64, call=0), product(64, 128, 64, call=1), triton("tanh", (64, 64), call=2)],
+            {(0,): (0,), (1,): (2,), (2,): (1,)},
+        ),
+    ],
+)
+def test_the_same_work_is_found_on_the_other_side(
+    a: list[Activity], b: list[Activity], expected: dict[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    assert cells(a, b) == expected
 
 
 def test_attention_made_of_two_products_is_found_with_its_softmax() -> None:
@@ -74,77 +90,67 @@ def test_attention_made_of_two_products_is_found_with_its_softmax() -> None:
     assert cells(b, a) == {(0,): (0,), (1, 2, 3, 4): (1,), (5,): (2,)}
 
 
-def ways(a: list[Activity], b: list[Activity]) -> dict[tuple[tuple[int, ...], tuple[int, ...]], str]:
-    return {(cell.a, cell.b): cell.how for cell in align(make_sequence(a), make_sequence(b))}
-
-
 FIRST, MIDDLE, LAST = product(64, 64, 64, call=0), product(32, 64, 64, call=2), product(16, 64, 64, call=9)
 
 
 def test_a_kernel_between_matched_ones_that_nothing_on_the_other_side_could_do_is_gone() -> None:
     a, b = [FIRST, eager("erfinv", (64, 64), call=1), LAST], [FIRST, LAST]
-    assert ways(a, b)[(1,), ()] == "anchors"
-    assert ways(b, a)[(), (1,)] == "anchors"
+    assert told(a, b)[1,] == ((), "anchors", True)
+    assert told(b, a)[()] == ((1,), "anchors", True)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "alone"),
+    ("a", "b"),
     [
         # Its neighbour has no partner either: what is around it is not known.
-        ([FIRST, eager("erfinv", (64, 64), call=1), product(8, 8, 8, call=2)], [FIRST, LAST], ((1,), ())),
+        ([FIRST, eager("erfinv", (64, 64), call=1), product(8, 8, 8, call=2)], [FIRST, LAST]),
         # A kernel nearby names the operator, though it knows no tensor of that size.
         (
             [FIRST, eager("erfinv", (7,), call=1), MIDDLE, eager("add", (64, 64), call=3), LAST],
             [FIRST, MIDDLE, triton("add_erfinv", (64, 64), call=3), LAST],
-            ((1,), ()),
         ),
         # Something is left on the other side: it may be that.
         (
             [FIRST, make_activity("Memcpy DtoD", "memcpy", "clone>copy_", ((64, 64),), 1), LAST],
             [FIRST, triton("zeros_like", (64, 64), call=1), LAST],
-            ((1,), ()),
         ),
         # No operator is known: there is nothing that another kernel could name.
-        ([FIRST, Activity("mystery", "other", 10.0, None), LAST], [FIRST, LAST], ((1,), ())),
+        ([FIRST, Activity("mystery", "other", 10.0, None), LAST], [FIRST, LAST]),
         # Another kernel attends: it may take the inputs as they lay before.
         (
             [FIRST, eager("clone", (64, 64), call=1), attention(8, 16, 32, call=2), LAST],
             [FIRST, replace(attention(8, 16, 32, call=2), name="flash_v3"), LAST],
-            ((1,), ()),
         ),
         # A product further on now adds, though its size is another.
         (
             [FIRST, eager("add", (64, 64), call=1), MIDDLE, product(8, 8, 8, call=3, within="mm", kernel="k"), LAST],
             [FIRST, MIDDLE, product(8, 8, 8, call=3, within="addmm", kernel="k"), LAST],
-            ((1,), ()),
         ),
         # A product does not vanish because nobody has its size.
-        ([FIRST, product(4, 4, 4, call=1), LAST], [FIRST, LAST], ((1,), ())),
+        ([FIRST, product(4, 4, 4, call=1), LAST], [FIRST, LAST]),
     ],
 )
-def test_want_of_a_partner_alone_is_no_evidence_that_work_is_gone(
-    a: list[Activity], b: list[Activity], alone: tuple[tuple[int, ...], tuple[int, ...]]
-) -> None:
-    assert ways(a, b)[alone] == "unmatched"
+def test_want_of_a_partner_alone_is_no_evidence_that_work_is_gone(a: list[Activity], b: list[Activity]) -> None:
+    assert told(a, b)[1,] == ((), "unmatched", True)
 
 
 def test_work_of_a_library_call_that_has_no_partner_is_unmatched_with_it() -> None:
-    call = product(8, 8, 8, call=1)
     bias = make_activity("vectorized_add", "pointwise", "linear>add_", ((8, 8),), 1)
-    assert ways([FIRST, call, bias, LAST], [FIRST, LAST])[(1, 2), ()] == "unmatched"
+    assert told([FIRST, product(8, 8, 8, call=1), bias, LAST], [FIRST, LAST])[1, 2] == ((), "unmatched", True)
 
 
-def test_what_is_left_of_both_sides_in_one_place_is_matched_by_elimination_and_says_so() -> None:
-    a = [FIRST, eager("erfinv", (64, 64), call=1), LAST]
-    b = [FIRST, triton("mystery", (64, 64), call=1), LAST]
-    found = {cell.a: (cell.b, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
-    assert found == {(0,): ((0,), True), (1,): ((1,), False), (2,): ((2,), True)}
-
-
-def test_products_of_other_sizes_that_were_paired_by_place_are_no_exact_match() -> None:
-    a, b = [FIRST, product(60, 64, 64, call=1), LAST], [FIRST, product(63, 64, 64, call=1), LAST]
-    found = {cell.a: (cell.b, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
-    assert found[1,] == ((1,), False)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (eager("erfinv", (64, 64), call=1), triton("mystery", (64, 64), call=1)),
+        (product(60, 64, 64, call=1), product(63, 64, 64, call=1)),
+    ],
+)
+def test_what_is_left_of_both_sides_in_one_place_is_matched_by_elimination_and_says_so(
+    one: Activity, other: Activity
+) -> None:
+    exact = {cell: exact for cell, (_, _, exact) in told([FIRST, one, LAST], [FIRST, other, LAST]).items()}
+    assert exact == {(0,): True, (1,): False, (2,): True}
 
 
 def test_equal_products_told_by_names_alone_may_be_paired_wrongly_and_that_is_said() -> None:
@@ -166,22 +172,13 @@ def test_by_names_alone_nothing_is_said_to_be_gone() -> None:
     assert [(cell.b, cell.how) for cell in found if cell.a == (1,)] == [((), "unmatched")]
 
 
-def test_a_kernel_and_the_reduction_of_its_parts_are_one_product() -> None:
-    one = product(64, 64, 4096, call=0)
-    a = [one, replace(one, name="splitKreduce_kernel")]
-    assert cells(a, [product(64, 64, 4096, call=0)]) == {(0, 1): (0,)}
-
-
 def test_without_operators_products_are_told_by_their_kernels() -> None:
-    def bare(activity: Activity) -> Activity:
-        return replace(activity, operator=None, within=(), call=None)
-
     a = [
         product(64, 64, 64, call=0, kernel="nvjet_a"),
         eager("gelu", (64, 64), call=1),
         product(1, 1, 1, call=2, kernel="x"),
     ]
-    b = [bare(product(64, 64, 64, call=0, kernel="nvjet_a")), bare(triton("gelu", call=1)), bare(a[2])]
+    b = without_operators([a[0], triton("gelu", call=1), a[2]])
     found = align(make_sequence(a), make_sequence(b, "none"))
     assert [(cell.a, cell.b) for cell in found] == [((0,), (0,)), ((1,), (1,)), ((2,), (2,))]
 
@@ -207,27 +204,27 @@ def test_without_operators_on_either_side_pytorch_s_kernels_are_told_by_their_na
     assert found == {(0, 1): (0,), (2,): (1,), (3,): (2,), (4,): (3,)}
 
 
+RICH = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
+
+
 def test_operators_are_lent_by_position_where_kernels_have_the_same_names() -> None:
-    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
-    light = make_sequence([replace(each, operator=None, within=(), call=None) for each in rich.activities], "none")
-    assert lacks_operators(light) and not lacks_operators(rich)
-    lent = lend_operators(light, rich, "rich")
-    assert [each.operator for each in lent.activities] == [each.operator for each in rich.activities]
+    light = make_sequence(without_operators(RICH.activities), "none")
+    assert lacks_operators(light) and not lacks_operators(RICH)
+    lent = lend_operators(light, RICH, "rich")
+    assert [each.operator for each in lent.activities] == [each.operator for each in RICH.activities]
     assert lent.operators == "rich"
 
 
 def test_a_kernel_that_the_lender_lacks_keeps_no_operator() -> None:
-    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
-    bare = [replace(each, operator=None, within=(), call=None) for each in rich.activities]
+    bare = without_operators(RICH.activities)
     light = make_sequence([bare[0], replace(bare[1], name="another"), bare[1]], "none")
-    lent = lend_operators(light, rich, "lent")
+    lent = lend_operators(light, RICH, "lent")
     assert [each.operator is None for each in lent.activities] == [False, True, False]
 
 
 def test_several_steps_in_one_sequence_borrow_from_one_step() -> None:
-    rich = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
-    bare = [replace(each, operator=None, within=(), call=None) for each in rich.activities]
-    lent = lend_operators(make_sequence([*bare, *bare, *bare], "none", per_step=1 / 3), rich, "rich")
+    bare = without_operators(RICH.activities)
+    lent = lend_operators(make_sequence([*bare, *bare, *bare], "none", per_step=1 / 3), RICH, "rich")
     assert not lacks_operators(lent)
     assert len({each.call for each in lent.activities}) == 6
 
@@ -322,10 +319,6 @@ def add(call: int, *shape: int) -> Activity:
     return eager("add", shape or (64, 64), (64,), call=call)
 
 
-def told(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[tuple[int, ...], str, bool]]:
-    return {cell.a: (cell.b, cell.how, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
-
-
 def second(a: list[Activity], b: list[Activity]) -> KernelGroup:
     """The group of A's second activity."""
     one, other = make_sequence(a), make_sequence(b)
@@ -386,11 +379,3 @@ def test_an_operator_that_adds_in_place_of_one_that_does_not_is_no_unchanged_ker
     assert (
         Evidence("other_operator", {"work": "product", "before": "aten::mm", "after": "aten::addmm"}) in group.evidence
     )
-
-
-def test_what_is_done_beside_a_product_is_told_by_operators_templates_and_kernels() -> None:
-    assert operator_epilogue("aten::mm") == operator_epilogue("aten::add") == frozenset()
-    assert operator_epilogue("aten::baddbmm") == {"add"}
-    assert operator_epilogue("triton_tem_fused_addmm_relu_3") == {"add", "relu"}
-    assert operator_epilogue("triton_poi_fused_addmm_relu_3") == frozenset()
-    assert kernel_epilogue("nvjet_tst_128x64_bias_TNT") == {"add"}

@@ -22,6 +22,7 @@ from tracekit.model.sequence import Activity, Operator, Sequence
 
 from ...sides import make_pair, scaled
 
+A, B = make_pair(scaled(1.5), scaled(1.1))
 SHAPE = (TensorShape((4, 8), "float32"),)
 LINE = "model.py:7"
 FUSED = "triton_poi_fused_add_mul_0"
@@ -64,9 +65,8 @@ def compiled_sites() -> CompiledSites:
 
 
 def test_provenance_comes_first_and_alignment_takes_the_rest():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
-    a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
-    b = replace(b, sequence=Sequence((*COMPILED, COPY), 1, "own"), provenance=compiled_sites())
+    a = replace(A, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
+    b = replace(B, sequence=Sequence((*COMPILED, COPY), 1, "own"), provenance=compiled_sites())
     cells, amiss = find_cells(a, b)
     check_partition(cells, 5, 3)
     assert {(cell.a, cell.b) for cell in cells if cell.how == "provenance"} >= {((0, 1), (0,)), ((2, 3), (1,))}
@@ -75,9 +75,8 @@ def test_provenance_comes_first_and_alignment_takes_the_rest():
 
 
 def test_equal_blocks_are_one_group_under_the_pattern_of_their_modules():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
-    a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
-    b = replace(b, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
+    a = replace(A, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
+    b = replace(B, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
     cells, _ = find_cells(a, b)
     (group,) = group_by_cells(a.sequence, b.sequence, cells)
     assert (group.kind, group.how, group.repeats) == ("fused", "provenance", 2)
@@ -88,18 +87,16 @@ def test_equal_blocks_are_one_group_under_the_pattern_of_their_modules():
 
 
 def test_without_provenance_of_both_sides_alignment_does_all():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
-    a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
-    b = replace(b, sequence=Sequence(COMPILED, 1, "own"))
+    a = replace(A, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
+    b = replace(B, sequence=Sequence(COMPILED, 1, "own"))
     cells, _ = find_cells(a, b)
     assert {cell.how for cell in cells} <= {"anchors", "names", "unmatched"}
     assert find_cells(replace(a, sequence=None), b) == (None, ())
 
 
 def test_provenance_is_of_no_use_across_runs_or_backwards():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
-    a = replace(a, path="one/eager-light.json", sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
-    b = replace(b, path="one/compiled-light.json", sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
+    a = replace(A, path="one/eager-light.json", sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
+    b = replace(B, path="one/compiled-light.json", sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
     for one, other, reason in (
         (a, replace(b, path="two/compiled-light.json"), "two_runs"),
         (b, a, "other_forms"),
@@ -110,12 +107,11 @@ def test_provenance_is_of_no_use_across_runs_or_backwards():
 
 
 def test_one_step_that_differs_costs_the_others_no_provenance():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
-    a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
+    a = replace(A, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
     stranger = Activity("Memset (Device)", "memset", 1, None)
     steps = ((*COMPILED, COPY), (*COMPILED, stranger, COPY), (*COMPILED, COPY))
     work = Sequence(tuple(each for step in steps for each in step), 1 / 3, "own", starts=(0, 3, 7))
-    a, b = with_as_many_steps(a, replace(b, sequence=work, provenance=compiled_sites()))
+    a, b = with_as_many_steps(a, replace(B, sequence=work, provenance=compiled_sites()))
     assert a.sequence.starts == (0, 5, 10)
     cells, notes = find_cells(a, b)
     check_partition(cells, 15, 10)
@@ -129,9 +125,8 @@ def test_one_step_that_differs_costs_the_others_no_provenance():
 
 
 def test_steps_of_unknown_beginnings_are_aligned_as_one_and_that_is_said():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
-    a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
-    b = replace(b, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"), provenance=compiled_sites())
+    a = replace(A, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
+    b = replace(B, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"), provenance=compiled_sites())
     cells, _ = find_cells(*with_as_many_steps(a, b))
     check_partition(cells, 8, 5)
     assert all(cell.how != "provenance" for cell in cells)
@@ -139,12 +134,11 @@ def test_steps_of_unknown_beginnings_are_aligned_as_one_and_that_is_said():
 
 
 def test_an_empty_step_stands_beside_none_and_nothing_is_said_of_it():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
     eager = (*EAGER, COPY, *EAGER, COPY)
-    a = replace(a, sequence=Sequence(eager, 1 / 3, "own", starts=(0, 0, 5)), provenance=eager_ops())
+    a = replace(A, sequence=Sequence(eager, 1 / 3, "own", starts=(0, 0, 5)), provenance=eager_ops())
     for starts in ((0, 0, 3), (0, 3, 3), (0, 3, 6)):
         work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=starts)
-        cells, notes = find_cells(a, replace(b, sequence=work, provenance=compiled_sites()))
+        cells, notes = find_cells(a, replace(B, sequence=work, provenance=compiled_sites()))
         check_partition(cells, 10, 6)
         linked = {(cell.a, cell.b) for cell in cells if cell.how == "provenance" and len(cell.a) == 2}
         assert linked == {((0, 1), (0,)), ((2, 3), (1,)), ((5, 6), (3,)), ((7, 8), (4,))}
@@ -153,10 +147,9 @@ def test_an_empty_step_stands_beside_none_and_nothing_is_said_of_it():
 
 
 def test_what_ran_beside_an_empty_step_matches_nothing_silently():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
-    a = replace(a, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
+    a = replace(A, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
     work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=(0, 3, 3))
-    cells, notes = find_cells(*with_as_many_steps(a, replace(b, sequence=work, provenance=compiled_sites())))
+    cells, notes = find_cells(*with_as_many_steps(a, replace(B, sequence=work, provenance=compiled_sites())))
     check_partition(cells, 15, 6)
     lonely = [cell for cell in cells if not cell.b]
     assert sorted(at for cell in lonely for at in cell.a) == [5, 6, 7, 8, 9]
@@ -165,10 +158,9 @@ def test_what_ran_beside_an_empty_step_matches_nothing_silently():
 
 
 def test_steps_of_the_same_kernels_for_other_operators_are_matched_each_for_itself():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
     add, mul = (make_activity("elementwise", op, 3) for op in ("aten::add", "aten::mul"))
-    a = replace(a, sequence=Sequence((add, mul, add, mul), 1 / 2, "own", starts=(0, 2)))
-    b = replace(b, sequence=Sequence((add, mul, mul, add), 1 / 2, "own", starts=(0, 2)))
+    a = replace(A, sequence=Sequence((add, mul, add, mul), 1 / 2, "own", starts=(0, 2)))
+    b = replace(B, sequence=Sequence((add, mul, mul, add), 1 / 2, "own", starts=(0, 2)))
     cells, _ = find_cells(a, b)
     check_partition(cells, 4, 4)
     pairs = {(cell.a, cell.b) for cell in cells if cell.a and cell.b}
@@ -177,20 +169,18 @@ def test_steps_of_the_same_kernels_for_other_operators_are_matched_each_for_itse
 
 
 def test_what_provenance_told_by_elimination_is_no_exact_group():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
     ops = eager_ops()
     unlike = tuple(replace(op, outputs=(TensorShape((9, 9), "float32"),)) for op in ops.ops[:2])
-    a = replace(a, sequence=Sequence(EAGER, 1, "own"), provenance=replace(ops, ops=(*unlike, *ops.ops[2:])))
-    b = replace(b, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
+    a = replace(A, sequence=Sequence(EAGER, 1, "own"), provenance=replace(ops, ops=(*unlike, *ops.ops[2:])))
+    b = replace(B, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
     cells, _ = find_cells(a, b)
     assert {cell.a: cell.exact for cell in cells} == {(0, 1): False, (2, 3): True}
     assert sorted(group.exact for group in group_by_cells(a.sequence, b.sequence, cells)) == [False, True]
 
 
 def test_a_side_whose_steps_are_alike_is_repeated_beside_one_whose_steps_are_not():
-    a, b = make_pair(scaled(1.5), scaled(1.1))
-    a = replace(a, sequence=Sequence(EAGER, 1, "own"))
-    b = replace(b, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"))
+    a = replace(A, sequence=Sequence(EAGER, 1, "own"))
+    b = replace(B, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"))
     one, other = with_as_many_steps(a, b)
     assert (len(one.sequence.activities), one.sequence.per_step) == (8, 1 / 2)
     assert other.sequence == b.sequence

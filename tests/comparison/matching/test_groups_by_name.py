@@ -37,10 +37,6 @@ def _name(group: KernelGroup) -> str:
     return str(group.label.family) if isinstance(group.label, GroupLabel) else group.label
 
 
-def kinds(a: Kernels, b: Kernels) -> dict[str, str]:
-    return {label: group.kind for label, group in grouped(a, b).items()}
-
-
 def test_kernels_of_one_name_and_number_are_unchanged():
     group = grouped(EAGER, COMPILED)["gemm_128x64"]
     assert (group.kind, group.how, group.delta_count, group.delta_us) == ("unchanged", "names", 0, 5)
@@ -59,29 +55,26 @@ def test_fewer_element_wise_kernels_are_fused():
     assert (group.delta_count, group.delta_us) == (10 - 25, 100 - 260)
 
 
-def test_as_many_element_wise_kernels_stay_unmatched():
-    more = {"triton_a": ("triton", 100, 300.0), "gemm_128x64": ("gemm", 20, 1000.0)}
-    group = grouped(EAGER, more)["element_wise"]
-    assert (group.kind, group.how) == ("unmatched", "unmatched")
+K = {"k": ("pointwise", 2, 2.0)}
 
 
-def test_another_product_kernel_is_a_substitution():
-    found = kinds({"cutlass": ("gemm", 4, 40.0)}, {"nvjet": ("gemm", 4, 30.0)})
-    assert found == {"gemm": "substituted"}
-
-
-def test_names_do_not_tell_that_attention_is_gone_for_products_may_do_its_work():
-    found = kinds({"flash": ("attention", 4, 40.0)}, {"bmm": ("gemm", 8, 60.0)})
-    assert found == {"attention": "unmatched", "gemm": "unmatched"}
-
-
-def test_copies_and_sets_are_groups_of_their_own():
-    found = kinds({"Memset (Device)": ("memset", 8, 8.0), "k": ("pointwise", 2, 2.0)}, {"k": ("pointwise", 2, 2.0)})
-    assert found["memset"] == "unmatched"
-
-
-def test_groups_by_names_are_never_exact():
-    assert {group.exact for group in grouped(EAGER, COMPILED).values()} == {False}
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        # As many element-wise kernels could be anything.
+        ({"add": ("pointwise", 25, 260.0)}, {"triton_a": ("triton", 100, 300.0)}, {"element_wise": "unmatched"}),
+        ({"cutlass": ("gemm", 4, 40.0)}, {"nvjet": ("gemm", 4, 30.0)}, {"gemm": "substituted"}),
+        # Names do not tell that attention is gone: products may do its work.
+        (
+            *({"flash": ("attention", 4, 40.0)}, {"bmm": ("gemm", 8, 60.0)}),
+            {"attention": "unmatched", "gemm": "unmatched"},
+        ),
+        ({"Memset (Device)": ("memset", 8, 8.0), **K}, K, {"memset": "unmatched", "k": "unchanged"}),
+    ],
+)
+def test_kernels_of_other_names_are_told_by_their_families(a: Kernels, b: Kernels, expected: dict[str, str]):
+    assert {label: group.kind for label, group in grouped(a, b).items()} == expected
+    assert {group.exact for group in grouped(a, b).values()} == {False}
 
 
 def test_a_cpu_run_has_no_groups():

@@ -1,31 +1,179 @@
-"""Cells that ran beside each other share a host, and it is said."""
+"""From cells to works: one row for each work and machine, and what keeps cells from being compared."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from tests.sweeps import compiled_cell, eager_cell, make_failure, make_result
+import pytest
+from tests.sweeps import compiled_cell, eager_cell, make_asked, make_environment, make_failure, make_result
 
+from tracekit.comparison.sweeping import read_sweep
 from tracekit.comparison.sweeping.works import find_side_by_side
 from tracekit.model.note import Note
-
-FIRST = replace(make_result(eager_cell()), started="2026-11-21T19:00:00+00:00", seconds=60.0)
-
-
-def test_cells_that_ran_at_the_same_time_are_counted() -> None:
-    beside = replace(make_result(compiled_cell()), started="2026-11-21T19:00:30+00:00", seconds=60.0)
-    alone = replace(make_result(compiled_cell(batch_size=4)), started="2026-11-21T20:00:00+00:00")
-    (told,) = find_side_by_side((FIRST, beside, alone))
-    assert told == Note("cells_side_by_side", facts={"cells": 2, "of_cells": 3})
+from tracekit.model.sweep import CellResult
+from tracekit.model.sweep_figures import Sweep
 
 
-def test_one_after_the_other_is_not_beside_each_other_nor_is_another_file_of_the_same_cell() -> None:
-    after = replace(make_result(compiled_cell()), started="2026-11-21T19:00:58+00:00")
-    again = replace(FIRST, started="2026-11-21T19:00:10+00:00", seconds=40.0)
-    assert list(find_side_by_side((FIRST, after, again))) == []
+def read(*results: CellResult) -> Sweep:
+    return read_sweep("vit", None, results, None, 1000)
 
 
-def test_a_cell_that_failed_disturbed_the_others_all_the_same() -> None:
-    failed = replace(make_failure(compiled_cell()), started="2026-11-21T19:00:10+00:00", seconds=40.0)
-    (told,) = find_side_by_side((FIRST, failed))
-    assert told.facts == {"cells": 1, "of_cells": 1}
+def codes(notes: Iterable[Note]) -> list[str]:
+    return [each.code for each in notes]
+
+
+def changed(result: CellResult, **settings: object) -> CellResult:
+    """The cell as if it had been measured with other settings."""
+    assert result.run is not None
+    return replace(result, run=replace(result.run, settings=replace(result.run.settings, **settings)))  # type: ignore[arg-type]
+
+
+def on(result: CellResult, packages: dict[str, str] | None = None, **environment: object) -> CellResult:
+    """The cell as if it had been measured on such a machine."""
+    assert result.run is not None
+    there = replace(result.run.environment, **environment)  # type: ignore[arg-type]
+    there = replace(there, packages={**there.packages, **(packages or {})})
+    return replace(result, run=replace(result.run, environment=there))
+
+
+def test_the_speed_up_is_of_the_cells_own_process() -> None:
+    # Another process's eager form was half as fast: that is no part of this one's speed-up.
+    (work,) = read(make_result(eager_cell(), 20_000.0), make_result(compiled_cell(), 10_000.0, 5_000.0)).works
+    verdict = work.cells[1].verdict
+    assert verdict is not None and verdict.ci95 is not None
+    assert (verdict.speedup, verdict.result) == (pytest.approx(2.0, rel=0.01), "faster")
+    assert verdict.ci95[0] < 2.0 < verdict.ci95[1]
+    assert (verdict.n, work.cells[0].verdict) == (40, None)
+
+
+def test_cells_on_other_machines_are_another_row() -> None:
+    results = (
+        make_result(eager_cell()),
+        make_result(compiled_cell()),
+        make_result(compiled_cell(mode="reduce-overhead"), environment=make_environment("NVIDIA A100")),
+        make_failure(compiled_cell(mode="max-autotune"), "timed_out"),
+    )
+    sweep = read_sweep("vit", make_asked([each.cell for each in results]), results, None, 1000)
+    assert [(work.machine, len(work.cells)) for work in sweep.works] == [("NVIDIA H200", 3), ("NVIDIA A100", 1)]
+    assert sweep.works[0].eager is not None and sweep.works[0].eager.processes == 2
+    assert Note("several_machines", facts={"machines": ["NVIDIA H200", "NVIDIA A100"]}) in sweep.notes
+    assert sweep.missing == 0
+    other = make_result(compiled_cell(batch_size=4), environment=make_environment(torch="2.12.0"))
+    assert Note("several_torches", facts={"versions": ["2.11.0", "2.12.0"]}) in read(*results[:2], other).notes
+    assert read(*results[:2]).notes == ()
+
+
+def test_a_sweep_of_failures_alone_has_works_and_no_figures() -> None:
+    (work,) = read(make_failure(eager_cell()), make_failure(compiled_cell())).works
+    assert (work.eager, work.best, work.settings) == (None, (), None)
+    assert [cell.outcome for cell in work.cells] == ["out_of_memory"] * 2
+
+
+@pytest.mark.parametrize("settings", [{"dtype": "float16"}, {"size": "tiny"}])
+def test_cells_of_other_size_or_type_are_another_work(settings: dict[str, str]) -> None:
+    sweep = read(make_result(eager_cell()), changed(make_result(compiled_cell()), **settings))
+    assert [len(work.cells) for work in sweep.works] == [1, 1]
+    assert [work.eager.processes for work in sweep.works if work.eager] == [1, 1]
+
+
+def test_cells_that_were_steered_otherwise_differ() -> None:
+    steered = changed(make_result(compiled_cell()), variables={"TORCHINDUCTOR_GRAPH_PARTITION": "0"})
+    (work,) = read(make_result(eager_cell()), steered).works
+    assert work.differs == ("variables: none, TORCHINDUCTOR_GRAPH_PARTITION=0",)
+    assert work.cells[1].command.startswith("TORCHINDUCTOR_GRAPH_PARTITION=0 tracekit profile ")
+
+
+@pytest.mark.parametrize(
+    ("there", "difference"),
+    [
+        ({"cpu": "another CPU"}, "CPU: a CPU, another CPU"),
+        ({"packages": {"transformers": "5.2"}}, "transformers: 5.1, 5.2"),
+        ({"packages": {"triton": "3.7"}}, "triton: 3.6, 3.7"),
+        ({"driver": "590.1"}, "driver: 580.1, 590.1"),
+    ],
+)
+def test_machines_that_differ_in_what_matters_are_said_where_their_cells_share_a_row(
+    there: dict[str, object], difference: str
+) -> None:
+    here = {"transformers": "5.1", "triton": "3.6", "numpy": "2.0"}
+    one = on(make_result(eager_cell()), here, driver="580.1")
+    alike = on(make_result(compiled_cell()), {**here, "numpy": "2.1"}, driver="580.1")
+    assert read(one, alike).notes == ()
+    sweep = read(one, on(alike, **there))  # type: ignore[arg-type]
+    assert [work.differs for work in sweep.works] == [(difference,)]
+    facts = {"differences": [difference], "works": 1, "of_works": 1}
+    assert sweep.notes == (Note("machines_of_a_work_differ", facts=facts),)
+
+
+def test_other_rules_and_other_versions_of_tracekit_are_said() -> None:
+    one, two = make_result(eager_cell()), make_result(compiled_cell())
+    assert two.run is not None
+    longer, sought, wider = (
+        replace(two, run=replace(two.run, rule=replace(two.run.rule, **rule)))  # type: ignore[arg-type]
+        for rule in ({"rounds": 300}, {"rounds": None}, {"rounds": None, "target": 0.02})
+    )
+    assert "several_timing_rules" in codes(read(one, longer).notes)
+    assert "several_timing_rules" in codes(read(sought, wider).notes)
+    later = replace(two, tracekit="0.2.0")
+    assert Note("several_tracekits", facts={"versions": ["0.1.0", "0.2.0"]}) in read(one, later).notes
+
+
+def test_two_files_of_one_cell_are_told_and_the_later_one_counts() -> None:
+    late = replace(make_result(compiled_cell(), 10_000.0, 2_000.0), started="2026-11-22T00:00:00+00:00")
+    early = make_result(compiled_cell(), 10_000.0, 5_000.0)
+    for pair in ((late, early), (early, late)):
+        sweep = read(make_result(eager_cell()), *pair)
+        (work,) = sweep.works
+        assert [cell.cell.form for cell in work.cells] == ["eager", "compiled"]
+        assert work.cells[1].started == late.started
+        assert work.eager is not None and work.eager.processes == 2
+        assert sweep.notes == (Note("same_cell_in_files", facts={"key": early.cell.key, "files": 2}),)
+    other_gpu = replace(late, run=make_result(compiled_cell(), environment=make_environment("NVIDIA A100")).run)
+    assert "same_cell_in_files" not in codes(read(early, other_gpu).notes), "rows of their own"
+
+
+def test_that_a_gpu_was_held_back_is_said_for_the_whole_sweep_and_of_which_form_a_clock_is() -> None:
+    result = make_result(compiled_cell())
+    assert result.run is not None
+    forms = []
+    for form, clock in zip(result.run.forms, (1965, 1740), strict=True):
+        assert form.gpu_state is not None
+        (sample,) = form.gpu_state.samples
+        moments = (("before", 0.0), ("during", 1.0), ("after", 2.0))
+        samples = tuple(replace(sample, moment=moment, seconds=at, sm_clock_mhz=clock) for moment, at in moments)
+        forms.append(replace(form, gpu_state=replace(form.gpu_state, samples=samples, slowed_us={"power": 1e6})))
+    held = replace(result, run=replace(result.run, forms=tuple(forms)))
+    sweep = read(held, make_result(eager_cell()), make_failure(compiled_cell(mode="max-autotune")))
+    compiled = sweep.works[0].cells[0]
+    (clocks,) = [each.facts for each in compiled.notes if each.code == "clocks_differ"]
+    assert (clocks["sides"], clocks["clocks_mhz"]) == (["eager", "compiled"], [1965, 1740])
+    assert Note("cells_throttled", facts={"cells": 1, "of_cells": 2}) in sweep.notes
+    assert [each.facts["limit"] for each in compiled.conditions.limits] == ["power"]
+
+
+def at(result: CellResult, clock: str, seconds: float = 60.0) -> CellResult:
+    return replace(result, started=f"2026-11-21T{clock}+00:00", seconds=seconds)
+
+
+FIRST = at(make_result(eager_cell()), "19:00:00")
+
+
+@pytest.mark.parametrize(
+    ("others", "facts"),
+    [
+        (
+            (at(make_result(compiled_cell()), "19:00:30"), at(make_result(compiled_cell(batch_size=4)), "20:00:00")),
+            {"cells": 2, "of_cells": 3},
+        ),
+        # One after the other, and another file of the same cell.
+        ((at(make_result(compiled_cell()), "19:00:58"), at(FIRST, "19:00:10", 40.0)), None),
+        # A cell that failed disturbed the others all the same.
+        ((at(make_failure(compiled_cell()), "19:00:10", 40.0),), {"cells": 1, "of_cells": 1}),
+    ],
+)
+def test_cells_that_ran_at_the_same_time_are_counted(
+    others: tuple[CellResult, ...], facts: dict[str, int] | None
+) -> None:
+    expected = [Note("cells_side_by_side", facts=facts)] if facts else []
+    assert list(find_side_by_side((FIRST, *others))) == expected

@@ -32,7 +32,7 @@ KINDS: dict[str, BoundKind] = {
 }
 
 #: Families of kernels whose limit depends on their sizes.
-PRODUCTS = ("gemm", "attention", "convolution")
+LIBRARY_FAMILIES = ("gemm", "attention", "convolution")
 Parts = dict[str, float]
 
 
@@ -116,7 +116,11 @@ def _decide(parts: Mapping[str, float]) -> BoundKind | None:
 
 def _why_unknown(side: Side, sequence: Sequence | None) -> UnknownLimit:
     """What keeps it from being told what limits a product."""
-    asked = [activity.operator for activity in sequence.activities if activity.family in PRODUCTS] if sequence else []
+    asked = (
+        [activity.operator for activity in sequence.activities if activity.family in LIBRARY_FAMILIES]
+        if sequence
+        else []
+    )
     if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
         in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
         return "no_sizes_in_graphs" if in_graphs else "no_sizes"

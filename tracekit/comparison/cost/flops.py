@@ -15,7 +15,7 @@ from tracekit.model.sequence import Operator
 Shape = tuple[int, ...]
 
 #: Where the two factors stand among an operator's inputs.
-PRODUCTS = {
+MATMULS = {
     "aten::mm": 0,
     "aten::_int_mm": 0,
     "aten::_scaled_mm": 0,
@@ -53,11 +53,17 @@ def flops_of(operator: Operator, output: Shape | None = None) -> int | None:
     A convolution's result follows from its recorded stride and padding; `output` is its size where it is known from
     elsewhere.
     """
-    if operator.name in PRODUCTS or operator.name == LINEAR:
+    if operator.name in MATMULS or operator.name == LINEAR:
         factors = factors_of(operator)
         return 2 * prod(factors[0]) * factors[1][2] if factors else None
     if operator.name in ATTENTION or operator.name in ATTENTION_BY_LENGTH:
-        return _of_attention(operator)
+        sizes = attention_sizes(operator)
+        if sizes is None:
+            return None
+        (batch, heads, queries, width), (_, _, keys, _), (_, _, _, value_width) = sizes
+        # Backward computes the scores again, and then two products for each of the two of the forward.
+        widths = 3 * width + 2 * value_width if operator.name.endswith("_backward") else width + value_width
+        return 2 * batch * heads * queries * keys * widths
     if operator.name == BACKWARD:
         return _of_convolution_backward(operator)
     found = find_convolution(operator, output)
@@ -73,7 +79,7 @@ def factors_of(operator: Operator) -> tuple[Shape, Shape] | None:
             return None
         data, (n, k) = operator.dims[:2]
         return ((1, prod(data[:-1]), k), (1, k, n)) if data[-1] == k else None
-    first = PRODUCTS.get(operator.name)
+    first = MATMULS.get(operator.name)
     if first is None or len(operator.dims) < first + 2:
         return None
     left, right = operator.dims[first : first + 2]
@@ -96,16 +102,6 @@ def attention_sizes(operator: Operator) -> tuple[Shape, Shape, Shape] | None:
     return (query, key, value) if fits and key[1] and query[1] % key[1] == 0 else None
 
 
-def _of_attention(operator: Operator) -> int | None:
-    sizes = attention_sizes(operator)
-    if sizes is None:
-        return None
-    (batch, heads, queries, width), (_, _, keys, _), (_, _, _, value_width) = sizes
-    # Backward computes the scores again, and then two products for each of the two of the forward.
-    widths = 3 * width + 2 * value_width if operator.name.endswith("_backward") else width + value_width
-    return 2 * batch * heads * queries * keys * widths
-
-
 def gradients_of(operator: Operator) -> tuple[bool, bool] | None:
     """Whether a convolution's backward computes the gradients of its data and of its weights; None if not recorded."""
     asked = operator.values[10].strip("[]").replace(" ", "").split(",") if len(operator.values) > 10 else []
@@ -125,5 +121,5 @@ def _of_convolution_backward(operator: Operator) -> int | None:
 def is_counted(name: str) -> bool:
     """Whether the operator is one of those whose operations are counted."""
     return name in (LINEAR, BACKWARD) or any(
-        name in names for names in (PRODUCTS, ATTENTION, ATTENTION_BY_LENGTH, ARGUMENTS)
+        name in names for names in (MATMULS, ATTENTION, ATTENTION_BY_LENGTH, ARGUMENTS)
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from tracekit.comparison.cost.flops import PRODUCTS
+from tracekit.comparison.cost.flops import MATMULS
 from tracekit.comparison.cost.operator_calls import Call
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Activity, Operator, Peak, Rates
@@ -140,7 +140,7 @@ def _arithmetic_peak(call: Call, peak: Peak | None) -> float | None:
     """TFLOP/s for the type of the inputs; None where it is not known which units they go through."""
     if peak is None or call.operator is None:
         return None
-    at, dtypes = PRODUCTS.get(call.operator.name, 0), call.operator.dtypes
+    at, dtypes = MATMULS.get(call.operator.name, 0), call.operator.dtypes
     dtype = dtypes[at] if len(dtypes) > at else ""
     if dtype == "float":
         return _float32_peak(call, call.operator, peak)
@@ -154,6 +154,6 @@ def _float32_peak(call: Call, operator: Operator, peak: Peak) -> float | None:
         return peak.tf32_tflop_per_s
     if any(part in name for name in names for part in IN_VECTOR_UNITS):
         return peak.fp32_tflop_per_s
-    if peak.float32_precision is None or operator.name not in PRODUCTS:
+    if peak.float32_precision is None or operator.name not in MATMULS:
         return None
     return peak.fp32_tflop_per_s if peak.float32_precision == "highest" else peak.tf32_tflop_per_s

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from math import prod
 
 from tracekit.comparison.cost.convolutions import BACKWARD, find_convolution
-from tracekit.comparison.cost.flops import PRODUCTS, attention_sizes, factors_of, gradients_of, is_counted
+from tracekit.comparison.cost.flops import MATMULS, attention_sizes, factors_of, gradients_of, is_counted
 from tracekit.model.dtypes import CPP_ELEMENT_BYTES
 from tracekit.model.sequence import Operator
 
@@ -76,7 +76,7 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
         total, tensors = _sum_of(operator, range(len(operator.dims))), sum(map(bool, operator.dims))
         return 2 * total if tensors == 1 and total is not None else total
     if is_counted(operator.name):
-        return _of_product(operator) or _of_attention(operator) or _of_convolution(operator, output)
+        return _of_matmul(operator) or _of_attention(operator) or _of_convolution(operator, output)
     if operator.name in FILLING:
         return _size(operator, 0)
     if operator.name == "aten::copy_":
@@ -107,16 +107,16 @@ def _plus(*sizes: int | None) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-def _of_product(operator: Operator) -> int | None:
+def _of_matmul(operator: Operator) -> int | None:
     """Both factors, what is added (broadcast or not, as recorded), and the result."""
     factors = factors_of(operator)
     if factors is None:
         return None
     (batch, m, _), (_, _, n) = factors
-    first = PRODUCTS.get(operator.name, 0)
+    first = MATMULS.get(operator.name, 0)
     width = CPP_ELEMENT_BYTES.get(operator.dtypes[first])
     # Of `linear` the bias stands behind, of the others the result may.
-    read = range(first + 2) if operator.name in PRODUCTS else range(len(operator.dims))
+    read = range(first + 2) if operator.name in MATMULS else range(len(operator.dims))
     return None if width is None else _plus(_sum_of(operator, read), batch * m * n * width)
 
 

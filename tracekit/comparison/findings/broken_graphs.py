@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.comparison.commands import profile_command, switched_command
-from tracekit.model.advice import Action
+from tracekit.comparison.commands import run_again
 from tracekit.model.comparison import Comparison, Finding
 
 #: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
@@ -33,10 +32,6 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     # What torch's hints name can be switched on; for the rest an error says where it happens.
     hints = " ".join(each.hint or "" for each in breaks)
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
-    action = None
-    if side.settings:
-        command = profile_command(side.settings, more=("--fullgraph",))
-        action = Action("run_again", switched_command(side.settings, switches) if switches else command)
     return Finding(
         code="broken_graphs",
         severity="warning" if costly or len(breaks) >= MANY else "info",
@@ -51,6 +46,6 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
             "can_be_switched": bool(switches),
         },
         saving_us=min(us for us in (cost, idle_us, side.wall_us) if us is not None) if costs else None,
-        action=action,
+        action=run_again(side.settings, more=("--fullgraph",), switches=switches),
         environment=switches if side.settings else {},
     )

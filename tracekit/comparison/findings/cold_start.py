@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from tracekit.comparison.commands import can_be_regional, profile_command
-from tracekit.model.advice import Action
+from tracekit.comparison.commands import can_be_regional, run_again
 from tracekit.model.comparison import Comparison, Finding
 
 #: From so many calls on, and so long a start-up, it is worth a line: nobody waits ten seconds unawares, and a hundred
@@ -23,8 +21,11 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     """
     warm = next((each for each in comparison.break_even if each.kind == "compiled_warm_cache"), None)
     cold = next((each for each in comparison.break_even if each.kind != "compiled_warm_cache"), None)
-    if cold is None or comparison.verdict.result != "faster" or cold.calls is None or math.isinf(cold.calls):
+    verdict = comparison.verdict
+    if cold is None or verdict.result != "faster" or cold.calls is None or math.isinf(cold.calls):
         return None
+    if verdict.a_wall_us is None or verdict.speedup is None:
+        raise AssertionError("a verdict of faster comes with both")
     if cold.calls < MANY_CALLS or cold.startup_us < LONG_US:
         return None
     # Not measured, or the cache that was kept gave nothing.
@@ -32,8 +33,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     if warm and warm.cache_hits and cold.source == warm.source == "fresh_process":
         saving_us = max(cold.startup_us - warm.startup_us, 0.0)
     pays = warm is not None and warm.calls is not None and not math.isinf(warm.calls)
-    settings, regional = comparison.b.settings, can_be_regional(comparison.b)
-    command = profile_command(settings, {"scope": "regional"}) if settings and regional else None
+    regional = can_be_regional(comparison.b)
     return Finding(
         code="cold_start",
         severity="info",
@@ -41,7 +41,9 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
             "startup_us": cold.startup_us,
             "calls": cold.calls,
             "calls_at_most": cold.calls_at_most,
-            **_saved(comparison),
+            # By the speed-up, as the number of calls is; and by how much the medians differ.
+            "call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup),
+            "medians_apart_us": verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,
             "warm": (
                 {"startup_us": warm.startup_us, "calls": warm.calls, "calls_at_most": warm.calls_at_most}
                 if warm and pays
@@ -51,15 +53,6 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
             "can_be_regional": regional,
         },
         saving_us=None,
-        action=Action("run_again", command) if command else None,
+        action=run_again(comparison.b.settings, {"scope": "regional"}) if regional else None,
         start_saving_us=saving_us,
     )
-
-
-def _saved(comparison: Comparison) -> dict[str, Any]:
-    """What a call saves by the speed-up, as the number of calls is, and by how much the medians differ."""
-    verdict = comparison.verdict
-    if verdict.a_wall_us is None or verdict.speedup is None:
-        raise AssertionError("a verdict of faster comes with both")
-    medians_us = verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None
-    return {"call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup), "medians_apart_us": medians_us}

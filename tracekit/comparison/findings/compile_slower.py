@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.comparison.commands import profile_command
-from tracekit.model.advice import Action
+from tracekit.comparison.commands import run_again
 from tracekit.model.comparison import Comparison, Finding
 
 
@@ -17,9 +16,9 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
     # CUDA graphs, where the GPU waits for longer than was lost: they shorten nothing else. On a CPU there are none.
     settings, idle_us = comparison.b.settings, comparison.b.unprofiled_idle_us
     lost_us = verdict.b_wall_us - verdict.a_wall_us
-    command = None
+    action = None
     if settings and settings.device != "cpu" and settings.mode == "default" and (idle_us is None or idle_us > lost_us):
-        command = profile_command(settings, {"mode": "reduce-overhead"})
+        action = run_again(settings, {"mode": "reduce-overhead"})
     # By the ratio within rounds, on which the verdict stands: the medians need not differ by the same.
     saving_us = verdict.b_wall_us * (1 - verdict.speedup)
     return Finding(
@@ -27,5 +26,5 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
         severity="warning",
         facts={"a_wall_us": verdict.a_wall_us, "b_wall_us": verdict.b_wall_us},
         saving_us=saving_us,
-        action=Action("run_again", command) if command else None,
+        action=action,
     )

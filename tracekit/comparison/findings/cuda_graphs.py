@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tracekit.comparison.commands import profile_command
+from tracekit.comparison.commands import run_again
 from tracekit.comparison.waiting import gaps_of_cause
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 
 #: An idle share above this is launch-bound, if the host's own work is the leading cause.
@@ -35,7 +34,7 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
         severity="warning",
         facts={"wall_us": wall, "idle_us": idle, "host_share": host / known},
         saving_us=host,
-        action=Action("run_again", profile_command(side.settings, GRAPHS)) if side.settings else None,
+        action=run_again(side.settings, GRAPHS),
         changes=GRAPHS if side.settings else {},
         places=gaps_of_cause(side, HOST_CAUSES),
     )
@@ -61,7 +60,7 @@ def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
             "skips": [{"reason": skip.reason, "times": skip.count} for skip in skips],
         },
         saving_us=None,
-        action=Action("run_again", profile_command(settings, changes)),
+        action=run_again(settings, changes),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from tracekit.comparison.commands import can_be_whole, profile_command
+from tracekit.comparison.commands import run_again
 from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.advice import Action
@@ -30,12 +30,9 @@ def find_eager_fallback(comparison: Comparison) -> Finding | None:
     limit = next((part for part in parts if part.kind == "recompile_limit"), None)
     part = limit or (parts[0] if parts else None)
     regions = side.entering.regions if side.entering else None
-    action = None
-    if settings:
-        # Sizes that change are compiled once with --dynamic; for the rest an error says where it happens.
-        sizes = limit is not None and not settings.dynamic
-        command = profile_command(settings, {"dynamic": "True"} if sizes else {}, () if sizes else ("--fullgraph",))
-        action = Action("run_again", command)
+    # Sizes that change are compiled once with --dynamic; for the rest an error says where it happens.
+    of_sizes = limit is not None and settings is not None and not settings.dynamic
+    action = run_again(settings, {"dynamic": "True"}) if of_sizes else run_again(settings, more=("--fullgraph",))
     return Finding(
         code="recompile_limit" if limit else "eager_fallback",
         severity="warning",
@@ -87,7 +84,7 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
     fused = [group for group in comparison.groups if group.kind == "fused" and group.how == "provenance"]
     before = math.fsum(time_of(group.a) for group in fused)
     kept = math.fsum(time_of(group.b) for group in fused) / before if before else 1.0
-    if kept >= 1 or not side.busy_us or settings is None or not can_be_whole(settings) or len(side.components) < 2:
+    if kept >= 1 or not side.busy_us or settings is None or settings.scope == "all" or len(side.components) < 2:
         return None
     component, us = max(_fusible_time(comparison).items(), key=lambda each: each[1], default=("", 0.0))
     if not component or us < WORTH_SAYING * side.busy_us:
@@ -103,7 +100,7 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
             "kept_share": kept,
         },
         saving_us=us * (1 - kept),
-        action=Action("run_again", profile_command(settings, {"scope": "all"})),
+        action=run_again(settings, {"scope": "all"}),
         changes={"scope": "all"},
     )
 

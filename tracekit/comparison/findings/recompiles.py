@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit.comparison.commands import profile_command
+from tracekit.comparison.commands import profile_command, run_again
 from tracekit.comparison.judging.timed import CompilingCost, compilations_while_timed, find_compiling_costs
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
@@ -39,7 +39,7 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
             "whole_s": sum(each.seconds or 0.0 for each in again),
         },
         saving_us=None,
-        action=Action("run_again", profile_command(settings, ANY_SIZES)) if settings else None,
+        action=run_again(settings, ANY_SIZES),
         changes=ANY_SIZES if settings else {},
     )
 
@@ -90,4 +90,4 @@ def _time_without_compiling(side: Side, *, known: bool, any_size: bool) -> Actio
         return Action("run_again", command)
     if not known or any_size:
         return Action("run_again", f"TORCH_LOGS=recompiles {command}")
-    return Action("run_again", profile_command(side.settings, ANY_SIZES))
+    return run_again(side.settings, ANY_SIZES)

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from tracekit.comparison.commands import layer_by_layer, scope_changes, switched_command
+from tracekit.comparison.commands import layer_by_layer, run_again, scope_changes
 from tracekit.comparison.cost.convolutions import find_convolution, moved_last
 from tracekit.comparison.cost.operator_calls import Call, find_calls
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.comparison.matching.inputs import Dims
 from tracekit.comparison.matching.operators import library_family
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, KernelGroup
 from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Sequence
@@ -153,7 +152,7 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
             "others_gained_us": gained_us if by_inductor else None,
         },
         saving_us=lost_us - gained_us if worth_it else None,
-        action=Action("run_again", switched_command(settings, SWITCH)) if settings else None,
+        action=run_again(settings, switches=SWITCH),
         environment=SWITCH if settings else {},
     )
 

@@ -235,10 +235,11 @@ def _groups_lost(comparison: Comparison) -> Measured:
         unknown = unlike or NOT_ON_BOTH_SIDES
         return Measured(None, None, unknown=unknown, own_unknown=unknown)
     lost = find_lost_groups(comparison.groups)
-    estimate = Estimate(lost.seen, lost.seen, lost.most, "matching")
+    estimate = Estimate(lost.seen, lost.seen, lost.most)
     if lost.unknown:
         code = "unmatched" if lost.unknown > MOST_UNKNOWN else "mostly_matched"
-        estimate = replace(estimate, assumptions=(Statement(code, {"unmatched_share": lost.unknown}),))
+        assumption = Statement(code, {"unmatched_share": lost.unknown})
+        estimate = replace(estimate, basis="matching", assumptions=(assumption,))
     return Measured(0.0, lost.seen, estimate, estimate)
 
 

@@ -94,8 +94,8 @@ def _check(comparison: Comparison, condition: Condition) -> Checked:
     elif estimate.low < estimate.high:
         reasons = (Statement("interval"),)
     else:
-        # That it was matched but for little stands among what is assumed.
-        reasons = () if any(each.code == "mostly_matched" for each in assumptions) else (Statement("exact"),)
+        # How much was matched stands among what is assumed.
+        reasons = () if estimate.basis == "matching" else (Statement("exact"),)
     reasons += assumptions
     if math.isinf(low) or math.isinf(high):
         reasons = (*(() if outcome == "fail" else reasons), Statement("no_share_of_0"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tracekit.comparison.matching.fusion import REACH, likeness
 from tracekit.comparison.matching.joining import (
@@ -20,8 +19,8 @@ from tracekit.comparison.matching.joining import (
     join_same,
     join_taken_over,
 )
-from tracekit.comparison.matching.pairing import Cell, Pairing, check_partition
-from tracekit.comparison.matching.units import Unit, cut_into_units
+from tracekit.comparison.matching.pairing import Cell, Pairing, Side, check_partition
+from tracekit.comparison.matching.units import cut_into_units
 from tracekit.model import sequence as work
 from tracekit.model.comparison import MatchedBy
 
@@ -72,8 +71,8 @@ def _groups(pairing: Pairing) -> Iterator[_Group]:
     how: MatchedBy = "names" if pairing.by_names else "anchors"
     for plain, fused, exact in pairing.groups():
         yield plain, fused, how if plain and fused else "unmatched", exact and not pairing.by_names
-    yield from (([i], [], how if i in gone else "unmatched", True) for i in pairing.plain_left())
-    yield from (([], [j], how if j in new else "unmatched", True) for j in pairing.fused_left())
+    yield from (([i], [], how if i in gone else "unmatched", True) for i in pairing.plain.left())
+    yield from (([], [j], how if j in new else "unmatched", True) for j in pairing.fused.left())
 
 
 def find_unmatched(pairing: Pairing) -> tuple[frozenset[int], frozenset[int]]:
@@ -82,15 +81,17 @@ def find_unmatched(pairing: Pairing) -> tuple[frozenset[int], frozenset[int]]:
     if pairing.by_names:
         # Names of kernels tell too little to say that nothing does the same.
         return frozenset(), frozenset()
-    plain_left, fused_left = pairing.plain_left(), pairing.fused_left()
     plain_matched, fused_matched = _matched(pairing)
     plain_epilogues, fused_epilogues = _epilogues_of_others(pairing)
-    plain = _Side(pairing.plain, pairing.plain_segments, plain_left, pairing.plain_done, plain_matched, plain_epilogues)
-    fused = _Side(pairing.fused, pairing.fused_segments, fused_left, pairing.fused_done, fused_matched, fused_epilogues)
-    return (
-        frozenset(i for i in plain_left if _has_no_counterpart(i, plain, fused)),
-        frozenset(j for j in fused_left if _has_no_counterpart(j, fused, plain)),
-    )
+    found: list[frozenset[int]] = []
+    for own, other, matched, epilogues in (
+        (pairing.plain, pairing.fused, plain_matched, plain_epilogues),
+        (pairing.fused, pairing.plain, fused_matched, fused_epilogues),
+    ):
+        left = other.left()
+        candidates = [at for at in own.left() if _could_be_gone(at, own, epilogues) and _is_enclosed(at, own, matched)]
+        found.append(frozenset(at for at in candidates if not _may_be_done_by(other, left, at, own)))
+    return found[0], found[1]
 
 
 def _matched(pairing: Pairing) -> tuple[set[int], set[int]]:
@@ -103,7 +104,7 @@ def _matched(pairing: Pairing) -> tuple[set[int], set[int]]:
             plain.update(some)
             fused.update(others)
     for tie in pairing.ties:
-        one, other = pairing.plain[tie.a[0]].signature, pairing.fused[tie.b[0]].signature
+        one, other = pairing.plain.units[tie.a[0]].signature, pairing.fused.units[tie.b[0]].signature
         same_operators = [name for name, _ in one.operators] == [name for name, _ in other.operators]
         if not (len(tie.a) == len(tie.b) == 1 and one.names == other.names and same_operators):
             plain.difference_update(tie.a)
@@ -115,52 +116,40 @@ def _epilogues_of_others(pairing: Pairing) -> tuple[Epilogues, Epilogues]:
     plain: dict[int, set[str]] = defaultdict(set)
     fused: dict[int, set[str]] = defaultdict(set)
     for tie in pairing.ties:
-        one = {word for i in tie.a for word in pairing.plain[i].epilogue}
-        other = {word for j in tie.b for word in pairing.fused[j].epilogue}
-        segment = pairing.plain_segments[tie.a[0]]
+        one = {word for i in tie.a for word in pairing.plain.units[i].epilogue}
+        other = {word for j in tie.b for word in pairing.fused.units[j].epilogue}
+        segment = pairing.plain.segments[tie.a[0]]
         plain[segment] |= other - one
         fused[segment] |= one - other
     return plain, fused
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Its units and their segments, what is left of it, what is done and what of that matched, and epilogues of the
-    other side's calls."""
-
-    units: Sequence[Unit]
-    segments: Sequence[int]
-    left: Sequence[int]
-    done: set[int]
-    matched: set[int]
-    epilogues: Epilogues
-
-
-def _has_no_counterpart(at: int, own: _Side, other: _Side) -> bool:
-    """Whether the units before and behind it are matched, nothing is left of the other side within reach, and no kernel
-    there names what this one does, nor has a library call there taken it over."""
-    unit, segment = own.units[at], own.segments[at]
-    if unit.kind is not None or not (unit.words or unit.fused) or not _is_enclosed(at, own):
-        return False
-    if any(unit.words & own.epilogues.get(each, set()) for each in range(segment - REACH, segment + REACH + 1)):
-        return False
-    near = range(bisect_left(other.segments, segment - REACH), bisect_right(other.segments, segment + REACH))
-    if bisect_left(other.left, near.start) != bisect_left(other.left, near.stop):
-        return False
-    return not any(_names_the_same(unit, other.units[each]) for each in near)
-
-
-def _is_enclosed(at: int, own: _Side) -> bool:
+def _is_enclosed(at: int, side: Side, matched: set[int]) -> bool:
     """Whether what stands next to it, others that are left aside, is matched; where the step begins or ends, on the one
     side that there is."""
-    before = next((each for each in range(at - 1, -1, -1) if each in own.done), None)
-    behind = next((each for each in range(at + 1, len(own.units)) if each in own.done), None)
+    before = next((each for each in range(at - 1, -1, -1) if each in side.done), None)
+    behind = next((each for each in range(at + 1, len(side.units)) if each in side.done), None)
     beside = [each for each in (before, behind) if each is not None]
-    return bool(beside) and own.matched.issuperset(beside)
+    return bool(beside) and matched.issuperset(beside)
 
 
-def _names_the_same(one: Unit, other: Unit) -> bool:
-    """Whether a fused kernel names what the other does."""
-    if one.fused is not None and other.fused is None:
-        one, other = other, one
-    return other.fused is not None and other.kind is None and likeness(one, other) > 0
+def _could_be_gone(at: int, side: Side, epilogues: Epilogues) -> bool:
+    """Whether its work is known, is no library call, and was taken over by none of the other side nearby."""
+    unit, segment = side.units[at], side.segments[at]
+    if unit.kind is not None or not (unit.words or unit.fused):
+        return False
+    near = range(segment - REACH, segment + REACH + 1)
+    return not any(unit.words & epilogues.get(each, set()) for each in near)
+
+
+def _may_be_done_by(other: Side, left: Sequence[int], at: int, side: Side) -> bool:
+    """Whether anything is left of the other side within reach, or a fused kernel there names what the unit does."""
+    unit, segment = side.units[at], side.segments[at]
+    near = range(bisect_left(other.segments, segment - REACH), bisect_right(other.segments, segment + REACH))
+    if bisect_left(left, near.start) != bisect_left(left, near.stop):
+        return True
+    for each in (other.units[other_at] for other_at in near):
+        plain, fused = (each, unit) if unit.fused is not None and each.fused is None else (unit, each)
+        if fused.fused is not None and fused.kind is None and likeness(plain, fused) > 0:
+            return True
+    return False

@@ -169,17 +169,9 @@ def _pair_other_sizes(a: Sequence[Key], b: Sequence[Key], pairs: Pairs, a_taken:
     return sorted(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Segments:
+def cut_into_segments(ties: Sequence[Tie], a_count: int, b_count: int) -> tuple[list[int], list[int]]:
     """The segment of every unit of A and of B: both sides are cut wherever all library calls before the cut are tied to
-    calls before it. Odd ones hold library calls, even ones what stands between them."""
-
-    a: tuple[int, ...]
-    b: tuple[int, ...]
-
-
-def cut_into_segments(ties: Sequence[Tie], a_count: int, b_count: int) -> Segments:
-    """Ties in order of A."""
+    calls before it. Odd ones hold library calls, even ones what stands between them. Ties are in order of A."""
     # For each tie the first unit of A and of B in all ties behind it.
     behind = [(a_count, b_count)]
     for tie in reversed(ties[1:]):
@@ -195,13 +187,13 @@ def cut_into_segments(ties: Sequence[Tie], a_count: int, b_count: int) -> Segmen
             a_blocks.append((min(i for each in ties[begun : at + 1] for i in each.a), a_high))
             b_blocks.append((min(j for each in ties[begun : at + 1] for j in each.b), b_high))
             begun = at + 1
-    return Segments(_numbers(a_blocks, a_count), _numbers(b_blocks, b_count))
+    return _numbers(a_blocks, a_count), _numbers(b_blocks, b_count)
 
 
-def _numbers(blocks: list[tuple[int, int]], count: int) -> tuple[int, ...]:
+def _numbers(blocks: list[tuple[int, int]], count: int) -> list[int]:
     last = [high for _, high in blocks]
     found = []
     for unit in range(count):
         at = bisect_left(last, unit)
         found.append(2 * at + (at < len(blocks) and unit >= blocks[at][0]))
-    return tuple(found)
+    return found

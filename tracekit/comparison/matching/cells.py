@@ -41,7 +41,7 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[Note, .
         one, other = list(filter(None, one)), list(filter(None, other))
     if len(one) != len(other) or len(one) == 1:
         return _match(a.sequence, b.sequence, a, b)
-    amiss: list[Note] = []
+    found_notes: list[Note] = []
     found: list[Cell] = []
     matched: dict[Hashable, tuple[tuple[Cell, ...], tuple[Note, ...]]] = {}
     for a_at, b_at in zip(one, other, strict=True):
@@ -51,8 +51,8 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[Note, .
             matched[key] = _match(a_step, b_step, a, b)
         cells, notes = matched[key]
         found += [_placed(cell, a_at, b_at) for cell in cells]
-        amiss += notes
-    return tuple(found), distinct(amiss)
+        found_notes += notes
+    return tuple(found), distinct(found_notes)
 
 
 def _steps(sequence: Sequence) -> list[range]:

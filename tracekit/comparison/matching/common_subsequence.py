@@ -28,19 +28,15 @@ def common_subsequence(a: Sequence[Hashable], b: Sequence[Hashable]) -> Pairs:
     found: Pairs = []
     i = j = 0
     while i < len(one) and j < len(other):
-        same = _common_prefix(one[i:], other[j:])
+        length = min(len(one) - i, len(other) - j)
+        differing = np.flatnonzero(one[i : i + length] != other[j : j + length])
+        same = int(differing[0]) if len(differing) else length
         found += [(i + k, j + k) for k in range(same)]
         i, j = i + same, j + same
         pairs, reach = _common_in_window(one[i:], other[j:])
         found += [(i + p, j + q) for p, q in pairs]
         i, j = i + reach[0], j + reach[1]
     return found
-
-
-def _common_prefix(one: Ints, other: Ints) -> int:
-    length = min(len(one), len(other))
-    differing = np.flatnonzero(one[:length] != other[:length])
-    return int(differing[0]) if len(differing) else length
 
 
 def _common_in_window(one: Ints, other: Ints) -> tuple[Pairs, tuple[int, int]]:

@@ -11,11 +11,12 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
+from tracekit.comparison.matching.pairing import Pairing, Side
 from tracekit.comparison.matching.units import Signature, Unit
 
 #: Names of operators that say nothing, when others stand beside them.
@@ -95,15 +96,6 @@ def _agreement(size: int, others: frozenset[int]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """The units of one side, their segments, and which of them are still to be assigned."""
-
-    units: Sequence[Unit]
-    segments: Sequence[int]
-    free: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
 class Kernels:
     """Fused kernels of one segment that are all the same: positions among the units of their side."""
 
@@ -113,16 +105,17 @@ class Kernels:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many library calls stand before the place of an operator on the other side, and before its end."""
+    """How many library calls stand before the place where an operator would stand on the fused side if the calls around
+    it were all that counted, and before the end of that place."""
 
     after: int
     before: int
 
 
-def list_kernels(side: Side) -> list[Kernels]:
+def list_kernels(side: Side, candidates: Iterable[int]) -> list[Kernels]:
     """In order of segments, and within a segment of the first of them."""
     found: dict[tuple[int, Signature], list[int]] = defaultdict(list)
-    for at in side.free:
+    for at in candidates:
         if side.units[at].fused is not None:
             found[side.segments[at], side.units[at].signature].append(at)
     kernels = (Kernels(segment, tuple(members)) for (segment, _), members in found.items())
@@ -130,21 +123,19 @@ def list_kernels(side: Side) -> list[Kernels]:
 
 
 def assign(
-    plain: Side, fused: Side, kernels: Sequence[Kernels], bounds: Sequence[Bounds], calls: Sequence[int]
+    pairing: Pairing, free: Sequence[int], kernels: Sequence[Kernels], bounds: Sequence[Bounds]
 ) -> dict[int, int]:
-    """For operators that a kernel's name lists: the number of that kernel in `kernels`.
-
-    `bounds[i]` is where the i-th free unit of the plain side would stand if the library calls around it were all that
-    counted, and `calls` are the library calls among the fused side's units.
-    """
+    """For operators among the free units that a kernel's name lists: the number of that kernel in `kernels`.
+    `bounds` are those of the free units."""
     if not kernels:
         return {}
+    plain, fused, calls = pairing.plain, pairing.fused, sorted(pairing.fused_tied)
     numbers = [each.segment for each in kernels]
     ranks = [[bisect_left(calls, member) for member in each.members] for each in kernels]
     found: dict[int, int] = {}
     path = _Path()
-    for place, at in enumerate(plain.free):
-        near = _near(numbers, plain.segments[at], place / len(plain.free))
+    for place, at in enumerate(free):
+        near = _near(numbers, plain.segments[at], place / len(free))
         if not near:
             found |= path.best()
             path = _Path()
@@ -153,10 +144,11 @@ def assign(
         for k in near:
             score = likeness(plain.units[at], fused.units[kernels[k].members[0]])
             fits.append(max(score + _out_of_order(ranks[k], bounds[place]), LEAST) if score else 0.0)
-        new_stretch = place > 0 and plain.free[place - 1] != at - 1
+        new_stretch = place > 0 and free[place - 1] != at - 1
         path.extend(at, near, fits, new_stretch=new_stretch)
     found |= path.best()
-    return _with_those_between(plain, _with_known_size(plain, fused, kernels, found))
+    stretches = _stretches(free)
+    return _with_those_between(plain, stretches, _with_known_size(pairing, stretches, kernels, found))
 
 
 def _near(segments: list[int], segment: int, progress: float) -> range:
@@ -238,27 +230,29 @@ def _running_best(scores: list[float]) -> list[int]:
     return found
 
 
-def _with_known_size(plain: Side, fused: Side, kernels: Sequence[Kernels], found: dict[int, int]) -> dict[int, int]:
+def _with_known_size(
+    pairing: Pairing, stretches: list[list[int]], kernels: Sequence[Kernels], found: dict[int, int]
+) -> dict[int, int]:
     """Without stretches of operators whose largest tensors are none of the kernel's, nor parts of one: the name alone
     is too little. Sizes that are not known agree with any."""
     kept: dict[int, int] = {}
-    for stretch in _stretches(plain.free):
+    for stretch in stretches:
         by_kernel: dict[int, list[int]] = defaultdict(list)
         for at in stretch:
             if at in found:
                 by_kernel[found[at]].append(at)
         for k, some in by_kernel.items():
-            others = fused.units[kernels[k].members[0]].sizes
-            own = [plain.units[at].sizes for at in some]
+            others = pairing.fused.units[kernels[k].members[0]].sizes
+            own = [pairing.plain.units[at].sizes for at in some]
             if any(not sizes or not others or _agreement(max(sizes), others) > 0 for sizes in own):
                 kept |= dict.fromkeys(some, k)
     return kept
 
 
-def _with_those_between(plain: Side, found: dict[int, int]) -> dict[int, int]:
+def _with_those_between(plain: Side, stretches: list[list[int]], found: dict[int, int]) -> dict[int, int]:
     """What stands in one stretch between two operators of the same kernel is in it too, though its name is not: a few
     operators at most, and no copy, which no kernel does."""
-    for stretch in _stretches(plain.free):
+    for stretch in stretches:
         known = [(at, found[at]) for at in stretch if at in found]
         for (one, k), (other, same) in pairwise(known):
             between = range(one + 1, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from tracekit.comparison.matching.common_subsequence import common_subsequence
@@ -14,14 +14,13 @@ from tracekit.comparison.matching.fusion import (
     REACH,
     Bounds,
     Kernels,
-    Side,
     assign,
     likeness,
     list_kernels,
     named_by,
     spread_words,
 )
-from tracekit.comparison.matching.pairing import Pairing
+from tracekit.comparison.matching.pairing import Pairing, Side
 from tracekit.comparison.matching.units import Unit
 
 #: How many kernels further one may take an operator from.
@@ -34,23 +33,22 @@ def join_same(pairing: Pairing) -> None:
     """Units of one segment that are the same on both sides: by kernel and operator, then by operator alone, with its
     inputs' shapes."""
     for by_operator in (False, True):
-        left = _by_segment(pairing.plain_left(), pairing.plain, pairing.plain_segments)
-        right = _by_segment(pairing.fused_left(), pairing.fused, pairing.fused_segments)
+        left, right = _left_by_segment(pairing.plain), _left_by_segment(pairing.fused)
         for segment in left.keys() & right.keys():
             keys, others = (
-                [_key(units[at], by_operator=by_operator, by_names=pairing.by_names) for at in some]
-                for units, some in ((pairing.plain, left[segment]), (pairing.fused, right[segment]))
+                [_key(side.units[at], by_operator=by_operator, by_names=pairing.by_names) for at in some]
+                for side, some in ((pairing.plain, left[segment]), (pairing.fused, right[segment]))
             )
             for i, j in common_subsequence(keys, others):
                 if keys[i] is not None:
                     pairing.join([left[segment][i]], [right[segment][j]])
 
 
-def _by_segment(left: Iterable[int], units: Sequence[Unit], segments: Sequence[int]) -> dict[int, list[int]]:
+def _left_by_segment(side: Side) -> dict[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
-    for at in left:
-        if units[at].kind is None:
-            found[segments[at]].append(at)
+    for at in side.left():
+        if side.units[at].kind is None:
+            found[side.segments[at]].append(at)
     return found
 
 
@@ -63,17 +61,15 @@ def _key(unit: Unit, *, by_operator: bool, by_names: bool) -> object:
 
 def join_fused(pairing: Pairing) -> None:
     """Operators with the kernels whose names list them, as sizes and order have it."""
-    free = [i for i in pairing.plain_left() if pairing.plain[i].kind is None]
+    free = [i for i in pairing.plain.left() if pairing.plain.units[i].kind is None]
     # A product from a template of Inductor's is tied, and may do more than the product.
     candidates = [
         j
-        for j, unit in enumerate(pairing.fused)
-        if unit.fused and (j not in pairing.fused_done or unit.kind is not None)
+        for j, unit in enumerate(pairing.fused.units)
+        if unit.fused and (j not in pairing.fused.done or unit.kind is not None)
     ]
-    plain = Side(pairing.plain, pairing.plain_segments, free)
-    fused = Side(pairing.fused, pairing.fused_segments, candidates)
-    kernels = list_kernels(fused)
-    found = assign(plain, fused, kernels, _bounds(pairing, free), sorted(pairing.fused_tied))
+    kernels = list_kernels(pairing.fused, candidates)
+    found = assign(pairing, free, kernels, _bounds(pairing, free))
     assigned: dict[int, list[int]] = defaultdict(list)
     for i, k in sorted(found.items()):
         assigned[k].append(i)
@@ -84,8 +80,7 @@ def join_fused(pairing: Pairing) -> None:
 
 
 def _bounds(pairing: Pairing, free: Sequence[int]) -> list[Bounds]:
-    """Where on the fused side each free unit would stand if the library calls around it were all that counted:
-    behind the call before it, and before the next one that stands behind that."""
+    """Of each free unit: behind the call before it, and before the next one that stands behind that."""
     partner = {i: tie.b for tie in pairing.ties for i in tie.a}
     tied = sorted(partner)
     ranks = sorted(pairing.fused_tied)
@@ -94,7 +89,7 @@ def _bounds(pairing: Pairing, free: Sequence[int]) -> list[Bounds]:
         at = bisect_left(tied, i)
         before = max(partner[tied[at - 1]]) if at else -1
         behind = (min(partner[each]) for each in tied[at : at + MOST])
-        after = next((each for each in behind if each > before), len(pairing.fused))
+        after = next((each for each in behind if each > before), len(pairing.fused.units))
         found.append(Bounds(bisect_left(ranks, before + 1), bisect_left(ranks, after)))
     return found
 
@@ -105,11 +100,12 @@ def _share_out(pairing: Pairing, kernels: Sequence[Kernels], assigned: dict[int,
     for k, each in enumerate(kernels):
         if assigned.get(k):
             continue
-        kernel = pairing.fused[each.members[0]]
+        kernel = pairing.fused.units[each.members[0]]
         near = range(max(k - NEIGHBOURS, 0), min(k + NEIGHBOURS + 1, len(kernels)))
         spare = {n: some for n in near if (some := _spare(pairing, assigned.get(n, []), kernels[n], each))}
         if spare:
-            best = max(spare, key=lambda n: (max(likeness(pairing.plain[i], kernel) for i in spare[n]), -abs(n - k)))
+            alike = {n: max(likeness(pairing.plain.units[i], kernel) for i in some) for n, some in spare.items()}
+            best = max(spare, key=lambda n: (alike[n], -abs(n - k)))
             assigned[k] = spare[best]
             assigned[best] = [i for i in assigned[best] if i not in spare[best]]
 
@@ -118,10 +114,10 @@ def _spare(pairing: Pairing, some: list[int], owner: Kernels, other: Kernels) ->
     """What `other` could do as well, and `owner` has one too many of to do the same each time it runs."""
     if abs(owner.segment - other.segment) > REACH:
         return []
-    one, another = pairing.fused[owner.members[0]], pairing.fused[other.members[0]]
+    one, another = pairing.fused.units[owner.members[0]], pairing.fused.units[other.members[0]]
     by_signature: dict[object, list[int]] = defaultdict(list)
     for i in some:
-        unit = pairing.plain[i]
+        unit = pairing.plain.units[i]
         if (
             _may_share_size(unit, another)
             and likeness(unit, another)
@@ -144,7 +140,7 @@ def _dealt(pairing: Pairing, some: list[int], members: tuple[int, ...]) -> Itera
     """The operators dealt to equal kernels, in order, where there are as many of each for every one of them."""
     by_signature: dict[object, list[int]] = defaultdict(list)
     for i in some:
-        by_signature[pairing.plain[i].signature].append(i)
+        by_signature[pairing.plain.units[i].signature].append(i)
     count = len(members)
     if count > 1 and all(len(same) % count == 0 for same in by_signature.values()):
         for at, member in enumerate(members):
@@ -156,7 +152,7 @@ def _dealt(pairing: Pairing, some: list[int], members: tuple[int, ...]) -> Itera
 
 def join_helpers(pairing: Pairing) -> None:
     """Kernels that got no operator but belong to one that did: part of a norm, of attention, of a product."""
-    left = [j for j in pairing.fused_left() if pairing.fused[j].fused]
+    left = [j for j in pairing.fused.left() if pairing.fused.units[j].fused]
     while left:
         found = {j: other for j in left if (other := _helped_by(pairing, j)) is not None}
         for j, other in found.items():
@@ -168,18 +164,18 @@ def join_helpers(pairing: Pairing) -> None:
 def _helped_by(pairing: Pairing, j: int) -> int | None:
     """The unit whose work kernel j has a part in, of those within reach, those behind it first; None where nothing
     says so."""
-    unit, segments, listed = pairing.fused[j], pairing.fused_segments, pairing.fused[j].fused or ""
+    unit, segments, listed = pairing.fused.units[j], pairing.fused.segments, pairing.fused.units[j].fused or ""
     around = [
         other
-        for way in (range(j + 1, len(pairing.fused))[:MOST], range(j - 1, -1, -1)[:MOST])
+        for way in (range(j + 1, len(pairing.fused.units))[:MOST], range(j - 1, -1, -1)[:MOST])
         for other in takewhile(lambda each: abs(segments[each] - segments[j]) <= REACH, way)
-        if other in pairing.fused_done and _may_share_size(unit, pairing.fused[other])
+        if other in pairing.fused.done and _may_share_size(unit, pairing.fused.units[other])
     ]
     # The kernel that does the rest of what this one does of a row, and reads what it wrote or wrote what it reads: in
     # the same place, else within reach.
     words = spread_words(listed)
     for other in sorted(around, key=lambda each: segments[each] != segments[j]):
-        if words & spread_words(pairing.fused[other].fused or ""):
+        if words & spread_words(pairing.fused.units[other].fused or ""):
             return other
     # A product of attention that was decomposed, which this kernel prepares or finishes.
     decomposed = {each for tie in pairing.ties if len(tie.b) > 1 for each in tie.b}
@@ -187,16 +183,16 @@ def _helped_by(pairing: Pairing, j: int) -> int | None:
         return part
     # The library call whose operator the kernel's name lists: it lays out inputs, or adds what the call no longer does.
     tied = (other for other in around if other in pairing.fused_tied)
-    return next((other for other in tied if named_by(pairing.fused[other].words, listed)), None)
+    return next((other for other in tied if named_by(pairing.fused.units[other].words, listed)), None)
 
 
 def join_own_work(pairing: Pairing) -> None:
     """Element-wise work of a library call that nobody else does stays with the call."""
-    for i in pairing.plain_left():
-        if (call := _call_beside(pairing.plain, i)) is not None:
+    for i in pairing.plain.left():
+        if (call := _call_beside(pairing.plain.units, i)) is not None:
             pairing.join([i, call], [])
-    for j in pairing.fused_left():
-        if (call := _call_beside(pairing.fused, j)) is not None:
+    for j in pairing.fused.left():
+        if (call := _call_beside(pairing.fused.units, j)) is not None:
             pairing.join([], [j, call])
 
 
@@ -214,13 +210,13 @@ def join_taken_over(pairing: Pairing) -> None:
     and nothing else could be meant."""
     if pairing.by_names:
         return
-    plain_left, fused_left = set(pairing.plain_left()), set(pairing.fused_left())
+    plain_left, fused_left = set(pairing.plain.left()), set(pairing.fused.left())
     for tie in pairing.ties:
         if len(tie.a) == len(tie.b) == 1:
-            one, other = pairing.plain[tie.a[0]].epilogue, pairing.fused[tie.b[0]].epilogue
-            for at, exact in _taken_over(pairing.plain, tie.a[0], plain_left, other - one):
+            one, other = pairing.plain.units[tie.a[0]].epilogue, pairing.fused.units[tie.b[0]].epilogue
+            for at, exact in _taken_over(pairing.plain.units, tie.a[0], plain_left, other - one):
                 pairing.join([at, *tie.a], tie.b, exact=exact)
-            for at, exact in _taken_over(pairing.fused, tie.b[0], fused_left, one - other):
+            for at, exact in _taken_over(pairing.fused.units, tie.b[0], fused_left, one - other):
                 pairing.join(tie.a, [at, *tie.b], exact=exact)
 
 
@@ -253,12 +249,12 @@ def join_places(pairing: Pairing) -> None:
     if not pairing.ties:
         return
     places: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for i in pairing.plain_left():
-        places[pairing.plain_segments[i]][0].append(i)
-    for j in pairing.fused_left():
-        places[pairing.fused_segments[j]][1].append(j)
+    for i in pairing.plain.left():
+        places[pairing.plain.segments[i]][0].append(i)
+    for j in pairing.fused.left():
+        places[pairing.fused.segments[j]][1].append(j)
     for plain, fused in places.values():
-        units = [*(pairing.plain[i] for i in plain), *(pairing.fused[j] for j in fused)]
+        units = [*(pairing.plain.units[i] for i in plain), *(pairing.fused.units[j] for j in fused)]
         few = plain and fused and max(len(plain), len(fused)) <= FEW
         if few and not any(unit.kind or unit.copies for unit in units):
             pairing.join(plain, fused, exact=False)

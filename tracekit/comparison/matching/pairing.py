@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
 from tracekit.comparison.matching.anchors import cut_into_segments, tie_anchors
@@ -65,21 +65,27 @@ class UnionFind(Generic[Thing]):
         return thing
 
 
-class Pairing:
-    """Units of two sides: where each stands among the library calls, and which belong together. Operators of the plain
-    side are put to kernels of the fused side.
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The units of one side, the segment of each, and which of them have found their place."""
 
-    `ties` are the library calls that do the same on both sides; `plain_done` and `fused_done` what has found its place.
-    """
+    units: Sequence[Unit]
+    segments: Sequence[int]
+    done: set[int] = field(default_factory=set)
+
+    def left(self) -> list[int]:
+        return [at for at in range(len(self.units)) if at not in self.done]
+
+
+class Pairing:
+    """Units of two sides, and which belong together. Operators of the plain side are put to kernels of the fused side.
+    `ties` are the library calls that do the same on both sides."""
 
     def __init__(self, plain: Sequence[Unit], fused: Sequence[Unit], *, by_names: bool) -> None:
-        self.plain, self.fused, self.by_names = plain, fused, by_names
-        self.ties = tie_anchors(plain, fused)
-        segments = cut_into_segments(self.ties, len(plain), len(fused))
-        self.plain_segments, self.fused_segments = segments.a, segments.b
+        self.ties, self.by_names = tie_anchors(plain, fused), by_names
+        plain_segments, fused_segments = cut_into_segments(self.ties, len(plain), len(fused))
+        self.plain, self.fused = Side(plain, plain_segments), Side(fused, fused_segments)
         self.fused_tied = {j for tie in self.ties for j in tie.b}
-        self.plain_done: set[int] = set()
-        self.fused_done: set[int] = set()
         self._joined: UnionFind[Node] = UnionFind()
         self._inexact: set[Node] = set()
         for tie in self.ties:
@@ -90,16 +96,10 @@ class Pairing:
         plain, fused = list(plain), list(fused)
         nodes: list[Node] = [*(("plain", i) for i in plain), *(("fused", j) for j in fused)]
         self._joined.join(nodes)
-        self.plain_done.update(plain)
-        self.fused_done.update(fused)
+        self.plain.done.update(plain)
+        self.fused.done.update(fused)
         if not exact:
             self._inexact.update(nodes)
-
-    def plain_left(self) -> list[int]:
-        return [i for i in range(len(self.plain)) if i not in self.plain_done]
-
-    def fused_left(self) -> list[int]:
-        return [j for j in range(len(self.fused)) if j not in self.fused_done]
 
     def groups(self) -> list[tuple[list[int], list[int], bool]]:
         """Units of either side that belong together, and whether each was told one by one."""

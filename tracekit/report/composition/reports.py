@@ -89,14 +89,14 @@ BEFORE = "Before you rely on this"
 METHOD = "How this was measured"
 
 
-def side_report(alone: SingleRun, run: Run | None = None, command: str | None = None) -> Report:
+def side_report(single: SingleRun, run: Run | None = None, command: str | None = None) -> Report:
     """One run or trace by itself; `command` is the one that makes the report anew."""
-    side, sides = alone.side, with_letters(alone.side)
-    first, *more = single_run.sentences(alone)
-    warnings, method = single_run.warnings(alone), Definitions(METHOD, how_one_was_measured(alone, run))
+    side, sides = single.side, with_letters(single.side)
+    first, *more = single_run.sentences(single)
+    warnings, method = single_run.warnings(single), Definitions(METHOD, tuple(how_one_was_measured(single, run)))
     sections = (
         standing_section("figures", "Figures", both(single_run.figures_table(side), TABLES)),
-        _findings(alone.findings, scope(side)),
+        _findings(single.findings, scope(side)),
         timeline_section(timelines_by_name(sides)),
         kernel_section(
             sides,
@@ -114,7 +114,7 @@ def side_report(alone: SingleRun, run: Run | None = None, command: str | None = 
         subject=subject(side),
         sections=those(sections),
         lede=first,
-        grave=grave_sentences(alone.notes),
+        grave=grave_sentences(single.notes),
         sentences=tuple(more),
         origin=_origin(run),
         key_figures=single_run.key_figures(side),
@@ -130,7 +130,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
         accuracy_sentence(comparison),
         picture_sources(comparison),
     )
-    groups, method = every_group(comparison), how_measured(comparison, run)
+    groups, method = every_group(comparison), tuple(how_measured(comparison, run))
     outputs = (
         page_only(accuracy or "What the forms return, beside what they should."),
         page_only(Pictures(pictures) if pictures else None),
@@ -197,14 +197,14 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
     )
 
 
-def comparisons_report(told: Comparisons, command: str | None = None) -> Report:
+def comparisons_report(compared: Comparisons, command: str | None = None) -> Report:
     """Several ways to compile, a column a form."""
-    sides, on_runs = several.sides_of(told), several.notes_of_runs(told)
+    sides, on_runs = several.sides_of(compared), several.notes_of_runs(compared)
     drawn = timelines_by_name(sides)
-    notes, method = note_sentences(told.notes), how_measured(told.comparisons[0], None)
+    notes, method = note_sentences(compared.notes), tuple(how_measured(compared.comparisons[0], None))
     falls: list[Part] = []
     findings: list[Part] = []
-    for at, each in enumerate(told.comparisons):
+    for at, each in enumerate(compared.comparisons):
         name, ends = each.b.label, several.ends_of(each)
         table = waterfall_table(each, ends)
         if table is None:
@@ -222,8 +222,8 @@ def comparisons_report(told: Comparisons, command: str | None = None) -> Report:
         standing_section(
             "side-by-side",
             "Side by side",
-            Part(Beside((figures := several.figures_table(told),), "columns"), figures, TABLES),
-            both(several.run_table(told), TABLES),
+            Part(Beside((figures := several.figures_table(compared),), "columns"), figures, TABLES),
+            both(several.run_table(compared), TABLES),
             page_only(Fold(f"Notes on single runs: {len(on_runs)}", (Bullets("", on_runs),)) if on_runs else None),
         ),
         standing_section(
@@ -248,12 +248,12 @@ def comparisons_report(told: Comparisons, command: str | None = None) -> Report:
         ),
     )
     return Report(
-        title=several.headline(told),
-        subject=several.subjects(told),
+        title=several.headline(compared),
+        subject=several.subjects(compared),
         sections=those(sections),
-        grave=several.grave(told),
-        sentences=several.sentences(told),
-        key_figures=several.key_figures(told),
+        grave=several.grave(compared),
+        sentences=several.sentences(compared),
+        key_figures=several.key_figures(compared),
         before=_before(None, notes, (*notes, *on_runs)),
     )
 

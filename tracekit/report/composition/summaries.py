@@ -135,19 +135,19 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     )
 
 
-def comparisons_summary(told: Comparisons, next_commands: Sequence[str]) -> Summary:
+def comparisons_summary(compared: Comparisons, next_commands: Sequence[str]) -> Summary:
     """Which is fastest, the figures side by side, the most serious finding of each, what to type next."""
-    first = [(each.b.label, finding_texts(each.findings[:1]).findings) for each in told.comparisons]
-    own = len(several.notes_of_runs(told))
-    notes = (*note_sentences(told.notes), f"{counted(own, 'note')} on single runs in the report" if own else None)
+    first = [(each.b.label, finding_texts(each.findings[:1]).findings) for each in compared.comparisons]
+    own = len(several.notes_of_runs(compared))
+    notes = (*note_sentences(compared.notes), f"{counted(own, 'note')} on single runs in the report" if own else None)
     return (
-        Line(several.subjects(told), "dim"),
+        Line(several.subjects(compared), "dim"),
         BLANK,
-        Line(several.headline(told), "bold green" if told.fastest else "bold yellow"),
-        *_lines(several.grave(told), lead="warning: "),
-        *_lines(several.sentences(told)),
+        Line(several.headline(compared), "bold green" if compared.fastest else "bold yellow"),
+        *_lines(several.grave(compared), lead="warning: "),
+        *_lines(several.sentences(compared)),
         BLANK,
-        figures_table(told),
+        figures_table(compared),
         BLANK,
         *(
             Line(f"{name}: {each.title}", "", f"{each.severity}: ", SEVERITY_STYLES[each.severity])

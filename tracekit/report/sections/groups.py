@@ -80,7 +80,7 @@ def _sums(*sides: Sequence[GroupMember]) -> list[str]:
 
 def group_note(comparison: Comparison) -> str:
     """That the groups are a partition, how they were told, and how much of each side's time was matched."""
-    note = f"Every kernel and copy of both sides is in exactly one group. {_told_by(comparison)}"
+    note = f"Every kernel and copy of both sides is in exactly one group. {_matched_by(comparison)}"
     inexact = any(not group.exact for group in comparison.groups if group.kind != "unmatched")
     note += f" {INEXACT}: linked by elimination or by names alone, not kernel by kernel." if inexact else ""
     covered = comparison.coverage
@@ -95,7 +95,7 @@ def group_note(comparison: Comparison) -> str:
     return f"{note} {'; '.join((matched, *more))}."
 
 
-def _told_by(comparison: Comparison) -> str:
+def _matched_by(comparison: Comparison) -> str:
     ways = {group.how for group in comparison.groups}
     if "names" in ways:
         return "Groups are told by names and order, or by family only, which can pair equal kernels wrongly."
@@ -133,13 +133,13 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
             Column("Change"),
         ),
         rows=tuple(
-            (group_label(group), became(group), " ".join(told_evidence(group)), duration_change(group.delta_us))
+            (group_label(group), became(group), " ".join(evidence_shown(group)), duration_change(group.delta_us))
             for group in told
         ),
     )
 
 
-def told_evidence(group: KernelGroup) -> tuple[str, ...]:
+def evidence_shown(group: KernelGroup) -> tuple[str, ...]:
     """The first of the sentences, so that a row stays readable."""
     return tuple(
         clipped(printable(each), LONGEST_EVIDENCE) for each in evidence_sentences(group.evidence[:MOST_EVIDENCE])
@@ -237,7 +237,7 @@ def _group_row(number: int, group: KernelGroup, place: str) -> ExplorerRow:
         members=tuple(kernels),
         left_out=sum(max(len(members) - MOST_MEMBERS, 0) for _, members in sides),
         where=tuple(clipped(printable(each), 120) for each in group.where[:MOST_PLACES_UNFOLDED]),
-        evidence=told_evidence(group),
+        evidence=evidence_shown(group),
     )
 
 

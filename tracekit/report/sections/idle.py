@@ -66,7 +66,9 @@ def cause_table(sides: Sides) -> Table | None:
     rows.append(("all idle time", *_shown(whole), *(duration(math.fsum(each.values())) for each in beside), ""))
     labels = [letter or "Idle" for letter, _ in sides] + (["Change"] if len(sides) == 2 else [])
     labels += [f"{letter} recorded".strip() for letter, _ in sides] if beside else []
-    divided = any(_is_divided(side) for _, side in sides)
+    # Whether a rich recording tells of time that the light one has no cause for.
+    light = [side.analysis.idle for _, side in sides if side.analysis.idle and side.host is side.rich]
+    divided = any(each.cause == "unattributed" and each.us for idle in light for each in idle.causes)
     return Table(
         caption=f"Idle time by cause, {scope_of(sides)}",
         columns=(Column("Cause", numeric=False), *map(Column, labels), Column("What it means", numeric=False)),
@@ -79,13 +81,6 @@ def _shown(figures: Sequence[float]) -> tuple[str, ...]:
     """The figures, and of two their change."""
     change = (duration_change(figures[1] - figures[0]),) if len(figures) == 2 else ()
     return (*map(duration, figures), *change)
-
-
-def _is_divided(side: Side) -> bool:
-    """Whether the rich recording tells of time that the light one has no cause for."""
-    light = side.analysis.idle
-    grey = any(each.cause == "unattributed" and each.us for each in light.causes) if light else False
-    return grey and side.host is side.rich
 
 
 def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:

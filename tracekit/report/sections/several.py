@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import repeat
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
@@ -42,39 +43,39 @@ AGAINST_EAGER: dict[str, Callable[[Comparison], str]] = {
 }
 
 
-def headline(told: Comparisons) -> str:
+def headline(compared: Comparisons) -> str:
     """Which is fastest over its own eager form, and which were not judged, for what has nothing to do with speed."""
-    if told.leader is None:
-        slower = all(each.verdict.result == "slower" for each in told.comparisons)
+    if compared.leader is None:
+        slower = all(each.verdict.result == "slower" for each in compared.comparisons)
         fastest = "None is faster than eager." if slower else "None was found to be faster than eager."
     else:
-        leader = told.comparisons[told.leader]
+        leader = compared.comparisons[compared.leader]
         name, speedup = printable(leader.b.label), times(leader.verdict.speedup)
-        others = [printable(told.comparisons[at].b.label) for at in told.fastest if at != told.leader]
-        among = " of those that could be judged" if told.not_judged else ""
+        others = [printable(compared.comparisons[at].b.label) for at in compared.fastest if at != compared.leader]
+        among = " of those that could be judged" if compared.not_judged else ""
         fastest = f"{name} is fastest{among}: {speedup} as fast as eager."
         if others:
             fastest = f"{name} is {speedup} as fast as eager; {' and '.join(others)} cannot be told from it."
     compiled: list[str] = []
     few: list[str] = []
-    for each in (told.comparisons[at] for at in told.not_judged):
+    for each in (compared.comparisons[at] for at in compared.not_judged):
         (compiled if each.compiled_while_timed else few).append(printable(each.b.label))
     late = f" Not judged, for something was compiled inside timed calls: {', '.join(compiled)}." if compiled else ""
     return fastest + late + (f" Not judged, for too few calls were timed: {', '.join(few)}." if few else "")
 
 
-def sentences(told: Comparisons) -> tuple[str, ...]:
+def sentences(compared: Comparisons) -> tuple[str, ...]:
     """What stands below the headline: every form in a line, why several are called fastest, whose intervals need not
     meet, and what a speed-up is worth."""
-    lines = [f"{printable(each.b.label)}: {_found(each)}" for each in told.comparisons]
-    if len(told.fastest) > 1 and told.told_apart_by is not None:
-        names = " and ".join(printable(told.comparisons[at].b.label) for at in told.fastest)
+    lines = [f"{printable(each.b.label)}: {_found(each)}" for each in compared.comparisons]
+    if len(compared.fastest) > 1 and compared.told_apart_by is not None:
+        names = " and ".join(printable(compared.comparisons[at].b.label) for at in compared.fastest)
         lines.append(
             f"{names} cannot be told apart: each was timed in a process of its own, so more than "
-            f"{percent(told.told_apart_by)} must lie between their intervals. Processes differ by that much: it is how "
-            "far the calls of their eager forms are apart, and 2 % at least."
+            f"{percent(compared.told_apart_by)} must lie between their intervals. Processes differ by that much: it is"
+            " how far the calls of their eager forms are apart, and 2 % at least."
         )
-    return (*lines, PROCESSES, *_shortest(told))
+    return (*lines, PROCESSES, *_shortest(compared))
 
 
 def _found(comparison: Comparison) -> str:
@@ -89,43 +90,43 @@ def _found(comparison: Comparison) -> str:
     return " ".join(filter(None, (f"{text}{spread}, {ends}.", reason_sentence(comparison), amiss)))
 
 
-def _shortest(told: Comparisons) -> Iterator[str]:
+def _shortest(compared: Comparisons) -> Iterator[str]:
     """That another form has the shortest calls and the smaller speed-up, where its eager form was faster too."""
-    timed = {at: each.b.wall_us for at, each in enumerate(told.comparisons) if each.b.wall_us is not None}
-    if not timed or told.leader is None:
+    timed = {at: each.b.wall_us for at, each in enumerate(compared.comparisons) if each.b.wall_us is not None}
+    if not timed or compared.leader is None:
         return
     at = min(timed, key=lambda at: timed[at])
-    shortest, leader = told.comparisons[at], told.comparisons[told.leader]
+    shortest, leader = compared.comparisons[at], compared.comparisons[compared.leader]
     speedups, walls = (shortest.verdict.speedup, leader.verdict.speedup), (shortest.a.wall_us, leader.a.wall_us)
-    if at in (told.leader, *told.not_judged) or None in speedups or None in walls:
+    if at in (compared.leader, *compared.not_judged) or None in speedups or None in walls:
         return
     if (speedups[0] or 0.0) < (speedups[1] or 0.0) and (walls[0] or 0.0) < (walls[1] or 0.0):
         ends = f"{printable(shortest.b.label)} has the shortest calls ({duration(timed[at])})"
         yield f"{ends}, and the smaller speed-up: eager was faster in its process."
 
 
-def notes_of_runs(told: Comparisons) -> tuple[str, ...]:
+def notes_of_runs(compared: Comparisons) -> tuple[str, ...]:
     """What must be known of single runs; what is said of several stands once, with their names."""
-    return _with_names(told, grave=False)
+    return _with_names(compared, grave=False)
 
 
-def grave(told: Comparisons) -> tuple[str, ...]:
+def grave(compared: Comparisons) -> tuple[str, ...]:
     """The notes without which a verdict misleads, each once."""
-    return _with_names(told, grave=True)
+    return _with_names(compared, grave=True)
 
 
-def _with_names(told: Comparisons, *, grave: bool) -> tuple[str, ...]:
-    found = [(each.b.label, note) for each in told.comparisons for note in each.notes if note.grave == grave]
+def _with_names(compared: Comparisons, *, grave: bool) -> tuple[str, ...]:
+    found = [(each.b.label, note) for each in compared.comparisons for note in each.notes if note.grave == grave]
     return tuple(
         f"{', '.join(name for name, each in found if each == note)}: {note_sentence(note)}"
         for note in distinct(note for _, note in found)
     )
 
 
-def key_figures(told: Comparisons) -> tuple[tuple[str, str, str], ...]:
+def key_figures(compared: Comparisons) -> tuple[tuple[str, str, str], ...]:
     """The speed-up of each form."""
     figures = []
-    for each in told.comparisons:
+    for each in compared.comparisons:
         verdict = each.verdict
         spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
         if verdict.speedup is not None:
@@ -133,35 +134,34 @@ def key_figures(told: Comparisons) -> tuple[tuple[str, str, str], ...]:
     return tuple(figures)
 
 
-def subjects(told: Comparisons) -> str:
+def subjects(compared: Comparisons) -> str:
     """What was run, on what: the same for all. Variables that steer torch only where they are."""
-    side = told.comparisons[0].a
-    steered = {variable_words(each.a.settings.variables) for each in told.comparisons if each.a.settings}
+    side = compared.comparisons[0].a
+    steered = {variable_words(each.a.settings.variables) for each in compared.comparisons if each.a.settings}
     if side.settings and len(steered) > 1:
         side = replace(side, settings=replace(side.settings, variables={}))
     return subject(side)
 
 
-def sides_of(told: Comparisons) -> Sides:
+def sides_of(compared: Comparisons) -> Sides:
     """The columns."""
-    return with_letters(*told.sides)
+    return with_letters(*compared.sides)
 
 
-def figures_table(told: Comparisons) -> Table:
+def figures_table(compared: Comparisons) -> Table:
     """Times, counts, memory and what compiling costs, a column for each form, per step."""
-    sides = sides_of(told)
+    sides = sides_of(compared)
     forms = [side for _, side in sides]
+    by_side = [compared.of(side) for side in compared.sides]
+    kinds = dict.fromkeys(start.kind for each in compared.comparisons for start in each.break_even)
     rows = (
         *((each.label, *map(each.shown, each.values)) for each in time_figures(forms)),
-        *((label, *_of_each(told, figure)) for label, figure in AGAINST_EAGER.items()),
+        *((label, *(figure(each) if each else "" for each in by_side)) for label, figure in AGAINST_EAGER.items()),
         *((each.label, *map(each.shown, each.values)) for each in (*work_figures(forms), *memory_figures(forms))),
         ("Compilation before timing", *map(compilation_time, forms)),
-        *(
-            (f"Pays after ({KINDS[kind]})", *_of_each(told, lambda each, kind=kind: _pays(each, kind)))  # type: ignore[misc]
-            for kind in dict.fromkeys(start.kind for each in told.comparisons for start in each.break_even)
-        ),
+        *((f"Pays after ({KINDS[kind]})", *map(_paid_after, by_side, repeat(kind))) for kind in kinds),
     )
-    eager = "The eager column is of the first run. " if told.alike else ""
+    eager = "The eager column is of the first run. " if compared.alike else ""
     return Table(
         caption=f"Figures, {scope_of(sides)}",
         columns=(Column("Figure", numeric=False), *(Column(side_name(*each)) for each in sides)),
@@ -170,15 +170,10 @@ def figures_table(told: Comparisons) -> Table:
     )
 
 
-def _of_each(told: Comparisons, figure: Callable[[Comparison], str]) -> Iterator[str]:
-    """The figure of every compiled side; nothing of an eager one."""
-    for side in told.sides:
-        comparison = told.of(side)
-        yield figure(comparison) if comparison else ""
-
-
-def _pays(comparison: Comparison, kind: str | None) -> str:
-    return next((pays_after(each) for each in comparison.break_even if each.kind == kind), MISSING)
+def _paid_after(found: Comparison | None, kind: str | None) -> str:
+    """Empty of an eager form."""
+    each_start = found.break_even if found else ()
+    return next((pays_after(each) for each in each_start if each.kind == kind), MISSING if found else "")
 
 
 def ends_of(comparison: Comparison) -> tuple[str, str]:
@@ -186,11 +181,11 @@ def ends_of(comparison: Comparison) -> tuple[str, str]:
     return comparison.a.label, comparison.b.label
 
 
-def run_table(told: Comparisons) -> Table:
+def run_table(compared: Comparisons) -> Table:
     """Which run each form comes from."""
     rows = tuple(
         (each.b.label, path, count(len(each.b.form.wall_us) if each.b.form else None))
-        for each, path in zip(told.comparisons, told.paths, strict=True)
+        for each, path in zip(compared.comparisons, compared.paths, strict=True)
     )
     columns = (Column("Form", numeric=False), Column("Run", numeric=False), Column("Timed calls"))
     return Table("The runs", columns, rows)

@@ -31,21 +31,21 @@ def headline(side: Side) -> str:
     return f"{label}: nothing that was recorded ran on a GPU."
 
 
-def sentences(alone: SingleRun) -> tuple[str, ...]:
+def sentences(single: SingleRun) -> tuple[str, ...]:
     """What stands below the headline: what was read, what limits it."""
-    side, window = alone.side, alone.side.analysis.window
+    side, window = single.side, single.side.analysis.window
     over = extent(side) if window.kind == "whole" else counted(window.steps, extent(side).removesuffix("s"))
     read = f"Read over {over}, {duration(window.span_us)} in all."
     if side.wall_us is None:
         read += " A recording has no unprofiled times: how long a call takes without the profiler is not known."
-    limit = limit_sentence(side, alone.bound)
+    limit = limit_sentence(side, single.bound)
     return (read, *([limit] if limit else []))
 
 
-def warnings(alone: SingleRun) -> tuple[str, ...]:
+def warnings(single: SingleRun) -> tuple[str, ...]:
     """What to know before relying on the figures."""
-    late = compiled_too_late(alone.side)
-    return (*([late] if late else []), *other_sentences(alone.notes))
+    late = compiled_too_late(single.side)
+    return (*([late] if late else []), *other_sentences(single.notes))
 
 
 def key_figures(side: Side) -> tuple[tuple[str, str, str], ...]:

@@ -119,8 +119,8 @@ def recording_table(sides: Sides) -> Table:
 
 
 def _skipped(skipped: dict[str, int]) -> str:
-    found = [f"{number:,} {printable(reason)}" for reason, number in skipped.items() if number]
-    return clipped(", ".join(found), 200) if found else "none"
+    reasons = (f"{number:,} {printable(reason)}" for reason, number in skipped.items() if number)
+    return clipped(", ".join(reasons), 200) or "none"
 
 
 def health_table(sides: Sides) -> Table | None:

@@ -47,7 +47,8 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
     for group, rates in known[:limit]:
         share = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
         speed = f"{rates.tflop_per_s:,.1f} TFLOP/s{share}"
-        operations = _operations(rates.flops)
+        giga = None if rates.flops is None else rates.flops / 1e9
+        operations = MISSING if giga is None else f"{giga:,.1f} GFLOP" if giga >= 1 else f"{giga * 1e3:,.1f} MFLOP"
         rows.append((group_label(group), group.kind, duration(_time(group)), operations, speed, bandwidth(rates)))
     texts = (Column(label, numeric=False) for label in ("Kernels", "What became of them"))
     return Table(
@@ -61,12 +62,6 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
             + (f" {len(known) - limit:,} smaller groups are not listed." if len(known) > limit else "")
         ),
     )
-
-
-def _operations(flops: float | None) -> str:
-    if flops is None:
-        return MISSING
-    return f"{flops / 1e9:,.1f} GFLOP" if flops >= 1e9 else f"{flops / 1e6:,.1f} MFLOP"
 
 
 def _time(group: KernelGroup) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tracekit.model.sweep_figures import Conditions, Sweep
+from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Column, Name, Table
 from tracekit.report.sweep.figures import WORK
@@ -126,13 +126,23 @@ def cell_table(sweep: Sweep) -> Table | None:
 
 def conditions_table(sweep: Sweep) -> Table | None:
     """The machine while each cell was timed."""
-    labels = label(sweep)
-    rows = tuple(
-        (labels.of(work), labels.way(cell), *_conditions(cell.conditions))
-        for work in sweep.works
-        for cell in work.cells
-        if cell.failure is None
-    )
+    labels, rows = label(sweep), []
+    for work in sweep.works:
+        for cell in work.cells:
+            seen = cell.conditions
+            if cell.failure is None:
+                rows.append(
+                    (
+                        labels.of(work),
+                        labels.way(cell),
+                        count(seen.sm_clock_mhz),
+                        count(None if seen.power_w is None else round(seen.power_w)),
+                        count(seen.temperature_c),
+                        count(seen.other_processes),
+                        MISSING if seen.host_load is None else f"{seen.host_load:.1f}",
+                        ", ".join(note_sentences(seen.limits)) or MISSING,
+                    )
+                )
     figures = ("Clock, MHz", "Power at most, W", "Heat at most, °C", "Other processes on it", "Host load")
     columns = (WORK, Column("Way", numeric=False), *map(Column, figures), Column("Held back", numeric=False))
     told = [at for at in range(len(columns)) if any(row[at] != MISSING for row in rows)]
@@ -163,17 +173,6 @@ def building_table(sweep: Sweep) -> Table | None:
         " cell's process. It is in no other figure: it is the same for every form."
     )
     return Table("What was built", columns, tuple(rows), note) if rows else None
-
-
-def _conditions(seen: Conditions) -> tuple[str, ...]:
-    return (
-        count(seen.sm_clock_mhz),
-        MISSING if seen.power_w is None else count(round(seen.power_w)),
-        count(seen.temperature_c),
-        count(seen.other_processes),
-        MISSING if seen.host_load is None else f"{seen.host_load:.1f}",
-        ", ".join(note_sentences(seen.limits)) or MISSING,
-    )
 
 
 def published_table(sweep: Sweep) -> Table | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from tracekit.model.analysis import Place
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.estimate import SeparateRunsChange
-from tracekit.model.run import Generation, Settings
+from tracekit.model.run import Settings
 from tracekit.names import printable
 from tracekit.numbers import count, counted, duration, times
 from tracekit.report.sides import Sides
@@ -139,7 +139,11 @@ def verdict_sentence(comparison: Comparison) -> str:
 def _answer(comparison: Comparison) -> str:
     verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
     if verdict.result == "not_timed" or verdict.speedup is None:
-        return f"Which of {a} and {b} is faster was not measured: {_why_not_timed(comparison)}"
+        untimed = [side.label for side in (comparison.a, comparison.b) if side.wall_us is None]
+        why = "there are only traces, and recording distorts time."
+        if len(untimed) == 1:
+            why = f"{untimed[0]} has no unprofiled times to set beside the other's."
+        return f"Which of {a} and {b} is faster was not measured: {why}"
     if verdict.result == "faster":
         return f"{b} is {times(verdict.speedup)} as fast as {a}."
     if verdict.result == "slower":
@@ -149,19 +153,13 @@ def _answer(comparison: Comparison) -> str:
         return f"{' and '.join(compiled)} {were} compiled again inside the timed calls: the verdict is withheld."
     if verdict.apart is not None:
         return _apart(verdict.apart, a, b)
-    if verdict.basis == "apart" and (models := _other_models(comparison)):
-        return f"{a} and {b} are of different models ({models}): which is faster was not judged."
     if verdict.basis == "apart":
+        one, other = comparison.a.settings, comparison.b.settings
+        if one and other and one.workload != other.workload:
+            models = f"{one.workload} and {other.workload}"
+            return f"{a} and {b} are of different models ({models}): which is faster was not judged."
         return f"{a} and {b} were timed in separate runs, not in alternation: which is faster was not judged."
     return f"No difference in speed between {a} and {b} could be established."
-
-
-def _other_models(comparison: Comparison) -> str | None:
-    """`beit and resnet` where the sides are two workloads; None where they are one, or that is not known."""
-    one, other = comparison.a.settings, comparison.b.settings
-    if one is None or other is None or one.workload == other.workload:
-        return None
-    return f"{one.workload} and {other.workload}"
 
 
 def _apart(change: SeparateRunsChange, a: str, b: str) -> str:
@@ -178,13 +176,6 @@ def _apart(change: SeparateRunsChange, a: str, b: str) -> str:
         f"Timed in separate runs, {b} {said.format(times(ratio))} {a} ({times(low)} to {times(high)}), if all else was"
         " the same."
     )
-
-
-def _why_not_timed(comparison: Comparison) -> str:
-    untimed = [side.label for side in (comparison.a, comparison.b) if side.wall_us is None]
-    if len(untimed) == 1:
-        return f"{untimed[0]} has no unprofiled times to set beside the other's."
-    return "there are only traces, and recording distorts time."
 
 
 def verdict_evidence(comparison: Comparison) -> str | None:
@@ -280,13 +271,8 @@ def work_words(settings: Settings) -> tuple[list[str], list[str]]:
     parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
     parts += [f"{settings.seq_length} tokens"] if settings.seq_length else []
     parts += [f"{settings.steps} denoising step{'s' if settings.steps > 1 else ''}"] if settings.steps else []
-    parts += [_generation(settings.generation)] if settings.generation else []
+    if settings.generation:
+        tokens = settings.generation.max_new_tokens
+        asked = settings.generation.phase if tokens is None else f"{tokens} new token{'s' if tokens > 1 else ''}"
+        parts.append(f"{asked}, {settings.generation.cache} cache")
     return [settings.workload, f"{settings.size} size"], parts
-
-
-def _generation(generation: Generation) -> str:
-    cache = f"{generation.cache} cache"
-    tokens = generation.max_new_tokens
-    if tokens is None:
-        return f"{generation.phase}, {cache}"
-    return f"{tokens} new token{'s' if tokens > 1 else ''}, {cache}"

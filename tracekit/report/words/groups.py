@@ -84,12 +84,12 @@ def evidence_sentences(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     return tuple(map(evidence_sentence, evidence))
 
 
-def _attention_lost(facts: Facts) -> str:
+def attention_lost(facts: Facts) -> str:
     work = f"{counted(facts['products'], 'matrix product')} and {counted(facts['other_kernels'], 'other kernel')}"
     return f"The attention kernel {_short(facts['kernel'])} is gone: {work} do its work."
 
 
-def _single_precision(facts: Facts) -> str:
+def single_precision(facts: Facts) -> str:
     number = facts["products"]
     before = facts["before"] or "another precision"
     return (
@@ -97,7 +97,7 @@ def _single_precision(facts: Facts) -> str:
     )
 
 
-def _epilogue_lost(facts: Facts) -> str:
+def epilogue_lost(facts: Facts) -> str:
     beside = facts["kernels_beside"]
     by = (
         ""
@@ -109,30 +109,30 @@ def _epilogue_lost(facts: Facts) -> str:
     return f"The product no longer adds the bias or applies the activation itself{by}."
 
 
-def _other_operator(facts: Facts) -> str:
+def other_operator(facts: Facts) -> str:
     return f"The {facts['work']} is asked for by {facts['after']}, before by {facts['before']}."
 
 
-def _inputs_prepared(facts: Facts) -> str:
+def inputs_prepared(facts: Facts) -> str:
     more = facts["kernels"]
     return f"{more} more {'kernel prepares' if more == 1 else 'kernels prepare'} inputs or results for it."
 
 
-def _split_along_k(facts: Facts) -> str:
+def split_along_k(facts: Facts) -> str:
     if facts["is_split"]:
         return "The product is now split along K, and its parts are summed up afterwards."
     return "The product is no longer split along K."
 
 
-def _other_kernel(facts: Facts) -> str:
+def other_kernel(facts: Facts) -> str:
     return f"Another kernel: {_short(facts['after'])} instead of {_short(facts['before'])}."
 
 
-def _channels_moved_last(_: Facts) -> str:
+def channels_moved_last(_: Facts) -> str:
     return "In memory the channels of what is convolved lay first (NCHW) and lie last (NHWC)."
 
 
-def _attention_asked_otherwise(facts: Facts) -> str:
+def attention_asked_otherwise(facts: Facts) -> str:
     return f"Attention is asked for otherwise: {'; '.join(_attention_differences(facts))}."
 
 
@@ -151,7 +151,7 @@ def _attention_differences(facts: Facts) -> Iterator[str]:
             yield f"the {name} was {_size(before)} and is {_size(after)}"
 
 
-def _same_kernel_other_time(facts: Facts) -> str:
+def same_kernel_other_time(facts: Facts) -> str:
     took = f"The same kernel takes {duration(facts['after_us'])} a call instead of {duration(facts['before_us'])}."
     inputs = facts.get("inputs")
     if inputs is None:
@@ -169,14 +169,14 @@ def _short(kernel: str) -> str:
 
 
 EVIDENCE: dict[EvidenceKind, Callable[[Facts], str]] = {
-    "attention_lost": _attention_lost,
-    "single_precision": _single_precision,
-    "epilogue_lost": _epilogue_lost,
-    "other_operator": _other_operator,
-    "inputs_prepared": _inputs_prepared,
-    "split_along_k": _split_along_k,
-    "other_kernel": _other_kernel,
-    "channels_moved_last": _channels_moved_last,
-    "attention_asked_otherwise": _attention_asked_otherwise,
-    "same_kernel_other_time": _same_kernel_other_time,
+    "attention_lost": attention_lost,
+    "single_precision": single_precision,
+    "epilogue_lost": epilogue_lost,
+    "other_operator": other_operator,
+    "inputs_prepared": inputs_prepared,
+    "split_along_k": split_along_k,
+    "other_kernel": other_kernel,
+    "channels_moved_last": channels_moved_last,
+    "attention_asked_otherwise": attention_asked_otherwise,
+    "same_kernel_other_time": same_kernel_other_time,
 }

@@ -19,12 +19,12 @@ def health_sentence(finding: HealthFinding) -> str:
     return where + say(SENTENCES[finding.code], facts)
 
 
-def _skipped_events(*, reasons: Mapping[str, int]) -> str:
+def skipped_events(*, reasons: Mapping[str, int]) -> str:
     told = ", ".join(f"{reason}: {n}" for reason, n in reasons.items())
     return f"events that could not be read were left out ({told})"
 
 
-def _no_gpu_activity(*, host_calls: int) -> str:
+def no_gpu_activity(*, host_calls: int) -> str:
     if host_calls:
         return (
             "the host called the GPU and no GPU activity was recorded: the profiler was not allowed to see it (CUPTI"
@@ -33,7 +33,7 @@ def _no_gpu_activity(*, host_calls: int) -> str:
     return "no GPU activity was recorded: the profiler was run without ProfilerActivity.CUDA, or there is no GPU"
 
 
-def _several_processes(*, shared_gpus: Sequence[int]) -> str:
+def several_processes(*, shared_gpus: Sequence[int]) -> str:
     if shared_gpus:
         named = ", ".join(f"GPU {device}" for device in shared_gpus)
         return (
@@ -46,14 +46,14 @@ def _several_processes(*, shared_gpus: Sequence[int]) -> str:
     )
 
 
-def _implausible_times(*, longest: Literal["activity", "gap"], longest_us: float, times_the_next: float) -> str:
+def implausible_times(*, longest: Literal["activity", "gap"], longest_us: float, times_the_next: float) -> str:
     return (
         f"one {LONGEST[longest]} of {longest_us:,.0f} us is {times_the_next:,.0f} times as long as the next: if that"
         " is no measurement but a broken clock, busy and idle time are wrong"
     )
 
 
-def _launches_without_kernels(*, in_the_middle: int) -> str:
+def launches_without_kernels(*, in_the_middle: int) -> str:
     if not in_the_middle:
         return "launches at the beginning have no kernels: the profiler had not begun to record the GPU"
     return (
@@ -62,7 +62,7 @@ def _launches_without_kernels(*, in_the_middle: int) -> str:
     )
 
 
-def _whole_trace(*, spans: Sequence[str]) -> str:
+def whole_trace(*, spans: Sequence[str]) -> str:
     told = "the whole trace is analysed: figures are totals, not per step"
     if not spans:
         return told
@@ -71,7 +71,7 @@ def _whole_trace(*, spans: Sequence[str]) -> str:
 
 SENTENCES: dict[str, Sentence] = {
     "truncated": "the file ends before its JSON does: what could be read is analysed, the rest is missing",
-    "skipped_events": _skipped_events,
+    "skipped_events": skipped_events,
     "compile_in_window": (
         "torch.compile was compiling while this was recorded: times are not those of compiled code alone"
     ),
@@ -85,13 +85,13 @@ SENTENCES: dict[str, Sentence] = {
         " last such call before it, which may be another's launch"
     ),
     "unnamed_device": "GPU activities do not say which GPU they ran on: they are counted for GPU 0",
-    "no_gpu_activity": _no_gpu_activity,
-    "several_processes": _several_processes,
+    "no_gpu_activity": no_gpu_activity,
+    "several_processes": several_processes,
     "coarse_times": (
         "times are counted from 1970 and have fractions: they are exact to {exact_to_us:g} us only, so short gaps and"
         " overlaps are doubtful"
     ),
-    "implausible_times": _implausible_times,
+    "implausible_times": implausible_times,
     "clock_disorder": (
         "GPU activities begin before the call that launched them, by up to {early_by_up_to_us:,.1f} us: the clocks of"
         " host and GPU disagree, and so may idle causes"
@@ -100,7 +100,7 @@ SENTENCES: dict[str, Sentence] = {
         "launch calls cannot be linked to kernels, for the trace has no correlation ids: launches are counted as 0, and"
         " kernels are placed in steps by their own start"
     ),
-    "launches_without_kernels": _launches_without_kernels,
+    "launches_without_kernels": launches_without_kernels,
     "slow_first_step": (
         "the first step took {times_the_others:.1f} times as long as the others: it holds what happens once (the"
         " profiler's own start, warming up); --steps leaves it out"
@@ -112,7 +112,7 @@ SENTENCES: dict[str, Sentence] = {
         "activities of one stream overlap by up to {overlap_up_to_us:,.1f} us and were not launched to (programmatic"
         " dependent launch): their times are doubtful; busy time counts what overlaps once"
     ),
-    "whole_trace": _whole_trace,
+    "whole_trace": whole_trace,
     "empty_steps": (
         "{empty_steps:,} of {steps:,} steps have no GPU work (nothing was launched in them, or nothing recorded):"
         " figures per step count them, and are lower than those of the other steps"

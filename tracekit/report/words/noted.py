@@ -19,25 +19,25 @@ def noted_sentences(noted: Iterable[Noted]) -> tuple[str, ...]:
     return tuple(map(noted_sentence, noted))
 
 
-def _never_called(*, parts: Sequence[str], more: int) -> str:
+def never_called(*, parts: Sequence[str], more: int) -> str:
     others = f" and {more} more" if more else ""
     return f"No call comes to {', '.join(parts)}{others}: nothing of it was compiled."
 
 
-def _graph_without_sites(*, graph: int, why: str) -> str:
+def graph_without_sites(*, graph: int, why: str) -> str:
     return f"graph {graph}: {say(SENTENCES[why], {})}"
 
 
-def _reference_does_not_fit(*, dtype: str, needs_bytes: float, free_bytes: float) -> str:
+def reference_does_not_fit(*, dtype: str, needs_bytes: float, free_bytes: float) -> str:
     needs, free = (f"{each / 2**30:.1f} GiB" for each in (needs_bytes, free_bytes))
     return f"it does not fit: {dtype} needs {needs} more, {free} are free"
 
 
-def _reference_ran_out_of_memory(*, needs_bytes: float) -> str:
+def reference_ran_out_of_memory(*, needs_bytes: float) -> str:
     return f"it does not fit: more than the {needs_bytes / 2**30:.1f} GiB it was taken to need"
 
 
-def _shapes_differ(*, shape: Sequence[int], other_shape: Sequence[int]) -> str:
+def shapes_differ(*, shape: Sequence[int], other_shape: Sequence[int]) -> str:
     return f"has shape {tuple(shape)} here and {tuple(other_shape)} there"
 
 
@@ -46,7 +46,7 @@ SENTENCES: dict[str, Sentence] = {
     "no_cuda_graphs_on_cpu": (
         "A CPU has no CUDA graphs, which --mode {mode} asks for: that part of the mode does nothing here."
     ),
-    "never_called": _never_called,
+    "never_called": never_called,
     "outputs_not_compared": "Outputs were not compared ({error}).",
     "no_advice": "There was no advice to verify: no finding names another run to try.",
     "advice_failed": "The advice was tried and failed: {error}.",
@@ -55,7 +55,7 @@ SENTENCES: dict[str, Sentence] = {
     "graph_calls_differ": "the recording shows {recorded} calls of compiled graphs where {made} were made",
     "compiled_after_timing": "something was compiled again after timing, so the order of graphs may be another",
     "provenance_unreadable": "{what} could not be read ({error})",
-    "graph_without_sites": _graph_without_sites,
+    "graph_without_sites": graph_without_sites,
     "cached_without_provenance": "it came from a cache that was filled without provenance",
     "no_launches_marked": "its generated code marks no launches",
     "recorded_by_another": "nothing was recorded: something else was recorded when its steps came",
@@ -78,9 +78,9 @@ SENTENCES: dict[str, Sentence] = {
     "compile_log_silent": "torch {torch} compiled {compilations} times, and its log told of none of them",
     "no_higher_precision": "there is no precision above {dtype}",
     "modules_not_named": "the workload does not name its modules",
-    "reference_does_not_fit": _reference_does_not_fit,
-    "reference_ran_out_of_memory": _reference_ran_out_of_memory,
+    "reference_does_not_fit": reference_does_not_fit,
+    "reference_ran_out_of_memory": reference_ran_out_of_memory,
     "reference_failed": "the model cannot run in it ({error})",
     "in_one_output_only": "is in one of the two outputs only",
-    "shapes_differ": _shapes_differ,
+    "shapes_differ": shapes_differ,
 }

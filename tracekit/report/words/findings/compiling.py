@@ -48,7 +48,7 @@ def check_sentence(facts: Mapping[str, Any]) -> str:
     return f"the check {facts['check']} failed"
 
 
-def _graphs_break(
+def graphs_break(
     *,
     lines: int,
     longest: list[dict[str, Any]],
@@ -71,11 +71,11 @@ def _graphs_break(
     return text if can_be_switched else text + FULLGRAPH
 
 
-def _cold_start_title(*, calls: float, calls_at_most: float | None, **_: Any) -> str:
+def cold_start_title(*, calls: float, calls_at_most: float | None, **_: Any) -> str:
     return f"Compiling pays after {calls_span(calls, calls_at_most)} calls"
 
 
-def _cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: float | None, **facts: Any) -> str:
+def cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: float | None, **facts: Any) -> str:
     saved = duration(call_saving_us)
     # By the speed-up, as the number of calls is; said where the two medians differ by something else.
     if medians_apart_us is not None and duration(medians_apart_us) != saved:
@@ -91,14 +91,14 @@ def _cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: f
     )
 
 
-def _compiled_again(*, function: str | None, where: str | None, failed_check: dict[str, Any], **facts: Any) -> str:
+def compiled_again(*, function: str | None, where: str | None, failed_check: dict[str, Any], **facts: Any) -> str:
     dearest, whole = facts["dearest_s"], f"{facts['whole_s']:.1f} s"
     took = whole if facts["times"] == 1 or dearest is None else f"{dearest:.1f} s, all together {whole}"
     check = check_sentence(failed_check)
     return f"{function or 'A function'} ({where or 'place not told'}): {check}. It took {took}."
 
 
-def _recompiled_during_timing(*, calls: int, first: list[dict[str, Any]], cost_us: float | None, **facts: Any) -> str:
+def recompiled_during_timing(*, calls: int, first: list[dict[str, Any]], cost_us: float | None, **facts: Any) -> str:
     if not calls:
         ran = counted(facts["compilations"], "compilation")
         return f"{ran} ran inside timed calls, so the times are not of compiled code alone."
@@ -129,14 +129,14 @@ def _how_to_warm_up(*, warmed_up_at: dict[str, int], any_size: bool, failed_for_
     return f"{told}. --dynamic was on, and does not reach these checks."
 
 
-def _eager_fallback_title(*, side: str, part: dict[str, Any] | None, **_: Any) -> str:
+def eager_fallback_title(*, side: str, part: dict[str, Any] | None, **_: Any) -> str:
     if part is None:
         return f"{side} ran eager"
     named = part["function"] or "a frame without a name"
     return FELL_BACK[part["kind"]].format(f"{named} ({part['where']})" if part["where"] else named)
 
 
-def _eager_fallback(*, part: dict[str, Any] | None, ran_eager: bool, eager_gpu_share: float | None, **_: Any) -> str:
+def eager_fallback(*, part: dict[str, Any] | None, ran_eager: bool, eager_gpu_share: float | None, **_: Any) -> str:
     if ran_eager:
         share = "No recorded step entered compiled code."
     elif eager_gpu_share is None:
@@ -146,17 +146,17 @@ def _eager_fallback(*, part: dict[str, Any] | None, ran_eager: bool, eager_gpu_s
     return f"{part['reason'] if part else 'torch.compile gave no reason'}. {share}"
 
 
-def _little_compiled(*, compiled_share: float, busy_us: float | None, scope: str | None, **_: Any) -> str:
+def little_compiled(*, compiled_share: float, busy_us: float | None, scope: str | None, **_: Any) -> str:
     busy = f" of {duration(busy_us)} a step" if busy_us is not None else ""
     outside = f"{percent(1 - compiled_share, 0)} of GPU time{busy} was launched outside of compiled code."
     return outside if scope is None else f"{outside} The scope was {scope}."
 
 
-def _uncompiled_component_title(*, component: str, partly_compiled: bool, **_: Any) -> str:
+def uncompiled_component_title(*, component: str, partly_compiled: bool, **_: Any) -> str:
     return f"{'Part of ' if partly_compiled else ''}{component} is not compiled, and has kernels to fuse"
 
 
-def _uncompiled_component(*, fusible_us: float, busy_us: float, kept_share: float, **_: Any) -> str:
+def uncompiled_component(*, fusible_us: float, busy_us: float, kept_share: float, **_: Any) -> str:
     return (
         f"Element-wise work, norms, reductions and copies there take {duration(fusible_us)} of GPU time a call, "
         f"{percent(fusible_us / busy_us, 0)}. What was fused in the compiled part kept {percent(kept_share, 0)} of its "
@@ -164,11 +164,11 @@ def _uncompiled_component(*, fusible_us: float, busy_us: float, kept_share: floa
     )
 
 
-def _skipped_cuda_graphs_title(*, graphed_share: float | None, **_: Any) -> str:
+def skipped_cuda_graphs_title(*, graphed_share: float | None, **_: Any) -> str:
     return f"CUDA graphs were asked for and {'partly ' if graphed_share else ''}skipped"
 
 
-def _skipped_cuda_graphs(*, skips: list[dict[str, Any]], graphed_share: float | None, **_: Any) -> str:
+def skipped_cuda_graphs(*, skips: list[dict[str, Any]], graphed_share: float | None, **_: Any) -> str:
     reasons = "; ".join(f"{each['reason'] or 'reason not told'} ({each['times']} times)" for each in skips)
     why = f"Torch skipped CUDA graphs: {reasons}." if reasons else "Torch did not say why."
     if graphed_share is None:
@@ -178,8 +178,8 @@ def _skipped_cuda_graphs(*, skips: list[dict[str, Any]], graphed_share: float | 
 
 #: Title and evidence by the finding's code.
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
-    "broken_graphs": ("Graphs break at {lines:counted line} in {side}", _graphs_break),
-    "cold_start": (_cold_start_title, _cold_start),
+    "broken_graphs": ("Graphs break at {lines:counted line} in {side}", graphs_break),
+    "cold_start": (cold_start_title, cold_start),
     "compile_slower": (
         "Compiling made this slower",
         (
@@ -187,11 +187,11 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
             "torch.compile off for this model, batch and mode."
         ),
     ),
-    "compiled_again": ("{side} was compiled again {times} times before it was quiet", _compiled_again),
-    "eager_fallback": (_eager_fallback_title, _eager_fallback),
-    "little_compiled": ("Compiled code does {compiled_share:percent 0} of the GPU's work in {side}", _little_compiled),
-    "recompile_limit": (_eager_fallback_title, _eager_fallback),
-    "recompiled_during_timing": ("Code of {side} was compiled again inside timed calls", _recompiled_during_timing),
-    "skipped_cuda_graphs": (_skipped_cuda_graphs_title, _skipped_cuda_graphs),
-    "uncompiled_component": (_uncompiled_component_title, _uncompiled_component),
+    "compiled_again": ("{side} was compiled again {times} times before it was quiet", compiled_again),
+    "eager_fallback": (eager_fallback_title, eager_fallback),
+    "little_compiled": ("Compiled code does {compiled_share:percent 0} of the GPU's work in {side}", little_compiled),
+    "recompile_limit": (eager_fallback_title, eager_fallback),
+    "recompiled_during_timing": ("Code of {side} was compiled again inside timed calls", recompiled_during_timing),
+    "skipped_cuda_graphs": (skipped_cuda_graphs_title, skipped_cuda_graphs),
+    "uncompiled_component": (uncompiled_component_title, uncompiled_component),
 }

@@ -26,7 +26,7 @@ TAKEN_ON_GPU = (
 TAKEN_ON_CPU = "Wall times here are unprofiled ones; operator times are as recorded, and longer than the true ones."
 
 
-def _lost_attention(*, a: str, b: str, products_more_us: float, in_float32: bool, **facts: Any) -> str:
+def lost_attention(*, a: str, b: str, products_more_us: float, in_float32: bool, **facts: Any) -> str:
     products = f", where matrix products take {duration(products_more_us)} more" if products_more_us > 0 else ""
     types = " The products are of float32." if in_float32 else ""
     return (
@@ -36,21 +36,21 @@ def _lost_attention(*, a: str, b: str, products_more_us: float, in_float32: bool
     )
 
 
-def _slower_attention_title(*, before_us: float, after_us: float, **_: Any) -> str:
+def slower_attention_title(*, before_us: float, after_us: float, **_: Any) -> str:
     return f"Attention takes {after_us / before_us:.1f} times as long"
 
 
-def _slower_attention(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **_: Any) -> str:
+def slower_attention(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **_: Any) -> str:
     shown = (evidence_sentence(Evidence(**each)) for each in shown_by)
     return " ".join((f"It took {duration(before_us)} and takes {duration(after_us)}.", *shown, PRICE))
 
 
-def _slower_convolutions_title(*, convolutions: int, before_us: float, after_us: float, **_: Any) -> str:
+def slower_convolutions_title(*, convolutions: int, before_us: float, after_us: float, **_: Any) -> str:
     take = "takes" if convolutions == 1 else "take"
     return f"{counted(convolutions, 'convolution')} {take} {after_us / before_us:.1f} times as long"
 
 
-def _slower_convolutions(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **facts: Any) -> str:
+def slower_convolutions(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **facts: Any) -> str:
     told = [f"From {duration(before_us)} to {duration(after_us)}."]
     told += (evidence_sentence(Evidence(**each)) for each in shown_by)
     if facts["laid_out_by_inductor"]:
@@ -68,15 +68,15 @@ def _slower_convolutions(*, before_us: float, after_us: float, shown_by: list[di
     return " ".join(told)
 
 
-def _more_gpu_time_title(*, side: str, a_busy_us: float, b_busy_us: float, **_: Any) -> str:
+def more_gpu_time_title(*, side: str, a_busy_us: float, b_busy_us: float, **_: Any) -> str:
     return f"The kernels of {side} take longer: GPU busy time grew by {percent(b_busy_us / a_busy_us - 1, 0)}"
 
 
-def _fewer_kernels_title(*, a_kernels: float, b_kernels: float, **_: Any) -> str:
+def fewer_kernels_title(*, a_kernels: float, b_kernels: float, **_: Any) -> str:
     return f"{count(a_kernels - b_kernels)} fewer kernels"
 
 
-def _single_precision(*, products: float, products_us: float, busy_us: float, before: str | None, **facts: Any) -> str:
+def single_precision(*, products: float, products_us: float, busy_us: float, before: str | None, **facts: Any) -> str:
     if facts["read_before"] < facts["read"]:
         why = f"Compiling brought them: {before} has {facts['read_before']} of them in all that was read."
     elif before is None:
@@ -90,7 +90,7 @@ def _single_precision(*, products: float, products_us: float, busy_us: float, be
     )
 
 
-def _launch_bound(*, idle_us: float, wall_us: float, host_share: float, **_: Any) -> str:
+def launch_bound(*, idle_us: float, wall_us: float, host_share: float, **_: Any) -> str:
     return (
         f"{percent(idle_us / wall_us, 0)} of the unprofiled call ({duration(idle_us)} of {duration(wall_us)}) the GPU "
         f"is idle; dispatch, launch calls, guards and Python explain {percent(host_share, 0)} of what is known of it. "
@@ -98,7 +98,7 @@ def _launch_bound(*, idle_us: float, wall_us: float, host_share: float, **_: Any
     )
 
 
-def _graphed_launches(*, a_launches: float, b_launches: float, idle_change_us: float | None, **_: Any) -> str:
+def graphed_launches(*, a_launches: float, b_launches: float, idle_change_us: float | None, **_: Any) -> str:
     change = f" GPU idle time changed by {duration_change(idle_change_us)}." if idle_change_us is not None else ""
     return f"{count(a_launches)} launches became {count(b_launches)}.{change}"
 
@@ -110,7 +110,7 @@ def _made_at(facts: dict[str, Any]) -> str:
     return made_at_words(place, facts["lines"], in_eager_code=facts["in_eager_code"])
 
 
-def _synchronising_calls(
+def synchronising_calls(
     *, idle_us: float, call_us: float, calls: list[str], made_by: list[dict[str, Any]], **facts: Any
 ) -> str:
     where = f" Made by {', '.join(map(_made_at, made_by))}." if made_by else " Where from was not recorded."
@@ -120,7 +120,7 @@ def _synchronising_calls(
     )
 
 
-def _pageable_copies(
+def pageable_copies(
     *, copies: float, copy_us: float, idle_us: float, call_us: float, made_by: list[dict[str, Any]], **_: Any
 ) -> str:
     where = f" Made by {'; '.join(map(_made_at, made_by))}." if made_by else ""
@@ -130,7 +130,7 @@ def _pageable_copies(
     )
 
 
-def _profiler_distortion(*, slowed: list[dict[str, Any]], on_gpu: bool) -> str:
+def profiler_distortion(*, slowed: list[dict[str, Any]], on_gpu: bool) -> str:
     told = "; ".join(
         f"{each['side']}: a recorded step took {times(each['slowdown'])} as long as an unprofiled call"
         for each in slowed
@@ -141,27 +141,27 @@ def _profiler_distortion(*, slowed: list[dict[str, Any]], on_gpu: bool) -> str:
 #: Title and evidence by the finding's code.
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
     "fewer_kernels": (
-        _fewer_kernels_title,
+        fewer_kernels_title,
         (
             "{a_kernels:count} kernels became {b_kernels:count}; GPU busy time went from {a_busy_us:duration} to "
             "{b_busy_us:duration}."
         ),
     ),
-    "graphed_launches": ("CUDA graphs start {graphed_share:percent 0} of the kernels of {side}", _graphed_launches),
-    "launch_bound": ("The GPU waits for the host", _launch_bound),
-    "lost_attention": ("The fused attention kernel is lost", _lost_attention),
+    "graphed_launches": ("CUDA graphs start {graphed_share:percent 0} of the kernels of {side}", graphed_launches),
+    "launch_bound": ("The GPU waits for the host", launch_bound),
+    "lost_attention": ("The fused attention kernel is lost", lost_attention),
     "more_gpu_time": (
-        _more_gpu_time_title,
+        more_gpu_time_title,
         (
             "GPU busy time went from {a_busy_us:duration} to {b_busy_us:duration}, kernels from {a_kernels:count} to "
             "{b_kernels:count}."
         ),
     ),
     "outputs_differ": ("{b} computes something else than {a}", lambda reason, **_: accuracy_because(**reason)),
-    "pageable_copies": ("Copies of pageable memory hold {side} up", _pageable_copies),
-    "profiler_distortion": ("Recording slowed the calls it recorded", _profiler_distortion),
-    "single_precision": ("{side} multiplies in float32", _single_precision),
-    "slower_attention": (_slower_attention_title, _slower_attention),
-    "slower_convolutions": (_slower_convolutions_title, _slower_convolutions),
-    "synchronising_calls": ("{side} waits for the GPU in the middle of a call", _synchronising_calls),
+    "pageable_copies": ("Copies of pageable memory hold {side} up", pageable_copies),
+    "profiler_distortion": ("Recording slowed the calls it recorded", profiler_distortion),
+    "single_precision": ("{side} multiplies in float32", single_precision),
+    "slower_attention": (slower_attention_title, slower_attention),
+    "slower_convolutions": (slower_convolutions_title, slower_convolutions),
+    "synchronising_calls": ("{side} waits for the GPU in the middle of a call", synchronising_calls),
 }

@@ -15,11 +15,11 @@ NO_PROVENANCE = {
 }
 
 
-def _little_matched(*, matched_shares: Mapping[str, float]) -> str:
+def little_matched(*, matched_shares: Mapping[str, float]) -> str:
     return f"Only {_of_times(matched_shares)} could be matched: are both sides the same model, at the same sizes?"
 
 
-def _matched_by_elimination(*, shares: Mapping[str, float], no_provenance: str | None, advise_profile: bool) -> str:
+def matched_by_elimination(*, shares: Mapping[str, float], no_provenance: str | None, advise_profile: bool) -> str:
     told = (
         f"{_of_times(shares)} could only be matched by elimination, not kernel by kernel: which kernel became which is"
         " doubtful there."
@@ -33,26 +33,26 @@ def _of_times(shares: Mapping[str, float]) -> str:
     return " and ".join(f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in shares.items())
 
 
-def _provenance_unused(*, why: str) -> str:
+def provenance_unused(*, why: str) -> str:
     return f"Kernels are matched by operators, shapes and order, not by provenance: {NO_PROVENANCE[why]}."
 
 
-def _operators_linked_by_elimination(*, operators: int, of_operators: int) -> str:
+def operators_linked_by_elimination(*, operators: int, of_operators: int) -> str:
     were = "was" if operators == 1 else "were"
     return f"{operators} of {of_operators} eager operators {were} linked to launches by elimination, not one by one"
 
 
-def _operators_of_other_sizes(*, operators: int) -> str:
+def operators_of_other_sizes(*, operators: int) -> str:
     have = "operator has" if operators == 1 else "operators have"
     return f"{operators} {have} an output of another size than the work linked to it"
 
 
-def _operators_without_counterpart(*, operators: int) -> str:
+def operators_without_counterpart(*, operators: int) -> str:
     words, have = ("operator", "has") if operators == 1 else ("operators", "have")
     return f"{operators} eager {words} inside compiled modules {have} no counterpart in a graph"
 
 
-def _unexplained_launch_sites(*, sites: int) -> str:
+def unexplained_launch_sites(*, sites: int) -> str:
     stand = "launch site stands" if sites == 1 else "launch sites stand"
     return f"{sites} {stand} for no eager operator that is known"
 
@@ -67,9 +67,9 @@ SENTENCES: dict[str, Sentence] = {
         "{subject} was recorded without shapes (record_shapes): its kernels are matched by names and order,"
         " which can mix up work of different sizes."
     ),
-    "little_matched": _little_matched,
-    "matched_by_elimination": _matched_by_elimination,
-    "provenance_unused": _provenance_unused,
+    "little_matched": little_matched,
+    "matched_by_elimination": matched_by_elimination,
+    "provenance_unused": provenance_unused,
     # What was noted while the run was asked, as its folder holds it.
     "provenance_noted": "{message}",
     "provenance_without_work": "the runs that were asked where work comes from hold no GPU work",
@@ -82,8 +82,8 @@ SENTENCES: dict[str, Sentence] = {
     "ambiguous_launch_sites": (
         "{groups:counted group} of compiled activities could be of several launch sites: each is one with them"
     ),
-    "operators_linked_by_elimination": _operators_linked_by_elimination,
-    "operators_of_other_sizes": _operators_of_other_sizes,
-    "operators_without_counterpart": _operators_without_counterpart,
-    "unexplained_launch_sites": _unexplained_launch_sites,
+    "operators_linked_by_elimination": operators_linked_by_elimination,
+    "operators_of_other_sizes": operators_of_other_sizes,
+    "operators_without_counterpart": operators_without_counterpart,
+    "unexplained_launch_sites": unexplained_launch_sites,
 }

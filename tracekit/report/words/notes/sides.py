@@ -27,14 +27,14 @@ WORDS = {each.name: each.word for each in OPTIONS} | {
 WINDOWS = {"steps": "its marked steps", "span": "one span", "whole": "the whole recording"}
 
 
-def _setting_differs(*, setting: str, a: Any, b: Any, a_name: str | None = None, b_name: str | None = None) -> str:
+def setting_differs(*, setting: str, a: Any, b: Any, a_name: str | None = None, b_name: str | None = None) -> str:
     """The names of the runs are there where more than two are compared."""
     names = f"{a_name} (A) and {b_name} (B): " if a_name is not None else ""
     return f"{names}The sides differ in {WORDS.get(setting, setting)}: A has {_shown(a)}, B has {_shown(b)}."
 
 
-def _package_differs(*, package: str, **facts: Any) -> str:
-    return _setting_differs(setting=package, **facts)
+def package_differs(*, package: str, **facts: Any) -> str:
+    return setting_differs(setting=package, **facts)
 
 
 def _shown(value: object) -> str:
@@ -45,14 +45,14 @@ def _shown(value: object) -> str:
     return "none recorded" if value is None else str(value)
 
 
-def _windows_differ(*, a: str, b: str) -> str:
+def windows_differ(*, a: str, b: str) -> str:
     return (
         f"A was read over {WINDOWS[a]} and B over {WINDOWS[b]}: figures per step do not mean the same on both sides; "
         "pass --window to read both alike."
     )
 
 
-def _busier_than_the_call(subject: str, *, busy_us: float, wall_us: float, idle_taken_for_0: bool) -> str:
+def busier_than_the_call(subject: str, *, busy_us: float, wall_us: float, idle_taken_for_0: bool) -> str:
     taken = "is taken for 0" if idle_taken_for_0 else "is not known, figures are as recorded"
     return (
         f"{subject}: the GPU was busy for {duration(busy_us)} of the recorded step, longer than the "
@@ -60,7 +60,7 @@ def _busier_than_the_call(subject: str, *, busy_us: float, wall_us: float, idle_
     )
 
 
-def _timed_slower_than_recorded(
+def timed_slower_than_recorded(
     subject: str, *, wall_us: float, recorded_us: float, timed_calls: int, first_calls: bool
 ) -> str:
     if first_calls:
@@ -74,16 +74,16 @@ def _timed_slower_than_recorded(
     )
 
 
-def _damaged_recording(subject: str, *, health: str, count: int, facts: dict[str, Any]) -> str:
+def damaged_recording(subject: str, *, health: str, count: int, facts: dict[str, Any]) -> str:
     """`health` is the code of the finding that says so, `facts` are its facts."""
     return f"{subject}: {health_sentence(HealthFinding(health, 'error', count, facts))}"
 
 
-def _throttled(*, limit: str, share: float, sides: Sequence[str] = ()) -> str:
+def throttled(*, limit: str, share: float, sides: Sequence[str] = ()) -> str:
     return _held_back(f"by its {limit} limit for {percent(share, 0)} of the time", sides)
 
 
-def _throttled_in_samples(*, reason: str, samples: int, of_samples: int, sides: Sequence[str] = ()) -> str:
+def throttled_in_samples(*, reason: str, samples: int, of_samples: int, sides: Sequence[str] = ()) -> str:
     return _held_back(f"{reason}, in {samples} of {of_samples} samples between calls", sides)
 
 
@@ -94,12 +94,12 @@ def _held_back(how: str, sides: Sequence[str]) -> str:
     return f"{' and '.join(sides)}: the GPU was held back while it was timed: {how}. Times are of a throttled GPU."
 
 
-def _gpu_shared(*, sides: Sequence[str], processes: int) -> str:
+def gpu_shared(*, sides: Sequence[str], processes: int) -> str:
     several = f"{processes} other processes" if processes > 1 else "another process"
     return f"{' and '.join(sides)}: {several} had the GPU open while it was timed; whether they computed is not known."
 
 
-def _clocks_differ(*, sides: Sequence[str], clocks_mhz: Sequence[float], lower: str, faster: str | None) -> str:
+def clocks_differ(*, sides: Sequence[str], clocks_mhz: Sequence[float], lower: str, faster: str | None) -> str:
     """A lower clock makes calls longer as far as they wait for the GPU: it widens the difference of a form that is
     slower anyway, and hides some of what a faster one gains."""
     one, other = (f"{clock:,.0f} MHz between {name}'s" for name, clock in zip(sides, clocks_mhz, strict=True))
@@ -113,10 +113,10 @@ def _clocks_differ(*, sides: Sequence[str], clocks_mhz: Sequence[float], lower: 
 
 
 SENTENCES: dict[str, Sentence] = {
-    "throttled": _throttled,
-    "throttled_in_samples": _throttled_in_samples,
-    "gpu_shared": _gpu_shared,
-    "clocks_differ": _clocks_differ,
+    "throttled": throttled,
+    "throttled_in_samples": throttled_in_samples,
+    "gpu_shared": gpu_shared,
+    "clocks_differ": clocks_differ,
     "same_recording": "Both sides are the same recording ({path}): every change is 0.",
     "cpu_run": (
         "This is a CPU run. It shows operators, Inductor's C++ kernels and wall times; it cannot show GPU kernels, "
@@ -127,16 +127,16 @@ SENTENCES: dict[str, Sentence] = {
     "not_read_over_steps": (
         "The recordings were not read over their steps, so their figures do not stand beside unprofiled times."
     ),
-    "windows_differ": _windows_differ,
+    "windows_differ": windows_differ,
     "whole_recordings": "Figures are of the whole recordings, not per step: both must hold the same work.",
     "named_spans": "Figures are per span: both spans must hold the same work.",
     "steps_differ": "A was recorded over {a} steps, B over {b}; figures are per step.",
-    "busier_than_the_call": _busier_than_the_call,
-    "timed_slower_than_recorded": _timed_slower_than_recorded,
-    "damaged_recording": _damaged_recording,
+    "busier_than_the_call": busier_than_the_call,
+    "timed_slower_than_recorded": timed_slower_than_recorded,
+    "damaged_recording": damaged_recording,
     "no_rich_recording": "{subject} has no rich recording, so host time is not divided into causes on either side.",
-    "setting_differs": _setting_differs,
-    "package_differs": _package_differs,
+    "setting_differs": setting_differs,
+    "package_differs": package_differs,
     "one_side_generates": "Only {side} generates text.",
     "one_side_is_own": "Only {side} is a model of the user's own.",
 }

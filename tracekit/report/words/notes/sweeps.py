@@ -12,7 +12,7 @@ SLIGHT = "~"
 HOW_TO_MEASURE_SPREAD = "tracekit profile with --repeat-process 4 measures that."
 
 
-def _cells_of_another_version(*, cells: int, workload: str, files: Sequence[str]) -> str:
+def cells_of_another_version(*, cells: int, workload: str, files: Sequence[str]) -> str:
     are, them = ("is", "it") if cells == 1 else ("are", "them")
     return (
         f"{counted(cells, 'cell')} of {workload} {are} of another version: {', '.join(files)} changed since; the"
@@ -20,7 +20,7 @@ def _cells_of_another_version(*, cells: int, workload: str, files: Sequence[str]
     )
 
 
-def _machines_of_a_work_differ(*, differences: Sequence[str], works: int, of_works: int) -> str:
+def machines_of_a_work_differ(*, differences: Sequence[str], works: int, of_works: int) -> str:
     return (
         f"Cells of the same work were measured on machines that differ ({'; '.join(differences)}), in {works} of"
         f" {counted(of_works, 'work')}: their eager times are taken together all the same, and times of different"
@@ -28,7 +28,7 @@ def _machines_of_a_work_differ(*, differences: Sequence[str], works: int, of_wor
     )
 
 
-def _graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -> str:
+def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -> str:
     told = f"{hits} of {counted(graphs, 'graph')} came from a cache of compiled code"
     if cache_was_empty is not False and hits < graphs:
         # A graph may be like an earlier one of the same process.
@@ -36,7 +36,7 @@ def _graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) 
     return f"{told}: compiling took less than it does the first time."
 
 
-def _eager_process_spread(*, work: str, spread: float, slight: int, compared: int) -> str:
+def eager_process_spread(*, work: str, spread: float, slight: int, compared: int) -> str:
     """`slight` of the `compared` changes are no larger than the spread of their own work."""
     differs = f"Eager differs by up to {percent(spread)} from process to process ({work})"
     if not slight:
@@ -57,7 +57,7 @@ SENTENCES: dict[str, Sentence] = {
         "{cells:counted cell} of {of_cells} were measured before --again began ({since:.16} UTC) and are not measured"
         " anew yet: --resume goes on with it."
     ),
-    "cells_of_another_version": _cells_of_another_version,
+    "cells_of_another_version": cells_of_another_version,
     "cells_of_unknown_version": (
         "Of {cells:counted cell} of {workload} nobody noted which version of the model it was."
     ),
@@ -74,7 +74,7 @@ SENTENCES: dict[str, Sentence] = {
     "same_cell_in_files": (
         "{files} files tell of cell {key}: the one that was begun last is shown, and no other counts."
     ),
-    "machines_of_a_work_differ": _machines_of_a_work_differ,
+    "machines_of_a_work_differ": machines_of_a_work_differ,
     "cells_side_by_side": (
         "{cells} of {of_cells:counted cell} with times ran while another cell of this folder did, on the same host"
         " or on another. Processes of one host share its cores: calls that wait for the host, above all the eager ones"
@@ -85,7 +85,7 @@ SENTENCES: dict[str, Sentence] = {
         "The GPU was held back while {cells} of {of_cells:counted cell} were timed: by what, and for how much of"
         " the time, is in the table of conditions."
     ),
-    "graphs_from_cache": _graphs_from_cache,
+    "graphs_from_cache": graphs_from_cache,
     "cache_not_empty": "Inductor's cache was not empty: compiling may have taken less than it does the first time.",
-    "eager_process_spread": _eager_process_spread,
+    "eager_process_spread": eager_process_spread,
 }

@@ -10,26 +10,26 @@ RATIOS_HOLD = "Ratios of calls in one process hold better than that; absolute ti
 RATIOS_MOVE = "It waits for the host: speed-ups of such forms move from process to process too."
 
 
-def _too_few_calls(*, calls: int, needed: int, repeats: int) -> str:
+def too_few_calls(*, calls: int, needed: int, repeats: int) -> str:
     told = f"Only {counted(calls, 'timed call')} a side: a verdict needs {needed} at least (--iterations)."
     if not repeats:
         return told
     return f"{told} That is of one process: the calls of {counted(repeats, 'repeat')} do not make up for it."
 
 
-def _ran_eager(*, reason: str | None) -> str:
+def ran_eager(*, reason: str | None) -> str:
     why = f" ({reason})" if reason else ""
     return f"The compiled form ran eager: no recorded step entered compiled code{why}. The verdict is not of it."
 
 
-def _drifted(subject: str, *, share: float) -> str:
+def drifted(subject: str, *, share: float) -> str:
     became = f"{percent(abs(share))} {'slower' if share > 0 else 'faster'}"
     return (
         f"{subject} became {became} while it was timed (last third of the calls to first): the machine's speed drifted."
     )
 
 
-def _two_speeds(subject: str, *, fast_us: float, slow_us: float, slow_share: float, lasting: bool) -> str:
+def two_speeds(subject: str, *, fast_us: float, slow_us: float, slow_share: float, lasting: bool) -> str:
     return (
         f"{subject} ran at two speeds: {percent(1 - slow_share, 0)} of the calls took about {fast_us / 1e3:.3f} ms, "
         f"the others {slow_us / 1e3:.3f} ms{'' if lasting else ', changing from call to call'}. Clocks that switch or "
@@ -37,7 +37,7 @@ def _two_speeds(subject: str, *, fast_us: float, slow_us: float, slow_share: flo
     )
 
 
-def _ratio_changed(*, share: float, repeat: int | None) -> str:
+def ratio_changed(*, share: float, repeat: int | None) -> str:
     """`repeat` is 0 for the run's own process, and None where that is the only one."""
     of = "" if repeat is None else f" of repeat {repeat}" if repeat else " of the run's own process"
     return (
@@ -46,14 +46,14 @@ def _ratio_changed(*, share: float, repeat: int | None) -> str:
     )
 
 
-def _process_spread(subject: str, *, fastest_us: float, slowest_us: float, waits_for_host: bool) -> str:
+def process_spread(subject: str, *, fastest_us: float, slowest_us: float, waits_for_host: bool) -> str:
     return (
         f"{subject} took {duration(fastest_us)} to {duration(slowest_us)} a call from process to process,"
         f" {percent(slowest_us / fastest_us - 1, 0)} apart. {RATIOS_MOVE if waits_for_host else RATIOS_HOLD}"
     )
 
 
-def _advice_process_spread(subject: str, *, own_us: float, advised_us: float, waits_for_host: bool) -> str:
+def advice_process_spread(subject: str, *, own_us: float, advised_us: float, waits_for_host: bool) -> str:
     low, high = sorted((own_us, advised_us))
     return (
         f"{subject} took {duration(own_us)} a call in the run's own process and {duration(advised_us)} in the one that"
@@ -61,7 +61,7 @@ def _advice_process_spread(subject: str, *, own_us: float, advised_us: float, wa
     )
 
 
-def _interrupted(*, runs: int) -> str:
+def interrupted(*, runs: int) -> str:
     which = "A run of this comparison" if runs == 1 else "Both runs of this comparison"
     return f"{which} was interrupted and is not whole: calls or recordings are missing."
 
@@ -71,24 +71,24 @@ SENTENCES: dict[str, Sentence] = {
     "not_alternated": (
         "The sides were not timed in alternation: drift of the machine between them counts as a difference."
     ),
-    "too_few_calls": _too_few_calls,
+    "too_few_calls": too_few_calls,
     "uneven_calls": (
         "One side has more timed calls than the other; only the first {rounds} rounds, made of both, count."
     ),
     "compiled_while_timed": (
         "{subject}: {compilations:counted compilation} ran inside timed calls: the verdict is withheld."
     ),
-    "ran_eager": _ran_eager,
+    "ran_eager": ran_eager,
     "part_ran_eager": "Part of the {subject} form ran eager: {place}: {reason}.",
-    "drifted": _drifted,
-    "two_speeds": _two_speeds,
+    "drifted": drifted,
+    "two_speeds": two_speeds,
     "speedup_by_thirds": (
         "Rounds hold both forms, so that what moves both leaves their ratio in peace: the speed-up was {first:times}"
         " in the first third of the rounds and {last:times} in the last."
     ),
-    "ratio_changed": _ratio_changed,
-    "process_spread": _process_spread,
-    "advice_process_spread": _advice_process_spread,
+    "ratio_changed": ratio_changed,
+    "process_spread": process_spread,
+    "advice_process_spread": advice_process_spread,
     "one_process_small_change": (
         "Measured in one process, and the change is small: where the program's memory and threads come to lie can"
         " change times by several percent from one start to the next. --repeat-process 4 measures that."
@@ -105,5 +105,5 @@ SENTENCES: dict[str, Sentence] = {
         "The eager form took {ratio:.2f} times as long in the process of {slowest} as in that of {fastest}: look at"
         " speed-ups, each within one process, before absolute times."
     ),
-    "interrupted": _interrupted,
+    "interrupted": interrupted,
 }

@@ -6,11 +6,14 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.browser import open_page
+from tests.report.conftest import timed_comparison
 from tests.report.showing import comparison_markdown, comparison_page, printed
+from tests.sides import make_pair, make_run, scaled
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
-from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
+from tracekit.model.gpu import FormMemory, MemoryUse
 from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
 from tracekit.report.composition.summaries import comparison_summary
@@ -18,10 +21,6 @@ from tracekit.report.contract import comparison_json
 from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
 from tracekit.report.sections.setting import gpu_state_table
 from tracekit.report.sides import both_sides
-
-from ..browser import open_page
-from ..sides import make_pair, make_run, scaled
-from .conftest import timed_comparison
 
 GIB = 2**30
 #: One black pixel.
@@ -49,22 +48,14 @@ def numerics(relative: float, *, eager: float | None = None) -> FormNumerics:
     )
 
 
-def state(*clocks: int) -> GpuState:
-    def sample(moment: str, clock: int) -> GpuSample:
-        return GpuSample(moment, 1.0 if moment == "after" else 0.5, clock, 2619, 450.4, 52, (), None)  # type: ignore[arg-type]
-
-    during = (sample("during", clock) for clock in clocks)
-    return GpuState("nvml", (sample("before", 345), *during, sample("after", 1900)), {"power": 2000.0}, 700.0)
-
-
 def checked_comparison(compiled: float = 0.01) -> Comparison:
     a, b = make_pair(scaled(1.5), scaled(1.0))
     assert a.form and b.form
     one = FormMemory(34 * GIB, MemoryUse(37 * GIB, 40 * GIB), MemoryUse(36 * GIB, 37 * GIB), 0, 0)
     other = FormMemory(34 * GIB, MemoryUse(38 * GIB, 44 * GIB), None, 3 * GIB, 0)
-    a = replace(a, form=replace(a.form, numerics=numerics(0.011), memory=one, gpu_state=state(1980, 1965)))
+    a = replace(a, form=replace(a.form, numerics=numerics(0.011), memory=one))
     found = numerics(compiled, eager=0.02)
-    b = replace(b, form=replace(b.form, numerics=found, memory=other, gpu_state=state(1980, 1980)))
+    b = replace(b, form=replace(b.form, numerics=found, memory=other))
     a, b = (replace(each, pictures=(Picture(each.label, PNG),)) for each in (a, b))
     return compare(a, b, ("eager", "compiled") * 10)
 
@@ -114,43 +105,6 @@ def test_memory_that_was_not_measured_is_a_dash():
     assert rows["CUDA-graph pools, the form's own"] == ("0 B", "3.00 GiB", "+3.00 GiB")
 
 
-def test_the_gpu_is_told_before_between_and_after():
-    table = gpu_state_table(both_sides(checked_comparison()))
-    assert table is not None
-    rows = {row[0]: row[1:] for row in table.rows}
-    assert rows["Clock of the processors"] == ("345 → 1,965 to 1,980 → 1,900 MHz", "345 → 1,980 → 1,900 MHz")
-    assert rows["Power"][0] == "450 → 450 → 450 W"
-    assert rows["Limits in force between its calls"] == ("none", "none")
-    held = rows["Held back while its run was timed, all forms together"]
-    assert held == ("power limit for 2.00 ms of 500.0 ms", "the same figure as A's")
-    assert rows["Other processes on it"] == ("—", "—")
-
-
-def test_a_limit_counted_for_two_runs_is_each_run_s_own():
-    a, b = make_pair(scaled(1.0), scaled(0.6))
-    forms = [
-        replace(each.form, gpu_state=replace(state(1980), slowed_us={"power": us}))
-        for each, us in ((a, 2000.0), (b, 5.0))
-        if each.form
-    ]
-    table = gpu_state_table(both_sides(compare(replace(a, form=forms[0]), replace(b, form=forms[1]))))
-    assert table is not None
-    held = {row[0]: row[1:] for row in table.rows}["Held back while its run was timed, all forms together"]
-    assert held == ("power limit for 2.00 ms of 500.0 ms", "power limit for 5.00 µs of 500.0 ms")
-
-
-def test_reasons_to_slow_down_are_those_of_each_form_s_own_samples():
-    hot = replace(state(1980).samples[1], slowed_by=("power limit (software)",))
-    a, b = make_pair(scaled(1.0), scaled(0.6))
-    told = GpuState("nvml", (state().samples[0], hot, state(1980).samples[1], state().samples[-1]), None)
-    assert a.form and b.form
-    pair = replace(a, form=replace(a.form, gpu_state=state(1980))), replace(b, form=replace(b.form, gpu_state=told))
-    table = gpu_state_table(both_sides(compare(*pair)))
-    assert table is not None
-    rows = {row[0]: row[1:] for row in table.rows}
-    assert rows["Limits in force between its calls"] == ("none", "power limit (software) (1 of 2 samples)")
-
-
 def test_what_makes_the_verdict_mislead_stands_before_every_figure():
     facts = {"sides": ["eager", "compiled"], "limit": "power", "share": 0.97}
     grave, other = Note("throttled", facts=facts, grave=True), Note("cache_not_empty")
@@ -166,11 +120,8 @@ def test_what_makes_the_verdict_mislead_stands_before_every_figure():
 
 def test_what_nobody_looked_at_makes_no_table():
     bare = timed_comparison()
-    assert (numerics_table(bare), memory_table(both_sides(bare)), gpu_state_table(both_sides(bare))) == (
-        None,
-        None,
-        None,
-    )
+    sides = both_sides(bare)
+    assert (numerics_table(bare), memory_table(sides), gpu_state_table(sides)) == (None, None, None)
     assert (accuracy_sentence(bare), picture_sources(bare)) == (None, ())
     assert 'id="outputs"' not in comparison_page(bare, make_run())
 
@@ -181,7 +132,6 @@ def test_the_contract_holds_the_figures_and_no_picture():
     form = told["b"]["form"]
     assert form["numerics"]["against_reference"]["tensors"][0]["relative"] == 0.01
     assert form["memory"]["warmup"]["reserved_bytes"] == 44 * GIB
-    assert form["gpu_state"]["samples"][1]["sm_clock_mhz"] == 1980
     assert "pictures" not in told["b"]
 
 

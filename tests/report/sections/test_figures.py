@@ -1,30 +1,26 @@
+"""Figures of two sides, with the memory traffic that is estimated of them."""
+
 from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.report.conftest import bare_comparison, timed_comparison
+
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.sequence import Rates, Traffic, TrafficTotal
-from tracekit.report.sections.figures import overview_table
+from tracekit.report.sections.figures import key_figures, overview_table
 from tracekit.report.sections.groups import origin_table
 from tracekit.report.sections.traffic import matmul_table
 
-from .conftest import bare_comparison, timed_comparison
-
 GIB = 2**30
 FUSED = KernelGroup(
-    "fused",
-    "x38: 3 kernels -> 1 Triton (add)",
-    "provenance",
-    (GroupMember("add", 114, 300.0),),
-    (GroupMember("triton_poi_fused_add_0", 38, 100.0),),
-    -76,
-    -200.0,
-    ("blocks.*.norm",),
-    38,
+    *("fused", "x38: 3 kernels -> 1 Triton (add)", "provenance"),
+    *((GroupMember("add", 114, 300.0),), (GroupMember("triton_poi_fused_add_0", 38, 100.0),)),
+    *(-76, -200.0, ("blocks.*.norm",), 38),
     traffic=Traffic(3 * GIB, 1 * GIB, 0, 0),
     rates=Rates(GIB / 38, None, 3145.728, None, 0.65536, None),
 )
-PRODUCT = replace(
+MATMUL = replace(
     FUSED, kind="unchanged", label="nvjet", rates=Rates(None, 2e11, None, 800.0, None, 0.8085), traffic=None
 )
 GONE = replace(FUSED, kind="eliminated", label="1 kernel, gone", b=(), traffic=Traffic(GIB, 0, 0, 0))
@@ -35,26 +31,25 @@ def with_groups(*groups: KernelGroup, total: TrafficTotal | None = None) -> Comp
     return replace(timed_comparison(), groups=groups, traffic=total)
 
 
-def row(comparison: Comparison, label: str) -> tuple[object, ...] | None:
-    return next((each for each in overview_table(comparison).rows if each[0] == label), None)
+def traffic_cells(comparison: Comparison) -> tuple[object, ...] | None:
+    return next((row[1:] for row in overview_table(comparison).rows if row[0] == "Memory traffic, estimate"), None)
+
+
+def test_times_beside_a_speed_up_of_several_processes_are_said_to_be_of_the_recorded_one() -> None:
+    one = timed_comparison()
+    assert "Wall time" in [label for label, _, _ in key_figures(one)]
+    several = replace(one, verdict=replace(one.verdict, processes=5))
+    assert "Wall time, recorded process" in [label for label, _, _ in key_figures(several)]
 
 
 def test_the_overview_tells_what_traffic_was_removed_and_of_how_much_it_is_known() -> None:
     known = with_groups(FUSED, total=TrafficTotal(4 * GIB, 1 * GIB, 0.69, 0.96))
-    assert row(known, "Memory traffic, estimate") == (
-        "Memory traffic, estimate",
-        "4.00 GiB",
-        "1.00 GiB",
-        "\N{MINUS SIGN}3.00 GiB (\N{MINUS SIGN}75 %)",
-    )
+    assert traffic_cells(known) == ("4.00 GiB", "1.00 GiB", "\N{MINUS SIGN}3.00 GiB (\N{MINUS SIGN}75 %)")
     assert "69 % of A's GPU time and 96 % of B's" in overview_table(known).note
     all_known = with_groups(FUSED, total=TrafficTotal(4 * GIB, 5 * GIB, 1, 1))
     assert "GPU time" not in overview_table(all_known).note
-    assert (row(all_known, "Memory traffic, estimate") or ())[3] == "+1.00 GiB (+25 %)"
-
-
-def test_where_no_traffic_is_known_the_overview_says_nothing_of_it() -> None:
-    assert row(bare_comparison(), "Memory traffic, estimate") is None
+    assert (traffic_cells(all_known) or ())[2] == "+1.00 GiB (+25 %)"
+    assert traffic_cells(bare_comparison()) is None
     assert "traffic" not in overview_table(bare_comparison()).note
 
 
@@ -69,15 +64,12 @@ def test_each_group_tells_what_traffic_was_removed() -> None:
     assert [each["Bandwidth B"] for each in cells] == ["3,146 GB/s (65.5 %)", "—", "—"]
 
 
-def test_products_tell_their_share_of_the_peak_the_longest_first() -> None:
-    longer = replace(PRODUCT, label="longer", b=(GroupMember("longer", 1, 500.0),))
-    table = matmul_table(with_groups(FUSED, PRODUCT, longer))
-    assert table is not None
+def test_matmuls_tell_their_share_of_the_peak_the_longest_first() -> None:
+    longer = replace(MATMUL, label="longer", b=(GroupMember("longer", 1, 500.0),))
+    table, listed = matmul_table(with_groups(FUSED, MATMUL, longer)), matmul_table(with_groups(*[MATMUL] * 11))
+    assert table is not None and listed is not None
     assert [each[0] for each in table.rows] == ["longer", "nvjet"]
     assert table.rows[1][2:] == ("100.0 µs", "200.0 GFLOP", "800.0 TFLOP/s (80.8 %)", "—")
-    assert "Estimates" in table.note
     assert matmul_table(with_groups(FUSED)) is None
-    listed = matmul_table(with_groups(*[PRODUCT] * 11))
-    assert listed is not None
     assert len(listed.rows) == 8
     assert "3 smaller groups are not listed" in listed.note

@@ -5,22 +5,18 @@ from __future__ import annotations
 import base64
 import gzip
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.browser import opened
 from tests.report.conftest import (
-    HOSTILE_NAMES,
     cpu_comparison,
-    hostile_comparison,
     matched_comparison,
     timed_comparison,
 )
 from tests.report.showing import side_markdown, side_page
-from tests.report.test_page_in_browser import ROWS, UNREACHABLE, columns, serious, was_quiet, written
-from tests.report.test_timelines import hostile_timelines
+from tests.report.test_page_in_browser import columns, was_quiet, written
 from tests.sides import make_run
 
 from tracekit.comparison.comparing import look_at
@@ -76,8 +72,8 @@ def test_what_one_side_has_is_told_once_and_not_beside_itself():
     assert "Both sides" not in text
     assert "A:" not in text
     assert text.count("Wall time, unprofiled median") == 1
-    for heading in ("Figures", "Kernel by kernel", "Idle time", "Memory", "Recording", "How it was measured"):
-        assert heading in text or heading == "Memory"
+    for heading in ("Figures", "Kernel by kernel", "Idle time", "Recording", "How it was measured"):
+        assert heading in text
 
 
 def test_every_kernel_has_a_row_whose_shares_close_and_that_unfolds_to_its_operators():
@@ -136,21 +132,12 @@ def test_a_cpu_run_says_what_it_cannot_show():
     assert "Kernel by kernel" not in text
 
 
-def test_hostile_names_make_no_elements():
-    page = side_page(look_at(hostile_comparison().a), make_run(), HOSTILE_NAMES[0])
-    assert page.count("<script") == side_page(timed()).count("<script")
-    assert "<img" not in page
-    assert "\u202e" not in page
-
-
 def test_the_markdown_twin_tells_the_same_and_fits_a_comment():
     text = side_markdown(real(), None, COMMAND)
     assert len(text) < LONGEST
     assert text.startswith("# vit\\_default: the GPU was busy for ")
     for part in ("Findings", "Largest kernels of vit", "Idle time by cause", "Reproduce", "The recording"):
         assert part in text
-    hostile = side_markdown(look_at(hostile_comparison().a))
-    assert "<script>" not in re.sub(r"`[^`]*`", "", hostile)
 
 
 @pytest.mark.browser
@@ -169,31 +156,4 @@ def test_a_browser_sorts_searches_and_lights_up_without_network(tmp_path: Path):
         page.wait_for_timeout(100)
         assert "of this name light up" in page.inner_text(".readout")
         assert page.locator("figure > .js-plotly-plot").count() == 3
-        assert was_quiet(visited)
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
-def test_on_any_screen_everything_is_in_reach_and_a_checker_finds_nothing(tmp_path: Path, width: int, dark: bool):
-    with opened(written(tmp_path, side_page(real(), None, COMMAND)), width=width, dark=dark) as visited:
-        page = visited.page
-        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        page.wait_for_timeout(100)
-        assert page.evaluate(UNREACHABLE) == []
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-        assert serious(page) == []
-        assert was_quiet(visited)
-
-
-@pytest.mark.browser
-def test_hostile_names_do_nothing_in_a_browser(tmp_path: Path):
-    side = replace(hostile_comparison().a, timeline=hostile_timelines().a.timeline)
-    with opened(written(tmp_path, side_page(look_at(side)))) as visited:
-        visited.page.wait_for_selector("html[data-timelines=drawn]")
-        visited.page.focus(".timelines canvas")
-        visited.page.keyboard.press("n")
-        visited.page.wait_for_timeout(100)
-        assert "<script>alert(1)</script>" in visited.page.inner_text(".readout")
-        assert visited.page.locator(ROWS).count() == len(HOSTILE_NAMES)
-        assert visited.page.title() != "taken"
         assert was_quiet(visited)

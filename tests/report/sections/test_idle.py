@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tracekit.comparison import compare
+from tests.sides import make_analysis, make_side
+
 from tracekit.model.analysis import DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
 from tracekit.report.sections.idle import queue_table
-from tracekit.report.sides import both_sides
-
-from ..sides import make_analysis, make_side
+from tracekit.report.sides import with_letters
 
 QUEUE = DeviceQueue(
     device=0,
@@ -34,7 +33,7 @@ def side_with(*queues: DeviceQueue) -> Side:
 
 def test_the_queue_of_both_sides_stands_side_by_side_per_step() -> None:
     graphed = replace(QUEUE, delays=None, graph_delays=Percentiles(2, 5.0, 5.0, 5.0, 5.0, 5.0))
-    table = queue_table(both_sides(compare(side_with(QUEUE), side_with(graphed))))
+    table = queue_table(with_letters(side_with(QUEUE), side_with(graphed)))
     assert table is not None
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["Launches, copies and sets"] == ("100", "100")
@@ -45,5 +44,5 @@ def test_the_queue_of_both_sides_stands_side_by_side_per_step() -> None:
 
 
 def test_without_launches_or_with_several_gpus_there_is_no_table() -> None:
-    assert queue_table(both_sides(compare(side_with(), side_with(QUEUE)))) is None
-    assert queue_table(both_sides(compare(side_with(QUEUE, QUEUE), side_with(QUEUE)))) is None
+    assert queue_table(with_letters(side_with(), side_with(QUEUE))) is None
+    assert queue_table(with_letters(side_with(QUEUE, QUEUE), side_with(QUEUE))) is None

@@ -4,17 +4,18 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from tests.report.conftest import cpu_comparison, hostile_comparison, matched_comparison, timed_comparison
 from tests.report.showing import comparison_page
 
-from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Waterfall, WaterfallPart
 from tracekit.model.groups import Evidence
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.numbers import duration_change
 from tracekit.report.sections import groups as section
-from tracekit.report.sections.groups import _group_row, every_group
+from tracekit.report.sections import waterfall
+from tracekit.report.sections.groups import _group_row, clipped_before, distinct_places, every_group, group_place
 from tracekit.report.sections.kernels import bytes_of
-
-from .conftest import cpu_comparison, hostile_comparison, matched_comparison, timed_comparison
+from tracekit.report.sections.waterfall import part_labels
 
 
 def test_every_group_has_a_row_whose_figures_are_its_own():
@@ -123,3 +124,66 @@ def test_a_cpu_run_has_no_groups():
     assert every_group(cpu_comparison()) is None
     bare: Comparison = replace(timed_comparison(), groups=())
     assert every_group(bare) is None
+
+
+GROUP = KernelGroup("fused", "6 kernels -> 1 Triton", "provenance", (), (), -5, -10.0, ())
+
+
+def at(*where: str, sizes: str = "") -> KernelGroup:
+    return replace(GROUP, where=where, sizes=sizes)
+
+
+def test_a_group_is_placed_by_its_innermost_modules_else_by_its_line():
+    assert group_place(at("blocks.*", "blocks.*.norm2", "model.py:12")) == "blocks.*.norm2"
+    assert group_place(at("blocks.*.attn.norm_q", "blocks.*.attn.norm_k", "blocks.*.attn")) == (
+        "blocks.*.attn.norm_q, .norm_k"
+    )
+    assert group_place(at("a.x", "b.y", "c.z", "d.w", "e.v")) == "a.x, b.y, c.z, 2 more"
+    assert group_place(at("model.py:12", "model.py:14")) == "model.py:12"
+    assert group_place(at()) == ""
+    # A module whose name begins like another's is not inside it.
+    assert group_place(at("blocks.*.norm1", "blocks.*.norm1_context")) == "blocks.*.norm1, .norm1_context"
+
+
+def test_groups_of_one_label_and_place_are_told_apart_by_sizes_and_then_by_number():
+    groups = [at("norm", sizes="4x8"), at("norm", sizes="4x16"), at("norm", sizes="4x16"), at("act", sizes="4x8")]
+    assert distinct_places(groups) == ("norm · 4x8", "norm · 4x16 · 1 of 2 alike", "norm · 4x16 · 2 of 2 alike", "act")
+    assert distinct_places([at(), replace(at(), label="other")]) == ("", "")
+
+
+def test_long_places_lose_their_beginning():
+    assert clipped_before("transformer.blocks.*.norm", 12) == "…ocks.*.norm"
+    assert clipped_before("norm", 12) == "norm"
+
+
+def test_parts_that_are_called_alike_are_followed_by_their_modules():
+    groups = tuple(
+        KernelGroup("fused", label, "provenance", (), (), -1, us, (place,))
+        for label, place, us in (("2 -> 1", "a.norm1", -3.0), ("2 -> 1", "a.norm2", -2.0), ("3 -> 1", "b", -1.0))
+    )
+    parts = (*(WaterfallPart("gpu", each.label, each.delta_us) for each in groups), WaterfallPart("idle", "gc", 0.0))
+    comparison = replace(timed_comparison(), groups=groups, waterfall=Waterfall("trace", 10.0, 4.0, parts, 0.0))
+    assert part_labels(comparison) == (
+        "GPU: 2 -> 1, a.norm1",
+        "GPU: 2 -> 1, a.norm2",
+        "GPU: 3 -> 1",
+        "idle: garbage collection",
+    )
+
+
+def test_places_are_told_apart_once_however_many_parts_are_called_alike(monkeypatch):
+    asked = []
+
+    def once(groups):
+        asked.append(len(groups))
+        return tuple(f"place {at}" for at in range(len(groups)))
+
+    monkeypatch.setattr(waterfall, "distinct_places", once)
+    groups = tuple(KernelGroup("fused", "2 -> 1", "names", (), (), -1, -float(at), ()) for at in range(8))
+    parts = tuple(WaterfallPart("gpu", each.label, each.delta_us) for each in groups)
+    comparison = replace(timed_comparison(), groups=groups, waterfall=Waterfall("trace", 99.0, 71.0, parts, 0.0))
+    assert part_labels(comparison)[7] == "GPU: 2 -> 1, place 7"
+    assert asked == [8]
+    # Where no label is repeated nobody asks.
+    assert part_labels(replace(comparison, waterfall=Waterfall("trace", 9.0, 9.0, parts[:1], 0.0))) == ("GPU: 2 -> 1",)
+    assert asked == [8]

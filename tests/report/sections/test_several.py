@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.browser import opened
-from tests.report.conftest import HOSTILE_NAMES, matched_comparison
+from tests.report.conftest import matched_comparison
 from tests.report.showing import comparisons_markdown, comparisons_page, printed
-from tests.report.test_page_in_browser import UNREACHABLE, serious, was_quiet, written
+from tests.report.test_page_in_browser import was_quiet, written
 from tests.report.test_schemas import faults
-from tests.report.test_timelines import hostile_timelines
 from tests.sides import make_form, make_pair, make_settings, scaled
 
 from tracekit.comparison import compare
@@ -155,28 +154,6 @@ def test_timelines_that_do_not_fit_are_left_out_and_named(monkeypatch):
     assert re.search(r"Left out, for the page&#39;s size: [^;]*D: max-autotune; analyze --html draws one.", page)
 
 
-def test_hostile_names_make_no_elements():
-    names = (HOSTILE_NAMES[1], HOSTILE_NAMES[2], HOSTILE_NAMES[5])
-    page = comparisons_page(made(names=names))
-    assert page.count("<script") == comparisons_page(made()).count("<script")
-    assert "<img" not in page
-    assert "\u202e" not in page
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
-def test_on_any_screen_all_charts_are_drawn_and_everything_is_in_reach(tmp_path: Path, width: int, dark: bool):
-    with opened(written(tmp_path, comparisons_page(drawn(), "x")), width=width, dark=dark) as visited:
-        page = visited.page
-        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        page.wait_for_timeout(100)
-        assert page.locator("figure > .js-plotly-plot").count() == 6
-        assert page.evaluate(UNREACHABLE) == []
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-        assert serious(page) == []
-        assert was_quiet(visited)
-
-
 @pytest.mark.browser
 def test_a_kernel_lights_up_in_every_form(tmp_path: Path):
     with opened(written(tmp_path, comparisons_page(drawn()))) as visited:
@@ -188,18 +165,6 @@ def test_a_kernel_lights_up_in_every_form(tmp_path: Path):
         said = page.inner_text(".readout")
         assert said.startswith("D: max-autotune")
         assert re.search(r"\d of B, \d of C, \d of D of this name light up", said)
-        assert was_quiet(visited)
-
-
-@pytest.mark.browser
-def test_hostile_names_do_nothing_in_a_browser(tmp_path: Path):
-    told = made(names=(HOSTILE_NAMES[1], HOSTILE_NAMES[2], HOSTILE_NAMES[5]))
-    timeline = hostile_timelines().a.timeline
-    three = [replace(each, b=replace(each.b, timeline=timeline)) for each in told.comparisons]
-    page = comparisons_page(replace(told, comparisons=tuple(three)))
-    with opened(written(tmp_path, page)) as visited:
-        visited.page.wait_for_selector("html[data-timelines=drawn]")
-        assert visited.page.title() != "taken"
         assert was_quiet(visited)
 
 

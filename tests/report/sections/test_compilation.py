@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.report.conftest import HOSTILE_NAMES
 from tests.report.showing import comparison_markdown, comparison_page
+from tests.sides import COMPILED, STEADY, make_analysis, make_form, make_side
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison, Side
@@ -29,9 +31,6 @@ from tracekit.report.sections.compilation import (
     recompile_table,
 )
 from tracekit.report.sides import both_sides, with_letters
-
-from ..sides import COMPILED, STEADY, make_analysis, make_form, make_side
-from .conftest import HOSTILE_NAMES
 
 REGIONS = CompiledRegions((RegionTime("0/0", 4, 500.0, 80.0),), 6, 4, 20.0, 10.0, 1063.5, 1418.0, 0.0, 40, 46)
 TOLD = Diagnostics(

@@ -1,0 +1,168 @@
+"""What one cell says by its own process, and which command profiles it by itself."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import replace
+from statistics import fmean, median
+from typing import Any
+
+import pytest
+from tests.sweeps import GIB, compiled_cell, eager_cell, make_failure, make_result
+
+from tracekit.comparison.sweeping.cells import command_of, ends, read_cell, until_done_us
+from tracekit.model.child import ChildForm
+from tracekit.model.note import Note
+from tracekit.model.sweep import CellResult
+from tracekit.statistics.interval import Interval
+
+
+def changed(result: CellResult, at: int, **changes: Any) -> CellResult:
+    """The cell, with one of its forms changed."""
+    assert result.run is not None
+    forms = list(result.run.forms)
+    forms[at] = replace(forms[at], **changes)
+    return replace(result, run=replace(result.run, forms=tuple(forms)))
+
+
+def form(result: CellResult, at: int) -> ChildForm:
+    assert result.run is not None
+    return result.run.forms[at]
+
+
+def with_calls(result: CellResult, wall_us: tuple[float, ...]) -> CellResult:
+    return changed(result, 0, times=replace(form(result, 0).times, wall_us=wall_us, device_us=None))  # type: ignore[type-var]
+
+
+def test_mean_and_median_come_with_their_intervals_and_an_outlier_moves_the_mean() -> None:
+    result = make_result(eager_cell(), 1000.0, seed=3)
+    times = form(result, 0).times
+    assert times is not None
+    found = read_cell(result, 1000).eager
+    slow = read_cell(with_calls(result, (*times.wall_us[:-1], 50_000.0)), 1).eager
+    assert found is not None and slow is not None
+    assert (found.calls, found.mean_us) == (40, pytest.approx(fmean(times.wall_us)))
+    assert (found.median_us, found.device_median_us) == (median(times.wall_us), pytest.approx(0.9 * found.median_us))
+    widths = []
+    for each in (found, slow):
+        assert each.mean_ci95 is not None and each.median_ci95 is not None
+        assert each.median_ci95[0] < each.median_us < each.median_ci95[1] < 1.01 * each.median_us
+        assert each.mean_ci95[0] < each.mean_us < each.mean_ci95[1]
+        widths.append(each.mean_ci95[1] - each.mean_ci95[0])
+    assert slow.median_us == pytest.approx(found.median_us, rel=0.002)
+    assert slow.mean_us > 2 * found.mean_us and widths[1] > 100 * widths[0]
+
+
+def test_five_calls_far_apart_have_intervals_above_nothing() -> None:
+    found = read_cell(with_calls(make_result(eager_cell()), (10.0, 11.0, 200.0, 900.0, 500.0)), 1000).eager
+    assert found is not None and found.mean_ci95 is not None and found.median_ci95 is not None
+    assert min(found.mean_ci95[0], found.median_ci95[0]) > 0
+
+
+def test_an_interval_without_an_end_is_none() -> None:
+    assert ends(Interval(5.0, 0.0, math.inf, 5)) is None
+    assert ends(Interval(5.0, 4.0, 6.0, 1)) == (4.0, 6.0)
+
+
+def test_a_cold_start_is_the_calls_that_were_made_and_then_steady_ones() -> None:
+    compiled = form(make_result(compiled_cell(), compiled_us=1_000.0, compile_us=9e6, share=0.0), 1)
+    assert [until_done_us(compiled, calls) for calls in (1, 3, 103)] == pytest.approx([9e6, 9e6 + 2e3, 9e6 + 102e3])
+
+
+def test_calls_that_compiled_withhold_the_verdict() -> None:
+    cell = read_cell(make_result(compiled_cell(), during_timing=2), 1000)
+    assert cell.verdict is not None
+    assert (cell.verdict.result, cell.during_timing) == ("inconclusive", 2)
+    assert "compiled_while_timed" in [each.code for each in cell.notes]
+
+
+def test_break_even_is_compiling_by_saving() -> None:
+    found = read_cell(make_result(compiled_cell(), 10_000.0, 5_000.0, compile_us=20e6, share=0.0001), 1000).break_even
+    assert found is not None and found.calls == pytest.approx(20e6 / 5_000, rel=0.01)
+    never = read_cell(make_result(compiled_cell(), 5_000.0, 10_000.0), 1000).break_even
+    assert never is not None and never.never
+
+
+def test_eager_memory_beside_a_compiled_form_is_known_of_its_warm_up_alone() -> None:
+    for cell, steady in ((compiled_cell(), None), (eager_cell(), 2 * GIB)):
+        found = read_cell(make_result(cell), 1000).eager
+        assert found is not None
+        assert (found.memory_bytes, found.warmup_memory_bytes) == (steady, 2 * GIB)
+
+
+def test_a_warm_up_that_held_more_is_told_besides() -> None:
+    result = make_result(compiled_cell(), reserved=2.0)
+    memory = form(result, 1).memory
+    assert memory is not None
+    heavy = replace(memory, warmup=replace(memory.warmup, reserved_bytes=9))
+    found = read_cell(changed(result, 1, memory=heavy), 1000).compiled
+    assert found is not None
+    assert (found.memory_bytes, found.warmup_memory_bytes) == (2 * GIB, 9)
+
+
+def test_a_compiled_cell_that_failed_before_it_was_warm_has_no_start_of_its_own() -> None:
+    result = make_result(compiled_cell())
+    assert result.run is not None
+    half = replace(result, outcome="failed", run=replace(result.run, forms=result.run.forms[:1]))
+    found = read_cell(half, 1000)
+    assert (found.first_call_us, found.soon_us, found.conditions.sm_clock_mhz) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("hits", "empty", "notes"),
+    [
+        (0, True, ()),
+        (1, True, (Note("graphs_from_cache", facts={"hits": 1, "graphs": 3, "cache_was_empty": True}),)),
+        (3, True, (Note("graphs_from_cache", facts={"hits": 3, "graphs": 3, "cache_was_empty": True}),)),
+        (0, False, (Note("cache_not_empty"),)),
+    ],
+)
+def test_what_came_from_a_cache_is_told(hits: int, empty: bool, notes: tuple[Note, ...]) -> None:
+    result = make_result(compiled_cell())
+    facts = form(result, 1).compilation
+    assert facts is not None
+    facts = replace(facts, graphs=3, cache_hits=hits, cache_was_empty=empty)
+    found = read_cell(changed(result, 1, compilation=facts), 1000)
+    assert (found.cache_hits, found.cache_was_empty, found.load_seconds) == (hits, empty, 3.0)
+    assert (found.size_reason, found.notes) == ("as asked", notes)
+
+
+ASKED: dict[str, Any] = {
+    "mode": "max-autotune",
+    "scope": "regional",
+    "dtype": "float16",
+    "batch_size": 5,
+    "height": 1024,
+    "width": 1024,
+    "steps": 4,
+    "prompt": "a dog",
+    "fullgraph": False,
+    "dynamic": True,
+    "size": "small",
+}
+
+
+def test_a_cell_that_failed_before_it_was_built_is_asked_for_in_full() -> None:
+    words = command_of(make_failure(compiled_cell("flux", **ASKED)), "compiled")
+    assert words.startswith("tracekit profile flux --compiled ")
+    for name, value in ASKED.items():
+        option = f"--{name.replace('_', '-')}"
+        flags = {True: option, False: f"--no-{option[2:]}"}
+        assert (flags[value] if isinstance(value, bool) else f"{option} {shlex.quote(str(value))}") in words
+
+
+def test_eager_is_asked_for_without_what_says_how_to_compile() -> None:
+    asked = make_failure(eager_cell("qwen2.5-vl", batch_size=3, use_fast=True, phase="generate", pretrained="org/name"))
+    assert command_of(asked, "eager") == (
+        "tracekit profile qwen2.5-vl --batch-size 3 --pretrained org/name --use-fast --phase generate"
+    )
+    compiled = make_failure(compiled_cell("flux", mode="default", fullgraph=True))
+    assert command_of(compiled, "eager") == "tracekit profile flux --batch-size 1"
+
+
+def test_a_model_of_ones_own_keeps_its_options_and_a_cell_that_ran_prompt_and_fullgraph() -> None:
+    asked = make_failure(compiled_cell("my_model.py:build", options=("layers=3",)))
+    assert command_of(asked, "compiled").endswith("--batch-size 1 -- layers=3")
+    ran = command_of(make_result(compiled_cell("flux", prompt="a dog", fullgraph=True)), "compiled")
+    assert "--prompt 'a dog'" in ran and "--fullgraph" in ran

@@ -1,0 +1,223 @@
+"""What stands below the headline: gate, reason and limits."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html import escape
+
+import pytest
+from tests.report.conftest import cpu_comparison, timed_comparison
+from tests.report.showing import comparison_markdown, comparison_page, printed
+from tests.sides import BUSY, STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled
+
+from tracekit.comparison import compare
+from tracekit.comparison.judging.gate import check, parse_conditions
+from tracekit.model.comparison import Bound, Comparison, Reason, ReasonShare, WaterfallPart
+from tracekit.model.estimate import Statement
+from tracekit.model.gate import Gate
+from tracekit.model.groups import GroupLabel, KernelCounts, WorkKind
+from tracekit.report.composition.summaries import comparison_summary
+from tracekit.report.contract import comparison_json
+from tracekit.report.sections.headline import (
+    bound_sentence,
+    gate_outcome,
+    gate_sentences,
+    idle_sentence,
+    limit_sentences,
+    reason_sentence,
+)
+from tracekit.report.words.common import verdict_evidence, verdict_sentence
+
+
+def gated(text: str, factor: float = 1.08) -> Comparison:
+    sides = [
+        replace(make_side(name, make_analysis(BUSY), make_form("compiled", us)), path=f"traces/{name}/x.json.gz")
+        for name, us in (("base", STEADY), ("new", scaled(factor)))
+    ]
+    comparison = compare(*sides)
+    return replace(comparison, gate=check(comparison, parse_conditions(text)))
+
+
+def test_each_condition_is_told_with_both_figures_and_why():
+    first, second, third = gate_sentences(gated("wall<=+3%,kernels<=+0,memory<=+0MiB"))
+    assert first.startswith("wall<=+3%: failed. 1.00 ms to 1.08 ms, +")
+    assert "; all of its interval says so; ±2 % of a call are assumed" in first
+    assert second == "kernels<=+0: passed. 22 to 22, 0; the figure is exact."
+    assert "3.00 GiB to 3.00 GiB, 0 B" in third
+    assert gate_sentences(replace(gated("wall<=+3%"), gate=None)) == ()
+    bare = replace(gated("wall<=+3%"), groups=())
+    (unmeasured,) = gate_sentences(replace(bare, gate=check(bare, parse_conditions("groups_lost<=+0"))))
+    assert unmeasured == "groups_lost<=+0: inconclusive; it was not measured on both sides."
+
+
+@pytest.mark.parametrize(
+    ("ends", "places"), [((12, 12), "12 places"), ((1, 1), "1 place"), ((1, 24), "1 to 24 places")]
+)
+def test_lost_groups_are_told_as_the_places_that_they_are(ends: tuple[float, float], places: str):
+    comparison = gated("groups_lost<=+0")
+    assert comparison.gate is not None
+    (one,), (low, high) = comparison.gate.checked, ends
+    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Statement("exact"),))
+    (sentence,) = gate_sentences(replace(comparison, gate=Gate((checked,))))
+    assert sentence == (
+        f"groups_lost<=+0: failed. {places} in a step where B needs more kernels than A; the figure is exact."
+    )
+
+
+def test_what_an_inconclusive_gate_ends_as_stands_beside_its_outcome():
+    gate, failed = gated("idle<=+9%").gate, gated("kernels<=0").gate
+    assert gate is not None and failed is not None
+    gates = (gate, replace(gate, taken_for="pass"), replace(failed, taken_for="pass"))
+    asked = "Gate: inconclusive, which passes here (--inconclusive pass)"
+    assert [gate_outcome(each) for each in gates] == ["Gate: inconclusive", asked, "Gate: failed"]
+
+
+def test_every_report_begins_with_the_outcome_and_every_condition_and_the_terminal_ends_with_them():
+    comparison = gated("wall<=+3%,kernels<=+0")
+    without = replace(comparison, gate=None)
+    header = re.compile("<header>(.*)</header>", re.DOTALL)
+    top = " ".join(header.findall(comparison_page(comparison))[0].split())
+    before, _, after = top.partition("<h1>")
+    assert '<span class="result gate fail">Gate: failed</span>' in before
+    at = [after.index(escape(sentence, quote=False)) for sentence in gate_sentences(comparison)]
+    assert at == sorted(at)
+    assert at[-1] < after.index("a call,"), "before what the verdict rests on"
+    assert "Gate" not in header.findall(comparison_page(without))[0] + comparison_markdown(without)
+    first, _, wall, kernels, *_ = comparison_markdown(comparison).splitlines()
+    assert first.startswith("# Gate: failed. Timed in separate runs, new takes 1.08× as long as base (")
+    assert wall.startswith("- wall\\<=+3%: failed. 1.00 ms to 1.08 ms")
+    assert kernels == "- kernels\\<=+0: passed. 22 to 22, 0; the figure is exact."
+    text = printed(comparison_summary(comparison, ("tracekit open a",)), 100)
+    begin = text.partition("Timed in separate runs")[0]
+    assert "Gate: failed\nwall<=+3%: failed. 1.00 ms to 1.08 ms" in begin and "kernels<=+0: passed." in begin
+    end = text.rstrip().rpartition("tracekit open a")[2]
+    assert end.split("\n", 2)[2].startswith("Gate: failed") and "kernels<=+0: passed." in end
+    gate = json.loads(comparison_json(comparison))["gate"]
+    assert (gate["outcome"], [each["outcome"] for each in gate["checked"]]) == ("fail", ["fail", "pass"])
+    assert gate["checked"][0]["condition"] == {"metric": "wall", "kind": "relative", "limit": 0.03, "text": "wall<=+3%"}
+    assert json.loads(comparison_json(without))["gate"] is None
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (
+            1.08,
+            r"Timed in separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else was the.*",
+        ),
+        (
+            0.5,
+            r"Timed in separate runs, new is 2\.00× as fast as base \(1\.9\d× to 2\.0\d×\), if all else was the same\.",
+        ),
+        (1.0, r"base and new were timed in separate runs, which leave open which is faster: new takes 0\.97.*"),
+    ],
+)
+def test_the_headline_of_two_runs_says_what_is_known_and_not_the_contrary(factor: float, words: str):
+    comparison = gated("wall<=+3%", factor)
+    assert re.fullmatch(words, verdict_sentence(comparison))
+    assert "the range above is wider: ±2 % of a call are assumed" in (verdict_evidence(comparison) or "")
+
+
+TRITON = KernelCounts(1, 1, ())
+PRODUCT, PRODUCTS = KernelCounts(1, 0, (("product", 1),)), KernelCounts(2, 0, (("product", 2),))
+ATTENTION, CONVOLUTION = KernelCounts(1, 0, (("attention", 1),)), KernelCounts(1, 0, (("convolution", 1),))
+FUSED = WaterfallPart("gpu", GroupLabel("fused", 152, KernelCounts(7, 0, ()), TRITON), -500.0)
+DISPATCH = WaterfallPart("idle", "op_dispatch", -2000.0, -2500.0)
+BECAME = "152 times 7 kernels became 1 Triton −500.0 µs"
+GPU_LESS = ReasonShare("gpu", -500.0, (FUSED,), 0.0)
+
+
+def reason(*shares: ReasonShare, unexplained_us: float = 0.0, of_one_process: bool = False) -> str | None:
+    found = Reason(-2500.0, shares, unexplained_us, of_one_process)
+    return reason_sentence(replace(timed_comparison(), reason=found))
+
+
+def test_a_reason_is_a_sentence_without_shorthand() -> None:
+    shares = ReasonShare("idle", -2000.0, (DISPATCH,), 0.0), ReasonShare("gpu", -300.0, (FUSED,), 200.0)
+    assert reason(*shares) == (
+        "Why: the GPU waits 2.00 ms less (operator dispatch −2.00 ms);"
+        f" GPU work takes 300.0 µs less ({BECAME}; all else +200.0 µs)."
+    )
+    longer = ReasonShare("gpu", 300.0, (FUSED,), 0.0), ReasonShare("idle", 200.0, (), 0.0)
+    assert reason(*longer) == f"Why: GPU work takes 300.0 µs longer ({BECAME}); the GPU waits 200.0 µs more."
+    assert reason(ReasonShare("gpu", 300.0, (), 0.0)) == (
+        "Why: GPU work takes 300.0 µs longer (no one group of kernels makes 15 % of it)."
+    )
+    assert reason(GPU_LESS, unexplained_us=-900.0) == (
+        f"Why: GPU work takes 500.0 µs less ({BECAME}); another −900.0 µs is not explained."
+    )
+    assert reason(ReasonShare("idle", -500.0, (), 0.0), of_one_process=True) == (
+        "Why in the recorded process (−2.50 ms a call): the GPU waits 500.0 µs less."
+    )
+    assert reason_sentence(replace(timed_comparison(), reason=None)) is None
+
+
+SEVEN: tuple[tuple[WorkKind, int], ...] = (("product", 3),)
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        (
+            GroupLabel("substituted", 3, CONVOLUTION, CONVOLUTION, ("conv2d",)),
+            "3 times another convolution kernel (conv2d)",
+        ),
+        (GroupLabel("substituted", 1, ATTENTION, ATTENTION), "another attention kernel"),
+        (GroupLabel("defused", 1, PRODUCT, PRODUCTS, ("mm",)), "product became 2 products (mm)"),
+        (
+            GroupLabel("defused", 1, PRODUCT, replace(PRODUCT, count=2), ("mm",)),
+            "product became product and 1 more (mm)",
+        ),
+        (GroupLabel("substituted", 1, CONVOLUTION, PRODUCT, ("conv2d",)), "convolution became product (conv2d)"),
+        (GroupLabel("substituted", 1, PRODUCTS, PRODUCTS, ("mm",)), "2 products became 2 products (mm)"),
+        (
+            GroupLabel(
+                *("substituted", 1, KernelCounts(10, 0, SEVEN), KernelCounts(7, 0, SEVEN)),
+                ("linear", "upsample_bilinear2d", "cat"),
+            ),
+            "3 products and 7 more became 3 products and 4 more (linear, upsample_bilinear2d, cat)",
+        ),
+    ],
+)
+def test_one_library_kernel_in_another_s_place_is_told_as_that_and_operators_are_not_cut(
+    label: GroupLabel, words: str
+) -> None:
+    part = WaterfallPart("gpu", label, 300.0)
+    assert (
+        reason(ReasonShare("gpu", 300.0, (part,), 0.0)) == f"Why: GPU work takes 300.0 µs longer ({words} +300.0 µs)."
+    )
+
+
+WORK = {"gemm": ("gemm", 10, 2000.0)}
+RECORDED = "idle 23 % as recorded; recording lengthens idle time, and by how much cannot be told: "
+
+
+@pytest.mark.parametrize(
+    ("idle_us", "wall_us", "devices", "words"),
+    [
+        # Per step 1000 us busy; 1098.9 us a call unprofiled, 1300 us recorded.
+        (600, 1098.9, 1, "idle 9 % (the trace shows 23 %: recording slowed this form 1.18×)"),
+        (200, 1375.0, 1, "idle 27 % (the trace shows 9 %: recorded steps took 0.80× the time of timed calls)"),
+        (600, None, 1, f"{RECORDED}there are no unprofiled times"),
+        (600, 1098.9, 2, f"{RECORDED}what was read of the trace is not one call on one GPU"),
+        (600, 500.0, 1, f"{RECORDED}the recorded step holds more GPU work than the unprofiled call took"),
+    ],
+)
+def test_true_idle_time_stands_beside_the_trace_s_or_why_it_is_not_known(
+    idle_us: float, wall_us: float | None, devices: int, words: str
+) -> None:
+    form = make_form(wall_us=(wall_us,) * 10) if wall_us else None
+    assert idle_sentence(make_side("eager", make_analysis(WORK, idle_us=idle_us, devices=devices), form)) == words
+
+
+def test_limits_are_told_of_both_sides_and_not_of_one_without_a_gpu() -> None:
+    told = limit_sentences(timed_comparison())
+    assert [sentence.split(":")[0] for sentence in told] == ["eager", "compiled"]
+    assert all(sentence.endswith(".") for sentence in told)
+    assert idle_sentence(make_side("eager", make_cpu_analysis(), make_form())) is None
+    assert limit_sentences(cpu_comparison()) == ()
+    bound = Bound("launch-bound", "unprofiled", {"launch": 59.0, "compute": 41.0, "copy": 0.0}, None)
+    assert bound_sentence(bound).startswith("Launch-bound: in 59 % of the call the GPU had nothing to do")
+    assert bound_sentence(replace(bound, kind=None)).startswith("What limits it cannot be told: in 59 %")
