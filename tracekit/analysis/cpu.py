@@ -36,7 +36,11 @@ def measure_cpu(trace: Trace, spans: tuple[Span, ...]) -> CpuUse:
     top = [OperatorTime(name, len(each), sum(each) / 1e3) for name, each in times.items()]
     top.sort(key=lambda each: (-each.self_us, each.name))
     fused = [each for each in top if each.name.startswith(FUSED)]
-    is_known = bool(fused) or _would_show_fused(trace, spans)
+    # C++ kernels record no event unless they were compiled to (`cpp.enable_kernel_profile`), as `tracekit profile` has
+    # them: where compiled code ran and shows none, nobody knows whether there were any.
+    regions = find_regions(trace, spans)
+    is_compiled = regions is not None and bool(regions.count or regions.graphs)
+    is_known = bool(fused) or trace.metadata.get("form") == "compiled" or not is_compiled
     starts, ends = columns(operators, "start_ns", "end_ns")
     return CpuUse(
         span_us=(interval.length(union_of(spans)) if spans else int(ends.max() - starts.min())) / 1e3,
@@ -46,12 +50,3 @@ def measure_cpu(trace: Trace, spans: tuple[Span, ...]) -> CpuUse:
         fused_us=sum(each.self_us for each in fused) if is_known else None,
         top=tuple(top),
     )
-
-
-def _would_show_fused(trace: Trace, spans: tuple[Span, ...]) -> bool:
-    """Whether C++ kernels would stand in the recording, had there been any: they record no event unless they were
-    compiled to (`cpp.enable_kernel_profile`), as `tracekit profile` does. Where no compiled code ran there are none."""
-    if trace.metadata.get("form") == "compiled":
-        return True
-    regions = find_regions(trace, spans)
-    return regions is None or not (regions.count or regions.graphs)

@@ -39,11 +39,7 @@ def _measure(trace: Trace, scope: Scope, device: int) -> DeviceQueue:
     busy = interval.complement(idle, window)
     delayed = int(_integral(in_flight_from, np.minimum(in_flight, 1), idle).sum())
     backed_up = int(_integral(waiting[0], np.minimum(waiting[1], 1), busy).sum())
-    edges = np.linspace(*((int(window[0, 0]), int(window[-1, 1])) if len(window) else (0, 0)), SLICES + 1).astype(
-        np.int64
-    )
-    slices = np.stack((edges[:-1], edges[1:]), axis=1) if len(window) else interval.EMPTY
-    means = _integral(*waiting, slices) / np.maximum(slices[:, 1] - slices[:, 0], 1)
+    mean_depth, most_depth, depths = _depths(*waiting, window)
     # The items of the window, whose call was recorded.
     activities = scope.activities.filter(pl.col("device") == device)["call"]
     own = items.filter(pl.col("call").is_in(activities.drop_nulls().unique().implode()))
@@ -60,9 +56,9 @@ def _measure(trace: Trace, scope: Scope, device: int) -> DeviceQueue:
         delayed_us=delayed / 1e3,
         hand_to_mouth_us=(interval.length(busy) - backed_up) / 1e3,
         backed_up_us=backed_up / 1e3,
-        mean_depth=float(_integral(*waiting, window).sum() / max(interval.length(window), 1)),
-        most_depth=_most(*waiting, window),
-        depths=tuple(round(float(each), 3) for each in means),
+        mean_depth=mean_depth,
+        most_depth=most_depth,
+        depths=depths,
     )
 
 
@@ -138,10 +134,15 @@ def _integral(moments: Ints, counts: Ints, within: Intervals) -> Ints:
     return found
 
 
-def _most(moments: Ints, counts: Ints, window: Intervals) -> int:
-    """The largest count at some time of the window."""
-    most = 0
-    for begin, end in window:
-        first, last = np.searchsorted(moments, begin, side="right") - 1, np.searchsorted(moments, end, side="left")
-        most = max(most, int(counts[max(int(first), 0) : int(last)].max(initial=0)))
-    return most
+def _depths(moments: Ints, counts: Ints, window: Intervals) -> tuple[float, int, tuple[float, ...]]:
+    """The queue's mean and largest length in the window, and its mean length in each of the equal slices."""
+    if not len(window):
+        return 0.0, 0, ()
+    mean = float(_integral(moments, counts, window).sum() / max(interval.length(window), 1))
+    first = np.maximum(np.searchsorted(moments, window[:, 0], side="right") - 1, 0).tolist()
+    last = np.searchsorted(moments, window[:, 1], side="left").tolist()
+    most = max(int(counts[begin:end].max(initial=0)) for begin, end in zip(first, last, strict=True))
+    edges = np.linspace(int(window[0, 0]), int(window[-1, 1]), SLICES + 1).astype(np.int64)
+    slices = np.stack((edges[:-1], edges[1:]), axis=1)
+    means = _integral(moments, counts, slices) / np.maximum(slices[:, 1] - slices[:, 0], 1)
+    return mean, most, tuple(round(float(each), 3) for each in means)
