@@ -127,8 +127,8 @@ class Gpu:
         limits = {"power": self._nvml.NVML_PERF_POLICY_POWER, "temperature": self._nvml.NVML_PERF_POLICY_THERMAL}
         found = {name: self._ask("nvmlDeviceGetViolationStatus", policy) for name, policy in limits.items()}
         # `violationTime` counts nanoseconds.
-        told = {name: status.violationTime / 1e3 for name, status in found.items() if status is not None}
-        return told or None
+        grown = {name: status.violationTime / 1e3 for name, status in found.items() if status is not None}
+        return grown or None
 
     def power_limit_w(self) -> float | None:
         return self._watts("nvmlDeviceGetEnforcedPowerLimit")

@@ -12,16 +12,16 @@ from tracekit.model.compilation import CudaGraphSkip, Diagnostics
 
 
 def metrics(id_: str | None = "0/0", **content: Any) -> LogEntry:
-    told = {"co_name": "forward", "co_filename": "model.py", "co_firstlineno": 12, **content}
-    return LogEntry(METRICS, id_, told, "warm-up", 1)
+    content = {"co_name": "forward", "co_filename": "model.py", "co_firstlineno": 12, **content}
+    return LogEntry(METRICS, id_, content, "warm-up", 1)
 
 
-def told(*heard: LogEntry, **counted: int) -> Diagnostics:
-    return read_log(list(heard), Counter(counted))
+def found_in(*entries: LogEntry, **counted: int) -> Diagnostics:
+    return read_log(list(entries), Counter(counted))
 
 
 def test_backward_graphs_and_what_runs_later_are_no_frames_of_their_own():
-    found = told(metrics(), metrics(is_forward=False), metrics(is_runtime=True), metrics(None))
+    found = found_in(metrics(), metrics(is_forward=False), metrics(is_runtime=True), metrics(None))
     assert [frame.id for frame in found.frames] == ["0/0"]
 
 
@@ -40,7 +40,7 @@ def test_the_limit_is_told_with_the_name_that_the_first_compilation_has():
         fail_type="torch._dynamo.exc.FailOnRecompileLimitHit",
         fail_reason="recompile_limit reached with fullgraph=True",
     )
-    found = told(metrics(), limit)
+    found = found_in(metrics(), limit)
     (fallback,) = found.fallbacks
     assert (fallback.kind, fallback.function, fallback.where) == ("recompile_limit", "forward", "model.py:12")
     assert found.limit_reached
@@ -48,13 +48,13 @@ def test_the_limit_is_told_with_the_name_that_the_first_compilation_has():
 
 
 def test_a_frame_without_anything_to_compile_is_no_fallback():
-    assert told(metrics(fail_type="torch._dynamo.exc.SkipFrame")).fallbacks == ()
+    assert found_in(metrics(fail_type="torch._dynamo.exc.SkipFrame")).fallbacks == ()
 
 
 def test_a_break_of_a_frame_that_was_given_up_is_no_break():
     stop = LogEntry(BREAK, "0/0", "Graph Break Reason: a loop\n", "warm-up", 1)
-    assert len(told(metrics(), stop).breaks) == 1
-    given_up = told(metrics(fail_type="torch._dynamo.exc.Unsupported", fail_reason="a loop"), stop)
+    assert len(found_in(metrics(), stop).breaks) == 1
+    given_up = found_in(metrics(fail_type="torch._dynamo.exc.Unsupported", fail_reason="a loop"), stop)
     assert given_up.breaks == ()
     assert [each.kind for each in given_up.fallbacks] == ["skipped"]
 
@@ -64,7 +64,7 @@ def test_a_break_of_a_frame_that_was_given_up_is_no_break():
     ['["0/0: tensor \'x\' rank mismatch", "0/0: ___check_obj_id(y)"]', ["0/0: a", "0/0: b"], "0/0: one\n"],
 )
 def test_checks_that_failed_are_read_from_a_list_or_a_line(payload: Any):
-    found = told(metrics(), metrics("0/1"), LogEntry(RECOMPILE, "0/1", payload, "warm-up", 2))
+    found = found_in(metrics(), metrics("0/1"), LogEntry(RECOMPILE, "0/1", payload, "warm-up", 2))
     (again,) = found.recompiles
     assert again.id == "0/1"
     assert {guard.version for guard in again.because} == {"0/0"}
@@ -75,13 +75,13 @@ def test_checks_that_failed_are_read_from_a_list_or_a_line(payload: Any):
 def test_a_reason_that_the_logger_and_the_metrics_tell_is_counted_once():
     skip = LogEntry("skip", None, "mutated inputs", "warm-up", 1)
     also = metrics(cudagraph_skip_reason="skipping cudagraphs due to mutated inputs")
-    assert told(skip, skip, also, **{SKIPS: 2}).cuda_graph_skips == (CudaGraphSkip("mutated inputs", 2),)
-    assert told(also, **{SKIPS: 1}).cuda_graph_skips == (CudaGraphSkip("mutated inputs", 1),)
-    assert told(**{SKIPS: 3}).cuda_graph_skips == (CudaGraphSkip(None, 3),)
+    assert found_in(skip, skip, also, **{SKIPS: 2}).cuda_graph_skips == (CudaGraphSkip("mutated inputs", 2),)
+    assert found_in(also, **{SKIPS: 1}).cuda_graph_skips == (CudaGraphSkip("mutated inputs", 1),)
+    assert found_in(**{SKIPS: 3}).cuda_graph_skips == (CudaGraphSkip(None, 3),)
 
 
 def test_phases_hold_nothing_twice():
-    found = told(
+    found = found_in(
         metrics(
             dynamo_cumulative_compile_time_us=10e6,
             aot_autograd_cumulative_compile_time_us=8e6,
@@ -99,8 +99,8 @@ def test_phases_hold_nothing_twice():
 
 def test_a_failed_check_keeps_paths_within_a_package_whole():
     line = "0/0: len(args) == 2  # output = func()  # transformers/utils/generic.py:939 in wrapper"
-    (frame,) = told(LogEntry(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
+    (frame,) = found_in(LogEntry(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
     assert "# transformers/utils/generic.py:939" in frame.because[0].text
     line = "0/0: len(args) == 2  # at /usr/lib/python3/dist-packages/some/model.py:9"
-    (frame,) = told(LogEntry(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
+    (frame,) = found_in(LogEntry(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
     assert frame.because[0].text.endswith("# at some/model.py:9")

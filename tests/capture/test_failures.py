@@ -103,7 +103,7 @@ def backend_failure(cause: Exception) -> Exception:
     return error
 
 
-def told(error: Exception, **settings: Any) -> CompileError:
+def raised_for(error: Exception, **settings: Any) -> CompileError:
     with pytest.raises(CompileError) as caught, explained(make_settings(**settings)):
         raise error
     return caught.value
@@ -112,7 +112,7 @@ def told(error: Exception, **settings: Any) -> CompileError:
 def test_what_inductor_cannot_make_is_told_with_the_user_s_line() -> None:
     text = 'no lowering\n  File "/x/site-packages/torch/a.py", line 3, in g\n    g()\n'
     mine = '  File "/home/me/models/mine.py", line 12, in forward\n    return strange(x)\n'
-    found = told(backend_failure(ValueError(text + mine)))
+    found = raised_for(backend_failure(ValueError(text + mine)))
     assert "torch.compile failed on block at mine.py:12 in forward: ValueError: no lowering." in str(found)
     assert "tracekit doctor" in str(found)
     assert found.below == ("  return strange(x)",)
@@ -120,10 +120,10 @@ def test_what_inductor_cannot_make_is_told_with_the_user_s_line() -> None:
 
 def test_memory_that_runs_out_while_compiling_is_said_to_be_that() -> None:
     ran_out = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-    found = told(backend_failure(ran_out))
+    found = raised_for(backend_failure(ran_out))
     assert str(found).startswith("not enough GPU memory to compile block (CUDA out of memory. Tried to allocate 2.00")
     assert "--mode" not in str(found)
-    assert "--mode default" in str(told(backend_failure(ran_out), mode="max-autotune"))
+    assert "--mode default" in str(raised_for(backend_failure(ran_out), mode="max-autotune"))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_memory_that_runs_out_while_compiling_is_said_to_be_that() -> None:
     ],
 )
 def test_what_is_known_of_an_error_is_said_with_what_mends_it(error: str | Exception, mend: str) -> None:
-    found = told(RuntimeError(error) if isinstance(error, str) else backend_failure(error))
+    found = raised_for(RuntimeError(error) if isinstance(error, str) else backend_failure(error))
     assert mend in str(found)
 
 
@@ -186,7 +186,7 @@ def test_a_library_that_a_killed_compilation_left_unfinished_is_told_with_what_r
     # What the loader itself says of it.
     with pytest.raises(OSError, match=r"kernel\.main\.so") as said:
         ctypes.CDLL(str(left))
-    assert f"`rm {left}`, and run it again" in str(told(backend_failure(ImportError(str(said.value)))))
+    assert f"`rm {left}`, and run it again" in str(raised_for(backend_failure(ImportError(str(said.value)))))
 
 
 def raised(make: Any) -> BaseException:

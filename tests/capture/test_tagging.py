@@ -10,8 +10,8 @@ import torch
 from tests.capture.provenance_models import Block, Mlp, eager_ops, mlp
 from torch.utils.flop_counter import FlopCounterMode
 
-from tracekit.capture import source_location, tagging
-from tracekit.capture.source_location import ModuleNames, portable
+from tracekit.capture import tagging
+from tracekit.capture.source_location import ModuleNames, is_torch, portable
 from tracekit.model.provenance import EagerOp
 from tracekit.model.workload import CompileTarget
 
@@ -53,6 +53,7 @@ def test_an_element_that_stands_for_many_is_one_in_memory() -> None:
     assert [op.bytes for op in named(ops, "aten.add.Tensor")] == [4 * (8 + 32 + 32)]
     nothing = eager_ops(ModuleNames([]), lambda: torch.ones(0, 8).sin()).ops
     assert [op.bytes for op in named(nothing, "aten.sin.default")] == [0]
+    assert named(nothing, "aten.sin.default")[0].module == "", "outside of every known module"
     sparse = torch.eye(4).to_sparse()
     assert [op.bytes for op in named(eager_ops(ModuleNames([]), sparse.neg).ops, "aten.neg.default")] == [4 * 32]
 
@@ -64,11 +65,6 @@ def test_a_method_that_is_called_by_its_name_belongs_to_the_module_it_is_compile
         ops = eager_ops(names, lambda: model.decode(torch.ones(4, 16))).ops
     assert [op.module for op in named(ops, "aten.sin.default")] == ["vae"]
     assert named(ops, "aten.gelu.default")[0].module == "vae.blocks.0"
-
-
-def test_what_runs_outside_of_every_known_module_has_none() -> None:
-    ops = eager_ops(ModuleNames([]), lambda: torch.ones(3).sin()).ops
-    assert [(op.name, op.module) for op in ops if "sin" in op.name] == [("aten.sin.default", "")]
 
 
 def test_backward_operators_have_module_and_line_of_their_forward_operator() -> None:
@@ -110,20 +106,10 @@ def test_without_torch_s_private_names_the_public_ones_do(monkeypatch: pytest.Mo
     assert len(named(eager_ops(ModuleNames([("model", model)]), call).ops, "aten.gelu.default")) == 3
 
 
-@pytest.mark.parametrize(
-    ("file", "told"),
-    [
-        ("/opt/venv/lib/python3.11/site-packages/diffusers/models/attention.py", "diffusers/models/attention.py"),
-        ("/somewhere/else/model.py", "model.py"),
-        (__file__, "tests/capture/test_tagging.py"),
-    ],
-)
-def test_no_folder_of_the_machine_is_told(file: str, told: str) -> None:
-    assert portable(file) == told
-
-
-def test_torch_s_own_lines_are_never_the_user_s() -> None:
-    assert source_location.is_torch(torch.nn.functional.__file__)
-    assert source_location.is_torch("/another/site-packages/torch/nn/functional.py")
-    assert source_location.is_torch("<eval_with_key>.12")
-    assert not source_location.is_torch("/another/site-packages/torchvision/models/resnet.py")
+def test_no_folder_of_the_machine_is_told_and_torch_s_own_lines_are_never_the_user_s() -> None:
+    library = "/opt/venv/lib/python3.11/site-packages/diffusers/models/attention.py"
+    found = [portable(file) for file in (library, "/somewhere/model.py", __file__)]
+    assert found == ["diffusers/models/attention.py", "model.py", "tests/capture/test_tagging.py"]
+    files = ("/another/site-packages/torch/nn/functional.py", "<eval_with_key>.12", torch.nn.functional.__file__)
+    assert all(map(is_torch, files))
+    assert not is_torch("/another/site-packages/torchvision/models/resnet.py")

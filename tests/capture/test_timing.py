@@ -36,15 +36,11 @@ def test_each_round_times_every_form_once_in_an_order_of_its_own(workload: Built
     assert timings.device_us == {}
 
 
-def test_compiling_inside_a_timed_call_is_counted(workload: BuiltWorkload) -> None:
+def test_compiling_inside_a_timed_call_and_what_makes_torch_forget_are_counted(workload: BuiltWorkload) -> None:
     timings = Timings()
     time_forms((compiled_form(workload),), asked(2), 0, timings, Silent())
     assert timings.compilations == {"compiled": 1}
-
-
-def test_a_timed_call_that_makes_torch_forget_counts_as_one_that_compiles() -> None:
-    form = eager_form(make_workload(torch.compiler.reset, ()))
-    assert time_one(form).compilations == 1
+    assert time_one(eager_form(make_workload(torch.compiler.reset, ()))).compilations == 1
     assert time_one(eager_form(make_workload(lambda: None, ()))).compilations == 0
 
 
@@ -115,6 +111,10 @@ def test_every_second_round_calls_one_form_twice_by_turns_and_keeps_the_second_a
     rounds = {name: [each.round for each in controls] for name, controls in timings.controls.items()}
     assert rounds == {"eager": [1, 5, 9, 13, 17], "compiled": [3, 7, 11, 15, 19]}
     assert len(timings.order) == 40
+    for name in ("eager", "compiled"):
+        rounds_called = [number for number, _ in timings.calls[name]]
+        assert rounds_called == sorted(rounds_called) and set(rounds_called) == set(range(20))
+        assert len(rounds_called) > len(timings.wall_us[name]) + len(timings.controls[name]), "untimed ones too"
 
 
 def test_the_control_of_a_round_that_was_cut_short_is_dropped() -> None:
@@ -126,7 +126,7 @@ def test_the_control_of_a_round_that_was_cut_short_is_dropped() -> None:
     assert timings.of("eager", asked(5)).stopped == "interrupted"
 
 
-def test_one_form_alone_has_no_control_and_stops_by_its_own_interval() -> None:
+def test_a_single_form_has_no_control_and_stops_by_its_own_interval() -> None:
     clock, timings = FakeClock(lambda _name: 1000.0), Timings()
     time_forms(make_forms()[:1], until(), 0, timings, Silent(), timed=clock.timed, clock=clock.seconds)
     assert timings.stopped == "target reached"
@@ -134,27 +134,27 @@ def test_one_form_alone_has_no_control_and_stops_by_its_own_interval() -> None:
 
 
 class Disturbed:
-    """Calls that take twice as long as they do alone until their form has been called so often in a row."""
+    """Calls that take twice as long as usual until their form has been called so often in a row."""
 
-    def __init__(self, alone_us: float, calls: int) -> None:
-        self.alone_us, self.calls = alone_us, calls
+    def __init__(self, own_us: float, calls: int) -> None:
+        self.own_us, self.calls = own_us, calls
         self.row: list[str] = []
 
     def wall_us(self, name: str) -> float:
         if self.row and self.row[-1] != name:
             self.row.clear()
         self.row.append(name)
-        return self.alone_us * (2 if len(self.row) <= self.calls else 1)
+        return self.own_us * (2 if len(self.row) <= self.calls else 1)
 
 
-@pytest.mark.parametrize(("alone_us", "calls"), [(200.0, 4), (2000.0, 2), (100_000.0, 1)])
+@pytest.mark.parametrize(("own_us", "calls"), [(200.0, 4), (2000.0, 2), (100_000.0, 1)])
 def test_every_timed_call_follows_calls_of_its_own_form_until_that_is_at_its_own_speed(
-    alone_us: float, calls: int
+    own_us: float, calls: int
 ) -> None:
-    clock, timings = FakeClock(Disturbed(alone_us, calls).wall_us), Timings()
+    clock, timings = FakeClock(Disturbed(own_us, calls).wall_us), Timings()
     time_forms(make_forms(), asked(40), 3, timings, Silent(), timed=clock.timed, clock=clock.seconds)
-    assert {us for walls in timings.wall_us.values() for us in walls} == {alone_us}
-    assert {each.wall_us for controls in timings.controls.values() for each in controls} == {alone_us}
+    assert {us for walls in timings.wall_us.values() for us in walls} == {own_us}
+    assert {each.wall_us for controls in timings.controls.values() for each in controls} == {own_us}
     assert timings.seconds == pytest.approx(clock.seconds()), "what is not kept is on the budget"
 
 
@@ -163,15 +163,6 @@ def test_long_calls_are_not_repeated_where_the_call_before_was_of_the_same_form(
     time_forms(make_forms(), asked(40), 3, timings, Silent(), timed=clock.timed, clock=clock.seconds)
     changes = 1 + sum(one != other for one, other in itertools.pairwise(clock.called))
     assert len(clock.called) == 100 + changes, "one untimed call whenever the form changes, and no other"
-
-
-def test_untimed_calls_are_counted_where_they_were_made() -> None:
-    timings = run(asked(6), 1000.0)
-    for name in ("eager", "compiled"):
-        rounds = [number for number, _ in timings.calls[name]]
-        assert rounds == sorted(rounds)
-        assert set(rounds) == set(range(6))
-        assert len(rounds) > len(timings.wall_us[name]) + len(timings.controls.get(name, ()))
 
 
 def test_untimed_calls_are_made_in_one_go_with_the_timed_one() -> None:
@@ -214,9 +205,7 @@ def test_calls_that_compile_are_kept_and_are_not_on_the_budget() -> None:
     assert timings.compiling_seconds == pytest.approx(180)
     assert timings.seconds - 180 == pytest.approx(0.8, abs=0.2), "23 rounds of four calls"
     assert len(timings.steady_walls(("eager", "compiled"))[0]) >= 20
-
-
-def test_a_form_that_never_stops_compiling_is_not_timed_for_ever() -> None:
+    # A form that never stops compiling is not timed for ever.
     machine, timings = Compiling(10_000), Timings()
     time_forms(make_forms(), until(budget=1.0), 0, timings, Silent(), timed=machine.timed, clock=lambda: machine.now)
     assert timings.stopped == "budget spent"

@@ -17,18 +17,13 @@ from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload, CompileTarget
 
 
-def test_an_eager_form_is_quiet_after_two_calls(workload: BuiltWorkload) -> None:
+def test_a_form_is_called_until_two_calls_compile_nothing(workload: BuiltWorkload) -> None:
     warm = warm_up(eager_form(workload), Silent())
-    assert len(warm.wall_us) == 2
-    assert warm.compilation is None
-
-
-def test_a_compiled_form_is_called_until_two_calls_compile_nothing(workload: BuiltWorkload) -> None:
+    assert (len(warm.wall_us), warm.compilation) == (2, None)
     form = compiled_form(workload)
     warm = warm_up(form, Silent())
     assert warm.compilation is not None
-    assert (warm.compilation.graphs, warm.compilation.graph_breaks) == (1, 0)
-    assert len(warm.wall_us) == 3
+    assert (warm.compilation.graphs, warm.compilation.graph_breaks, len(warm.wall_us)) == (1, 0, 3)
     assert warm.compilation.seconds == pytest.approx(warm.wall_us[0] / 1e6)
     with watch_compilation() as watch:
         form.call()
@@ -97,28 +92,22 @@ def test_compiling_nothing_is_an_error_not_a_result(block: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("torch._dynamo.callback", "callback_handler"),
-        ("torch._dynamo.callback.callback_handler", "register_start_callback"),
-        ("torch._dynamo.callback.callback_handler", "remove_start_callback"),
-        ("torch._dynamo.utils", "counters"),
-    ],
+    "name",
+    ["callback.callback_handler", "register_start_callback", "remove_start_callback", "utils.counters"],
 )
 def test_a_torch_that_cannot_be_watched_is_an_error_that_names_those_that_can(
-    module: str, name: str, workload: BuiltWorkload, monkeypatch: pytest.MonkeyPatch
+    name: str, workload: BuiltWorkload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     form = compiled_form(workload)
     if name.startswith(("register", "remove")):
         from torch._dynamo import callback
 
         # A handler without the one method; Dynamo itself goes on with its own.
-        left = {
-            each: lambda _call: None for each in ("register_start_callback", "remove_start_callback") if each != name
-        }
+        both = ("register_start_callback", "remove_start_callback")
+        left = {each: lambda _call: None for each in both if each != name}
         monkeypatch.setattr(callback, "callback_handler", types.SimpleNamespace(**left))
     else:
-        monkeypatch.delattr(f"{module}.{name}")
+        monkeypatch.delattr(f"torch._dynamo.{name}")
     with pytest.raises(TracekitError, match=r"in no known way; tracekit knows 2\.9 to 2\.15"), watch_compilation():
         raise AssertionError("never watched")
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""`tracekit profile` as a user runs it: a real tiny Flux on the CPU."""
+"""`tracekit profile` as a user runs it: a small model on the CPU."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ def profile(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    pytest.importorskip("diffusers")
+    pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("compiled")
-    return folder, profile(folder, "flux", "--compiled", "--iterations", "5", "--json", "-")
+    return folder, profile(folder, "mlp", "--compiled", "--iterations", "5", "--json", "-")
 
 
 @pytest.mark.slow
 def test_both_forms_are_run_recorded_and_reported(compiled: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     folder, found = compiled
     assert found.returncode == 0, found.stderr
-    run = store.load(folder / "traces" / "flux-compiled")
+    run = store.load(folder / "traces" / "mlp-compiled")
     assert run.status == "complete"
     assert [form.name for form in run.forms] == ["eager", "compiled"]
     assert all(len(form.wall_us) == 5 and form.device_us is None for form in run.forms)
     assert sorted(run.order) == ["compiled"] * 5 + ["eager"] * 5
-    assert (folder / "reports" / "flux-compiled.html").is_file()
-    assert (folder / "reports" / "flux-compiled.md").is_file()
-    assert [path.name for path in (folder / "traces").iterdir()] == ["flux-compiled"]
+    assert (folder / "reports" / "mlp-compiled.html").is_file()
+    assert (folder / "reports" / "mlp-compiled.md").is_file()
+    assert [path.name for path in (folder / "traces").iterdir()] == ["mlp-compiled"]
 
 
 @pytest.mark.slow
@@ -65,9 +65,9 @@ def test_standard_output_holds_the_json_alone(compiled: tuple[Path, subprocess.C
 @pytest.mark.slow
 def test_what_a_cpu_run_cannot_show_is_said(compiled: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     folder, found = compiled
-    assert "flux at size tiny: there is no GPU here" in found.stderr
+    assert "mlp at size tiny: there is no GPU here" in found.stderr
     assert "This is a CPU run" in found.stderr
-    page = (folder / "reports" / "flux-compiled.html").read_text()
+    page = (folder / "reports" / "mlp-compiled.html").read_text()
     assert "CPU run" in page
     assert "no kernel" in page or "no GPU kernels" in page
 
@@ -75,7 +75,7 @@ def test_what_a_cpu_run_cannot_show_is_said(compiled: tuple[Path, subprocess.Com
 @pytest.mark.slow
 def test_progress_names_every_phase(compiled: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     _folder, found = compiled
-    phases = ["building flux (tiny)", "eager warm-up", "compiling", "timing", "recording eager (light)"]
+    phases = ["building mlp (tiny)", "eager warm-up", "compiling", "timing", "recording eager (light)"]
     positions = [found.stderr.index(phase) for phase in phases]
     assert positions == sorted(positions)
     assert "USDT" not in found.stderr
@@ -87,7 +87,7 @@ def test_compiled_recordings_show_fused_kernels_and_eager_ones_do_not(
 ) -> None:
     folder, _found = compiled
     for form, fused in (("eager", False), ("compiled", True)):
-        trace = read_trace(folder / "traces" / "flux-compiled" / f"{form}-light.json.gz")
+        trace = read_trace(folder / "traces" / "mlp-compiled" / f"{form}-light.json.gz")
         assert trace.host["name"].str.contains("cpp_fused").any() is fused
         assert trace.metadata["form"] == form
 

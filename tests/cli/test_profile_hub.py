@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.cli.runs import tracekit
+from tests.cli.test_profile_workloads import without_inductor
 
 from tracekit import store
+from tracekit.cli.main import main
 
 pytest.importorskip("transformers")
 pytest.importorskip("diffusers")
@@ -24,26 +27,32 @@ from tests.workloads.configurations import save_denoiser, save_transformers
     ],
 )
 def test_both_forms_are_run_recorded_and_reported(
-    workload: str, options: tuple[object, ...], run_name: str, tmp_path: Path
+    workload: str, options: tuple[object, ...], run_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if workload.startswith("hf"):
         save_transformers("BertForMaskedLM", tmp_path / "model")
     else:
         save_denoiser("FluxTransformer2DModel", tmp_path / "model")
-    asked = ("--compiled", "--iterations", 5, *options)
+        without_inductor(monkeypatch)
     # Without a GPU even where there is one: what is tested here is the CPU's path.
-    found = tracekit("profile", workload, *asked, folder=tmp_path, CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1")
-    assert found.returncode == 0, found.stderr
+    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    asked = ("profile", workload, "--compiled", "--iterations", "3", *map(str, options))
+    monkeypatch.setattr("sys.argv", ["tracekit", *asked])
+    found = CliRunner().invoke(main, asked)
+    assert found.exit_code == 0, found.output
     run = store.load(tmp_path / "traces" / run_name)
     assert run.status == "complete"
     assert (run.settings.workload, run.settings.dtype, run.settings.scope) == (workload, "float32", "model")
-    assert all(len(form.recordings) == 2 and form.provenance for form in run.forms)
+    assert all(len(form.recordings) == 2 for form in run.forms)
     facts = run.forms[1].compilation
     assert facts is not None
     assert (facts.graphs, facts.graph_breaks, facts.during_timing) == (1, 0, 0)
     assert (tmp_path / "reports" / f"{run_name}.html").is_file()
     if workload.startswith("hf"):
         assert run.settings.seq_length == 8
+        assert all(form.provenance for form in run.forms)
         told = (tmp_path / "reports" / f"{run_name}.md").read_text()
         assert " · 8 tokens · " in told and "--seq-length 8" in told
 

@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.cli.runs import tracekit
 
 from tracekit import store
+from tracekit.cli.main import main
 from tracekit.cli.profile import profile_workload
 from tracekit.model.run import FormResult
 from tracekit.model.workload import Request
@@ -16,8 +18,6 @@ from tracekit.tracefile.read import read_trace
 from tracekit.walks.plan import Plan
 from tracekit.workloads import registry
 
-#: Profiled by test_profile.py, in a process of its own.
-ELSEWHERE = "flux"
 #: What is asked where kernels come from, too.
 WITH_PROVENANCE = ("vit", "causal-lm", "mlp")
 #: From an empty cache Inductor's C++ takes up to a minute for each of the others. They are compiled as far as
@@ -37,17 +37,22 @@ def on_a_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("on_a_cpu")
-@pytest.mark.parametrize("name", [info.name for info in registry.all_workloads() if info.name != ELSEWHERE])
-def test_both_forms_of_every_workload_are_run_recorded_compared_and_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
     from tracekit.capture import forms
 
     options = forms.compile_options
-    if name not in WITH_INDUCTOR and not os.environ.get(EVERY_KERNEL):
+    if not os.environ.get(EVERY_KERNEL):
         monkeypatch.setattr(forms, "compile_options", lambda settings: {**options(settings), "backend": "aot_eager"})
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_a_cpu")
+@pytest.mark.parametrize("name", [info.name for info in registry.all_workloads()])
+def test_both_forms_of_every_workload_are_run_recorded_compared_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    if name not in WITH_INDUCTOR:
+        without_inductor(monkeypatch)
     request = Request(name, size="tiny", iterations=2)
     asked = name in WITH_PROVENANCE
     folder = tmp_path / "traces" / f"{name}-compiled"
@@ -93,11 +98,14 @@ def test_options_a_workload_has_not_are_one_line_before_anything_is_loaded(tmp_p
 
 
 @pytest.mark.slow
-def test_a_decoding_step_of_qwen_is_one_graph_and_told_as_a_phase(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    options = ("--compiled", "--phase", "decode", "--cache", "static", "--iterations", "5", "--json", "-")
-    found = tracekit("profile", "qwen2.5-vl", *options, folder=tmp_path, CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1")
-    assert found.returncode == 0, found.stderr
+@pytest.mark.usefixtures("on_a_cpu")
+def test_a_decoding_step_of_qwen_is_one_graph_and_told_as_a_phase(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_inductor(monkeypatch)
+    options = ("--compiled", "--phase", "decode", "--cache", "static", "--iterations", "3", "--no-provenance")
+    found = CliRunner().invoke(main, ["profile", "qwen2.5-vl", *options, "--json", "-"])
+    assert found.exit_code == 0, found.stderr
     run = store.load(tmp_path / "traces" / "qwen2.5-vl-compiled-decode-static")
     assert run.settings.generation is not None
     assert (run.settings.generation.phase, run.settings.generation.cache) == ("decode", "static")

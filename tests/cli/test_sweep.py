@@ -466,15 +466,15 @@ def test_cells_without_what_was_asked_are_shown(children: Children) -> None:
 @pytest.mark.slow
 def test_a_real_sweep_of_a_small_model_on_a_cpu() -> None:
     pytest.importorskip("torch")
-    result = sweep("mlp", "--size", "tiny", "--iterations", "20", "--batch-size", "1,2000000000", "--json", "out.json")
+    asked = ("--mode", "default", "--batch-size", "1,2000000000", "--iterations", "20")
+    result = sweep("mlp", "--size", "tiny", *asked, "--json", "out.json")
     assert result.exit_code == 0, result.output
     told = json.loads(Path("out.json").read_text())
     small, large = told["works"]
-    eager, compiled = small["cells"]
-    assert (eager["outcome"], compiled["outcome"]) == ("done", "done")
+    (compiled,) = small["cells"]
+    assert compiled["outcome"] == "done"
     assert (compiled["compiled"]["calls"], compiled["graphs"], compiled["graph_breaks"]) == (20, 1, 0)
     assert compiled["verdict"]["ci95"][0] < compiled["verdict"]["speedup"] < compiled["verdict"]["ci95"][1]
     assert compiled["compile_seconds"] > 0
-    assert small["eager"]["processes"] == 2
     # Input for so many at once has no memory on this machine: a result, and the other cells have theirs.
-    assert [cell["outcome"] for cell in large["cells"]] == ["out_of_memory"] * 2
+    assert [cell["outcome"] for cell in large["cells"]] == ["out_of_memory"]

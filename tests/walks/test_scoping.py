@@ -21,9 +21,10 @@ from tracekit.model.child import ChildJob  # noqa: E402
 from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import FormResult, Run  # noqa: E402
+from tracekit.model.timing import StoppingRule  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
-from tracekit.walks.plan import Plan  # noqa: E402
+from tracekit.walks.plan import Plan, place_of_run  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
 from tracekit.walks.timing_process import run_child  # noqa: E402
@@ -162,7 +163,10 @@ def test_a_wrong_name_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_more_blocks_of_one_class_than_dynamo_compiles_are_all_compiled() -> None:
+def test_more_blocks_of_one_class_than_dynamo_compiles_are_all_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = forms.compile_options
+    # What is counted are Dynamo's graphs: the C++ of each would take seconds.
+    monkeypatch.setattr(forms, "compile_options", lambda settings: {**options(settings), "backend": "aot_eager"})
     blocks = nn.Sequential(*(Block(inside) for inside in range(1, 13)))
     targets = tuple(CompileTarget(f"blocks.{n}", block) for n, block in enumerate(blocks))
     x = torch.randn(2, WIDTH)
@@ -183,15 +187,20 @@ def test_no_room_is_made_for_blocks_that_are_alike() -> None:
 
 
 def test_a_folder_is_named_by_the_scope_without_what_shells_and_systems_take_for_themselves() -> None:
-    request = Request("mlp", scope="a")
-    plan = Plan(request, ("eager", "compiled"), None, False, "")
-    assert profiling._run_name(plan, "layers.*,head/x") == "mlp-compiled-layers.each+head_x"
-    assert len(profiling._run_name(plan, "layer." * 100)) < 100
+    def name(scope: str) -> str:
+        return place_of_run(Plan(Request("mlp", scope=scope), ("eager", "compiled"), None, False, "")).name
+
+    assert name("layers.*,head/x") == "mlp-compiled-layers.each+head_x"
+    assert len(name("layer." * 100)) < 100
 
 
 @pytest.mark.slow
 def test_a_fresh_process_compiles_the_same_part(tmp_path: Path) -> None:
-    job = ChildJob(Request("mlp", scope="model.0,model.1.widen"), "tiny", "cpu", ("compiled",), None, 1)
-    (form,) = run_child(job, tmp_path, Silent(), "scoped").forms
-    assert form.compilation is not None
-    assert form.compilation.graphs == 2
+    rule = StoppingRule(3, 0.01, 30.0, 3)
+    job = ChildJob(Request("mlp", scope="model.0,model.1.widen"), "tiny", "cpu", ("eager", "compiled"), rule, 1)
+    found = run_child(job, tmp_path, Silent(), "scoped")
+    eager, compiled = found.forms
+    assert all(form.times and len(form.times.wall_us) == 3 for form in found.forms)
+    assert eager.compilation is None
+    assert compiled.compilation is not None and compiled.compilation.graphs == 2
+    assert found.load_seconds > 0

@@ -110,17 +110,6 @@ def test_a_process_that_is_killed_is_said_to_be(monkeypatch: pytest.MonkeyPatch,
         run_child(JOB, tmp_path, Silent(), "repeat 1")
 
 
-@pytest.mark.slow
-def test_a_real_process_builds_warms_up_and_times(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    found = run_child(replace(JOB, forms=("eager", "compiled")), tmp_path, Silent(), "repeat 1")
-    assert [form.name for form in found.forms] == ["eager", "compiled"]
-    assert all(form.times and len(form.times.wall_us) == 3 for form in found.forms)
-    assert found.forms[0].compilation is None
-    assert found.forms[1].compilation is not None
-    assert found.load_seconds > 0
-
-
 def test_a_child_builds_what_a_configuration_names(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from tests.workloads.configurations import save_transformers

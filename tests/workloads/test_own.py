@@ -190,18 +190,18 @@ def build(): return Net(), (torch.ones(2),)
         (NO_SUCH_NAME, "return x.no_such_name"),
     ],
 )
-def test_what_their_code_raises_is_told_with_their_frames_alone(code: str, line: str) -> None:
+def test_what_their_code_raises_is_shown_with_their_frames_only(code: str, line: str) -> None:
     with pytest.raises(TheirCodeError, match="raised") as caught:
         built(code)
-    told = caught.value.traceback
-    first = next(each for each in told.splitlines() if "File" in each)
+    shown = caught.value.traceback
+    first = next(each for each in shown.splitlines() if "File" in each)
     assert "mine.py" in first
-    assert line in told
-    assert "tracekit/" not in told and "importlib" not in told
+    assert line in shown
+    assert "tracekit/" not in shown and "importlib" not in shown
     assert re.search(r", at mine\.py:\d+ in \S+$", str(caught.value)), "the last line tells theirs too"
 
 
-def test_inputs_that_do_not_fit_are_told_once_with_their_shapes() -> None:
+def test_inputs_that_do_not_fit_are_said_once_with_their_shapes() -> None:
     with pytest.raises(TheirCodeError, match=r"a call of what mine\.py:build\(\) returned raised Runtime") as caught:
         built("def build(): return nn.Linear(4, 4), (torch.ones(2, 5),)")
     assert str(caught.value).endswith("; its inputs are 2x5 float32")
@@ -249,7 +249,7 @@ def test_the_loader_says_in_one_line_what_a_file_has_not(code: str, message: str
     assert "\n" not in str(caught.value)
 
 
-def test_a_module_inside_a_package_that_is_not_there_is_told_by_its_whole_name() -> None:
+def test_a_module_inside_a_package_that_is_not_there_is_named_whole() -> None:
     Path("shapes_there").mkdir()
     Path("shapes_there/__init__.py").touch()
     with pytest.raises(TracekitError, match=r"there is no module shapes_there\.nett here"):

@@ -29,7 +29,7 @@ def ours() -> None:
     percent("many")  # type: ignore[arg-type]
 
 
-def told() -> None:
+def known() -> None:
     raise DoesNotFitError("said already")
 
 
@@ -50,7 +50,7 @@ def test_what_their_code_raised_is_theirs_with_its_line() -> None:
     [
         (OWN, memory, MemoryError),
         (OWN, ours, ValueError),
-        (OWN, told, DoesNotFitError),
+        (OWN, known, DoesNotFitError),
         (IN_PROGRAM, theirs, ValueError),
         (make_settings(), theirs, ValueError),
     ],

@@ -66,7 +66,7 @@ def test_what_diffusers_calls_repeated_goes_first() -> None:
     assert all(".transformer_blocks." in target.component for target in named)
 
 
-def test_a_model_without_is_told_so_with_its_parts() -> None:
+def test_a_model_without_is_refused_with_its_parts() -> None:
     with pytest.raises(TracekitError, match="convnext at size tiny has no blocks that repeat") as caught:
         scopes.compile_targets(nowhere("convnext", "tiny"), "regional")
     assert "%" in caught.value.below[0]

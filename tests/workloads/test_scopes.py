@@ -136,7 +136,7 @@ def test_components_say_how_much_of_them_is_compiled() -> None:
     assert [(each.compiled, each.compiled_parameters) for each in found.components[:2]] == [(False, 0)] * 2
 
 
-def test_the_members_of_a_list_are_told_together_only_if_all_are_compiled() -> None:
+def test_the_members_of_a_list_are_one_part_only_if_all_are_compiled() -> None:
     whole = scopes.narrowed(nowhere("vit"), "vit.layers.*").components
     assert [each.compiled_parts for each in whole] == [(), ("model.vit.layers.*",), (), ()]
     some = scopes.narrowed(nowhere("vit"), "vit.layers.1,vit.layers.2").components

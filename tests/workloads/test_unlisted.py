@@ -17,7 +17,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_module_that_is_not_here_is_told_without_importing_anything() -> None:
+def test_a_module_that_is_not_here_is_found_without_importing_anything() -> None:
     Path("pkg").mkdir()
     Path("pkg/__init__.py").write_text("raise SystemExit('nobody imports this')")
     for name in ("pkg.net:build", "math:sqrt", "sys:exit", "mine.py:build"):

@@ -258,9 +258,9 @@ def _caches(entries: list[LogEntry], counted: Counter[str]) -> tuple[CacheUse, .
 
 def _skips(entries: list[LogEntry], counted: int) -> tuple[CudaGraphSkip, ...]:
     reasons = Counter(each.content for each in entries if each.kind == "skip")
-    # Told in the metrics alone where the logger was silenced.
-    told = Counter(each.content.get("cudagraph_skip_reason") for each in entries if each.kind == METRICS)
-    for reason, count in told.items():
+    # Where the logger was silenced, the metrics have them.
+    counts = Counter(each.content.get("cudagraph_skip_reason") for each in entries if each.kind == METRICS)
+    for reason, count in counts.items():
         short = CUDA_GRAPH_SKIP.sub("", reason).partition("\n")[0] if reason else None
         if short and short not in reasons:
             reasons[short] = count

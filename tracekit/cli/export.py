@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,14 +68,15 @@ def export(
     if hta is None and not any(asked.values()):
         raise TracekitError("say what for: --hta FOLDER, --kernels, --gaps, --groups or --benchmark PATH")
     of_one = [each for each in ("--kernels", "--gaps") if asked[each]]
-    _refuse_what_is_idle(
-        {
-            "--form": (form, bool(of_one) or hta is not None, "--kernels, --gaps and --hta"),
-            "--rank": (rank, hta is not None, "--hta"),
-            "--window": (None if window == "auto" else window, any(asked.values()), "tables"),
-            "--steps": (steps, any(asked.values()), "tables"),
-        }
-    )
+    # Of each option its value, whether what it is for is asked for, and what that is.
+    for option, value, is_used, purpose in (
+        ("--form", form, bool(of_one) or hta is not None, "--kernels, --gaps and --hta"),
+        ("--rank", rank, hta is not None, "--hta"),
+        ("--window", None if window == "auto" else window, any(asked.values()), "tables"),
+        ("--steps", steps, any(asked.values()), "tables"),
+    ):
+        if value is not None and not is_used:
+            raise TracekitError(f"{option} is for {purpose}: leave it out")
     if other is not None and (hta is not None or of_one):
         raise TracekitError(f"{', '.join([*of_one, *(['--hta'] if hta else [])])} takes one trace: leave {other} out")
     for option, path in asked.items():
@@ -92,14 +92,6 @@ def export(
         _export_sides(trace, other, reading, groups, benchmark, console)
     if kernels is not None or gaps is not None:
         _export_one(trace, form, reading, kernels, gaps, console)
-
-
-def _refuse_what_is_idle(options: Mapping[str, tuple[object, bool, str]]) -> None:
-    """Raises TracekitError for an option that was given and says nothing of what is written; of each its value, whether
-    what it is for is asked for, and what that is."""
-    for option, (value, is_used, purpose) in options.items():
-        if value is not None and not is_used:
-            raise TracekitError(f"{option} is for {purpose}: leave it out")
 
 
 def _export_sides(

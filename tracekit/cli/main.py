@@ -143,23 +143,25 @@ def run() -> None:
     sys.excepthook = print_traceback
     reads = sys.argv[1:2] in READERS
     if reads:
-        _spare_what_readers_do_not_use()
-    _show_what_the_terminal_can()
+        # Reading a trace makes no garbage worth collecting, and looking for it took 70 ms of every start; numpy's
+        # threads for matrix products took 100 ms of processor to start.
+        gc.disable()
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # A name of a file that is no text, or a sign that the terminal's encoding lacks, is replaced and ends nothing.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
     try:
         main(prog_name="tracekit")
     except SystemExit as end:
         if not reads:
             raise
-        _leave_saying_why_not(end)
+        try:
+            _leave(end)
+        except OSError as error:
+            _fail_to_write(error)
     except OSError as error:
         # The help and the version are written before any command is invoked.
         _fail_to_write(error)
-
-
-def _show_what_the_terminal_can() -> None:
-    """A name of a file that is no text, or a sign that the terminal's encoding lacks, is replaced and ends nothing."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="replace")
 
 
 def _fail_to_write(error: OSError) -> NoReturn:
@@ -169,13 +171,6 @@ def _fail_to_write(error: OSError) -> NoReturn:
     # What is left to be written would be tried again at the very end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     sys.exit(1)
-
-
-def _leave_saying_why_not(end: SystemExit) -> None:
-    try:
-        _leave(end)
-    except OSError as error:
-        _fail_to_write(error)
 
 
 def _leave(end: SystemExit) -> None:
@@ -191,10 +186,3 @@ def _leave(end: SystemExit) -> None:
     if end.code is None or isinstance(end.code, int):
         os._exit(end.code or 0)
     raise end
-
-
-def _spare_what_readers_do_not_use() -> None:
-    """Reading a trace makes no garbage worth collecting, and looking for it took 70 ms of every start; numpy's threads
-    for matrix products took 100 ms of processor to start."""
-    gc.disable()
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

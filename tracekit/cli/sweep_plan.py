@@ -84,13 +84,13 @@ def _cells(ask: Ask, suite: Suite | None) -> tuple[Cell, ...]:
         axes = {"size": (suite.size,), "batch_size": suite.batch_sizes, "mode": suite.modes}
     given = dict(ask.axes)
     if "scope" in given:
-        given["scope"] = tuple(map(_together, given["scope"]))
+        given["scope"] = tuple(map(_scope_of_parts, given["scope"]))
     options = parse_options(ask.options)
     fixed = {**ask.fixed, "options": options} if options else ask.fixed
     return expand(suite.workloads if suite else ask.workloads, {**axes, **given}, fixed)
 
 
-def _together(scope: str) -> str:
+def _scope_of_parts(scope: str) -> str:
     """`vae+transformer` as a Request has it: commas are between cells here."""
     names = [name.strip() for name in scope.split("+")]
     if not all(names):
@@ -102,8 +102,12 @@ def _together(scope: str) -> str:
 
 
 def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPlan:
+    there = dict.fromkeys(cell.request.workload for cell in every)
+    for name in ask.only:
+        if name not in there:
+            raise TracekitError(f"--only {name}: this sweep has no such workload; it has {', '.join(there)}")
     return SweepPlan(
-        cells=_only(every, ask.only),
+        cells=tuple(cell for cell in every if not ask.only or cell.request.workload in ask.only),
         seed=ask.seed or 0,
         iterations=iterations,
         timing=plan_timing(iterations is not None, ask.target, ask.time_budget, 0, False),
@@ -111,14 +115,6 @@ def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPla
         again=ask.again,
         retry_failed=ask.retry_failed,
     )
-
-
-def _only(every: tuple[Cell, ...], workloads: tuple[str, ...]) -> tuple[Cell, ...]:
-    there = dict.fromkeys(cell.request.workload for cell in every)
-    for name in workloads:
-        if name not in there:
-            raise TracekitError(f"--only {name}: this sweep has no such workload; it has {', '.join(there)}")
-    return tuple(cell for cell in every if not workloads or cell.request.workload in workloads)
 
 
 def _resumed(ask: Ask, path: Path) -> Planned:

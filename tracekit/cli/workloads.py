@@ -53,14 +53,13 @@ def _described(info: WorkloadInfo) -> RenderableType:
 
     heading = Text.assemble((info.name, "bold"), f"  {info.title}")
     # Of a model of the user's own nothing is known, and nothing computed.
-    told = "options" not in info.takes
-    sizes = {name: f"{what}; {_memory(info, name)}" if told else what for name, what in info.sizes.items()}
+    sizes = dict(info.sizes)
+    if "options" not in info.takes:
+        for name, what in info.sizes.items():
+            known = info.memory_gib.get(name)
+            sizes[name] = f"{what}; {known:g} GiB" if known is not None else f"{what}; memory as computed from it"
     tables = _pairs("--size", sizes), _pairs("--scope", info.scopes), _facts(info)
     return Group(heading, *(Padding(table, (0, 0, 0, 2)) for table in tables), Text())
-
-
-def _memory(info: WorkloadInfo, size: str) -> str:
-    return f"{info.memory_gib[size]:g} GiB" if size in info.memory_gib else "memory as computed from it"
 
 
 def _facts(info: WorkloadInfo) -> RenderableType:

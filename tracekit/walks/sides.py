@@ -18,7 +18,6 @@ from tracekit.walks.reading import Reading
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
     from tracekit.model.comparison import Comparison
-    from tracekit.model.provenance import CompiledSites, EagerOps
     from tracekit.model.run import FormName, FormResult, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
     from tracekit.model.timeline import StepTimeline
@@ -45,6 +44,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     run = store.load(path)
     chosen = choose_form(run, path, form)
     kind, analysis, rich, sequence, timeline = _analyze_recordings(path, chosen, reading)
+    load_provenance = store.load_eager_ops if chosen.name == "eager" else store.load_compiled_sites
     return with_break_costs(
         Side(
             label=chosen.name,
@@ -55,7 +55,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             environment=run.environment,
             rich=rich,
             sequence=sequence,
-            provenance=_load_provenance(path, run, chosen) if reading.shapes else None,
+            provenance=load_provenance(path, run) if reading.shapes else None,
             components=run.components,
             repeated_parts=run.repeated_parts,
             timeline=timeline,
@@ -81,10 +81,6 @@ def with_break_costs(side: Side) -> Side:
         return side
     costed = found.with_break_costs(shown.regions, max(shown.window.steps, 1))
     return replace(side, form=replace(form, compilation=replace(form.compilation, diagnostics=costed)))
-
-
-def _load_provenance(folder: Path, run: Run, form: FormResult) -> EagerOps | CompiledSites | None:
-    return store.load_eager_ops(folder, run) if form.name == "eager" else store.load_compiled_sites(folder, run)
 
 
 def borrow_operators(side: Side, lender: Sequence) -> Side:

@@ -126,19 +126,17 @@ def _configurations(config: Any) -> list[Any]:
 def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:
     """Height and width of the images that a repository's own preprocessor hands over."""
     said = json.loads(preprocessor.read_text())
-    size = said.get("crop_size") if said.get("do_center_crop") else said.get("size")
-    size = size or said.get("size")
-    if isinstance(size, int):
-        return size, size
-    if not isinstance(size, dict):
-        return None
-    if "height" in size and "width" in size:
-        return size["height"], size["width"]
-    short, long = size.get("shortest_edge"), size.get("longest_edge")
-    if not isinstance(short, int):
-        return None
-    # Of a picture of 4:3; of a square one where no longer edge is allowed for.
-    return (short, min(short * 4 // 3, long)) if isinstance(long, int) else (short, short)
+    match (said.get("crop_size") if said.get("do_center_crop") else None) or said.get("size"):
+        case int(side):
+            return side, side
+        case {"height": height, "width": width}:
+            return height, width
+        case {"shortest_edge": int(short), "longest_edge": int(long)}:
+            # Of a picture of 4:3; of a square one where no longer edge is allowed for.
+            return short, min(short * 4 // 3, long)
+        case {"shortest_edge": int(short)}:
+            return short, short
+    return None
 
 
 def choose_class(config: Any, source: str) -> Any:

@@ -149,7 +149,7 @@ def _swin(width: int, depths: BySize, heads: list[int], window: int, **more: ByS
     return Nested("SwinConfig", {**figures, **more, **STAGES})
 
 
-def _detr(depth: int, depths: list[int], queries: int, **row: Any) -> OneForward:
+def _detr(depth: int, depths: list[int], queries: int = 100, **row: Any) -> OneForward:
     """A DETR with transformers' own ResNet, where the published configurations name timm's: the same layers, and no
     package nor weights to fetch."""
     full = f"the published architecture: ResNet-{depth}, 6 + 6 layers, {queries} queries, 800x1066"
@@ -362,9 +362,8 @@ ONE_FORWARD = (
         checkpoint="google/owlvit-base-patch32",
     ),
     _detr(
-        depth=50,
-        depths=[3, 4, 6, 3],
-        queries=100,
+        50,
+        [3, 4, 6, 3],
         name="detr",
         title="DETR (ResNet-50) object detection: transformers.DetrForObjectDetection",
         kind="DetrForObjectDetection",
@@ -372,9 +371,8 @@ ONE_FORWARD = (
         checkpoint="facebook/detr-resnet-50",
     ),
     _detr(
-        depth=101,
-        depths=[3, 4, 23, 3],
-        queries=100,
+        101,
+        [3, 4, 23, 3],
         name="detr-resnet-101",
         title="DETR (ResNet-101) object detection: transformers.DetrForObjectDetection",
         kind="DetrForObjectDetection",
@@ -382,8 +380,8 @@ ONE_FORWARD = (
         checkpoint="facebook/detr-resnet-101",
     ),
     _detr(
-        depth=50,
-        depths=[3, 4, 6, 3],
+        50,
+        [3, 4, 6, 3],
         queries=300,
         name="conditional-detr",
         title="Conditional DETR (ResNet-50): transformers.ConditionalDetrForObjectDetection",

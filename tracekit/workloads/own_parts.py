@@ -72,16 +72,13 @@ def parts_of_return(returned: object, place: str, device: str) -> Parts:
 
 def _split(returned: tuple[Any, ...], place: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
     module, *inputs = returned
+    kwargs = inputs.pop() if inputs and isinstance(inputs[-1], dict) else {}
     match inputs:
-        case [dict() as kwargs]:
+        case [] if len(returned) > 1:
             return module, (), kwargs
         case [tuple() | list() as args]:
-            return module, tuple(args), {}
-        case [torch.Tensor() as tensor]:
-            return module, (tensor,), {}
-        case [tuple() | list() as args, dict() as kwargs]:
             return module, tuple(args), kwargs
-        case [torch.Tensor() as tensor, dict() as kwargs]:
+        case [torch.Tensor() as tensor]:
             return module, (tensor,), kwargs
     kinds = ", ".join(type(each).__name__ for each in returned)
     raise TracekitError(f"{place} returned ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")

@@ -93,11 +93,11 @@ def _sounds(_model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inp
     time_s = np.arange(sizes["seconds"] * SAMPLES_PER_SECOND) / SAMPLES_PER_SECOND
     pitches_hz = (100 + 300 * torch.rand(count, generator=generator)).tolist()
     sounds = [np.sin(2 * np.pi * (pitch + 20 * time_s) * time_s).astype(np.float32) for pitch in pitches_hz]
-    hear = WhisperFeatureExtractor(feature_size=80, chunk_length=sizes["seconds"])
-    heard = hear(sounds, sampling_rate=SAMPLES_PER_SECOND, return_tensors="pt")
+    extract = WhisperFeatureExtractor(feature_size=80, chunk_length=sizes["seconds"])
+    features = extract(sounds, sampling_rate=SAMPLES_PER_SECOND, return_tensors="pt")
     words = torch.randint(START, (count, sizes["tokens"]), generator=generator)
     words[:, 0] = START
-    return {"input_features": heard["input_features"], "decoder_input_ids": words}
+    return {"input_features": features["input_features"], "decoder_input_ids": words}
 
 
 #: What a row may draw.

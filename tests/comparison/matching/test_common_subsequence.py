@@ -53,6 +53,7 @@ def test_twenty_thousand_on_a_side_take_seconds() -> None:
 
 def test_recordings_that_differ_throughout_pair_nothing() -> None:
     assert list(same_launches(["a", "b", "e"] * 300, ["c", "d", "e"] * 300)) == [(899, 899)]
+    assert list(same_launches(["a", "b"] * 50_000, ["b", "c", "d"] * 50_000)) == []
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,6 @@ def is_slight(excess_us: float, base_us: float) -> bool:
     return excess_us < max(SLIGHT_SHARE * base_us, SLIGHT_US)
 
 
-def is_interleaved(verdict: Verdict) -> bool:
-    """Whether both sides ran in the same process: two forms of one run did."""
-    return verdict.basis in ("rounds", "processes")
-
-
 def find_separate_runs_change(a: Side, b: Side, verdict: Verdict) -> SeparateRunsChange | None:
     """The ratio of the sides' calls, as `wall` of a gate is judged. None of sides that were timed together, of other
     work or another GPU, of too few calls, and where calls compiled."""
@@ -93,24 +88,33 @@ def measure_wall(a: Side, b: Side, verdict: Verdict) -> Measured:
         if len(of_b) == 1:
             calls = calls_that_count(b)
             own = _of_one_process(own, odd_even_noise(calls) * new if len(calls) >= FEWEST_CALLS else 0.0, b)
-    if base is not None and new is not None and unknown is None and verdict.ci95 and verdict.speedup:
-        low, high = (base / speedup for speedup in reversed(verdict.ci95))
-        noise, least = verdict.noise_floor or 0.0, verdict.least_change or 0.0
-        single = verdict.processes == 1 if is_interleaved(verdict) else len(of_a) == len(of_b) == 1
-        given_base = _interval(new, low, high, "calls" if single else "processes")
-        if is_interleaved(verdict):
-            # The gate fails nothing that the verdict beside it leaves open.
-            floor = Doubt("noise" if noise >= least else "least_change", max(noise, least) * new)
-            assumptions = (Statement("one_process"),) if single else ()
-            given_base = replace(given_base, value=base / verdict.speedup, floor=floor, assumptions=assumptions)
-        elif single:
-            given_base = _of_one_process(given_base, noise * new, a, b)
-        elif min(len(of_a), len(of_b)) == 1:
-            one, other = (a, b) if len(of_a) == 1 else (b, a)
-            borrowed = Statement("one_process_of_a_side", {"side": one.label, "other": other.label})
-            given_base = replace(given_base, assumptions=(borrowed,))
+    if base is not None and new is not None and unknown is None:
+        given_base = _wall_given_base((a, base, len(of_a)), (b, new, len(of_b)), verdict)
     # A process of its own may have been too short for a verdict where those that repeated it were not.
     return Measured(base, new, given_base, own, unknown or OWN_PROCESSES_TOO_SHORT, own_unknown or NOT_MEASURED)
+
+
+def _wall_given_base(a: tuple[Side, float, int], b: tuple[Side, float, int], verdict: Verdict) -> Estimate | None:
+    """Of both sides, each with its typical call and the number of its processes; None of a verdict without interval."""
+    if verdict.ci95 is None or verdict.speedup is None:
+        return None
+    (one, base, of_a), (other, new, of_b) = a, b
+    low, high = (base / speedup for speedup in reversed(verdict.ci95))
+    noise, least = verdict.noise_floor or 0.0, verdict.least_change or 0.0
+    if verdict.basis in ("rounds", "processes"):
+        estimate = _interval(base / verdict.speedup, low, high, "calls" if verdict.processes == 1 else "processes")
+        # The gate fails nothing that the verdict beside it leaves open.
+        floor = Doubt("noise" if noise >= least else "least_change", max(noise, least) * new)
+        assumptions = (Statement("one_process"),) if verdict.processes == 1 else ()
+        return replace(estimate, floor=floor, assumptions=assumptions)
+    if of_a == of_b == 1:
+        return _of_one_process(_interval(new, low, high, "calls"), noise * new, one, other)
+    estimate = _interval(new, low, high, "processes")
+    if min(of_a, of_b) > 1:
+        return estimate
+    single, several = (one, other) if of_a == 1 else (other, one)
+    borrowed = Statement("one_process_of_a_side", {"side": single.label, "other": several.label})
+    return replace(estimate, assumptions=(borrowed,))
 
 
 def _why_unknown(*sides: tuple[Side, int]) -> Statement | None:

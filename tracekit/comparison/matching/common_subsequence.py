@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -87,7 +88,9 @@ def same_launches(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[in
     begin = next((i for i in range(shorter) if one[i] != other[i]), shorter)
     end = next((i for i in range(shorter - begin) if one[-1 - i] != other[-1 - i]), shorter - begin)
     left, right = one[begin : len(one) - end], other[begin : len(other) - end]
-    between = common_subsequence(left, right) if left and right else []
+    # No more can be common than stands on both sides in whatever order.
+    most = (Counter(left) & Counter(right)).total()
+    between = common_subsequence(left, right) if len(left) + len(right) - 2 * most <= MOST_EDITS else []
     if len(left) + len(right) - 2 * len(between) > MOST_EDITS:
         between = []
     yield from ((i, i) for i in range(begin))

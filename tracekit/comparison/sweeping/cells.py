@@ -60,8 +60,8 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
         started=result.started,
         seconds=result.seconds,
         settings=run.settings if run else None,
-        eager=read_calls(eager, alone=result.cell.form == "eager"),
-        compiled=read_calls(compiled, alone=True),
+        eager=read_calls(eager, single_form=result.cell.form == "eager"),
+        compiled=read_calls(compiled, single_form=True),
         verdict=verdict,
         compile_seconds=facts.seconds if facts else None,
         graphs=facts.graphs if facts else None,
@@ -93,9 +93,9 @@ def _conditions(state: GpuState | None, host_load: float | None) -> Conditions:
     )
 
 
-def read_calls(form: ChildForm | None, *, alone: bool) -> CallFigures | None:
-    """The figures of a form's timed calls; None where there are none. `alone`: no other form's CUDA graphs were there
-    when its memory in steady calls was measured."""
+def read_calls(form: ChildForm | None, *, single_form: bool) -> CallFigures | None:
+    """The figures of a form's timed calls; None where there are none. `single_form`: no other form's CUDA graphs were
+    there when its memory in steady calls was measured."""
     if form is None or form.times is None or not form.times.wall_us:
         return None
     wall_us, device_us = np.asarray(form.times.wall_us), form.times.device_us
@@ -107,7 +107,7 @@ def read_calls(form: ChildForm | None, *, alone: bool) -> CallFigures | None:
         median_us=float(np.median(wall_us)),
         median_ci95=ends(median),
         device_median_us=float(np.median(device_us)) if device_us else None,
-        memory_bytes=form.memory.steady.reserved_bytes if alone and form.memory and form.memory.steady else None,
+        memory_bytes=form.memory.steady.reserved_bytes if single_form and form.memory and form.memory.steady else None,
         warmup_memory_bytes=form.memory.warmup.reserved_bytes if form.memory else None,
     )
 

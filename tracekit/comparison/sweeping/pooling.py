@@ -27,7 +27,7 @@ def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
     forms, figures = [], []
     for result in results:
         form = result.run.form("eager") if result.run and result.outcome == "done" else None
-        found = read_calls(form, alone=result.cell.form == "eager")
+        found = read_calls(form, single_form=result.cell.form == "eager")
         if form and found:
             forms.append(form)
             figures.append(found)
