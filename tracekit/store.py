@@ -70,7 +70,12 @@ def begun(folder: Path, *, force: bool, ways: Ways = ON_THE_COMMAND_LINE) -> Ite
     Raises TracekitError when the run is there already, or what an interrupted one measured, and `force` is not set;
     when another process is writing it; and for whatever tracekit did not make. They say `ways`.
     """
-    _refuse_what_is_there(folder, ways, force=force)
+    if folder.is_symlink() and not folder.exists():
+        raise TracekitError(f"{folder} is a link that leads nowhere; remove it, or pass {ways.out}")
+    if folder.exists() and not force:
+        raise TracekitError(f"{folder} is already there; pass {ways.force} to record it again, or {ways.out}")
+    if folder.exists() and not is_run(folder):
+        raise TracekitError(f"{folder} is there and is no run of tracekit; pass {ways.out}")
     draft = folder.with_name(folder.name + INCOMPLETE)
     if draft.is_symlink():
         # What it leads to would be emptied.
@@ -82,7 +87,11 @@ def begun(folder: Path, *, force: bool, ways: Ways = ON_THE_COMMAND_LINE) -> Ite
     if not os.access(draft, os.W_OK):
         raise TracekitError(f"cannot write to {draft}; pass {ways.out}")
     with _held(draft, ways):
-        _refuse_what_is_not_ours(draft, ways, force=force)
+        if not is_run(draft) and any(path.name != OUTPUT for path in draft.iterdir()):
+            raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass {ways.out}")
+        if not force and holds_measurements(draft):
+            ended = "measured until it failed" if load(draft).failure else "measured until it was interrupted"
+            raise TracekitError(f"{draft} holds what a run {ended}; pass {ways.force} to replace it, or {ways.out}")
         clear(draft)
         try:
             yield draft
@@ -119,23 +128,6 @@ def _held(draft: Path, ways: Ways) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def _refuse_what_is_there(folder: Path, ways: Ways, *, force: bool) -> None:
-    if folder.is_symlink() and not folder.exists():
-        raise TracekitError(f"{folder} is a link that leads nowhere; remove it, or pass {ways.out}")
-    if folder.exists() and not force:
-        raise TracekitError(f"{folder} is already there; pass {ways.force} to record it again, or {ways.out}")
-    if folder.exists() and not is_run(folder):
-        raise TracekitError(f"{folder} is there and is no run of tracekit; pass {ways.out}")
-
-
-def _refuse_what_is_not_ours(draft: Path, ways: Ways, *, force: bool) -> None:
-    if not is_run(draft) and any(path.name != OUTPUT for path in draft.iterdir()):
-        raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass {ways.out}")
-    if not force and holds_measurements(draft):
-        ended = "measured until it failed" if load(draft).failure else "measured until it was interrupted"
-        raise TracekitError(f"{draft} holds what a run {ended}; pass {ways.force} to replace it, or {ways.out}")
 
 
 def holds_measurements(draft: Path) -> bool:

@@ -42,7 +42,21 @@ def find_graph_calls(trace: Trace) -> tuple[tuple[str, ...], tuple[CompiledActiv
     keys = tuple(calls["name"].str.extract(GRAPH_CALL, 1).to_list())
     activities: list[CompiledActivity] = []
     ordinals: dict[int, dict[int, int]] = {}
-    around, operators = _spans_around(calls, launched), _operators_in_calls(spans, calls, launched)
+    # The row of the operator that stands directly in a graph call and around the launch; -1 for none.
+    moments, launching = columns(launched, "launched_ns", "launched_on")
+    graph_rows = set(calls["row"].to_list())
+    found = np.full(len(moments), -1, dtype=np.int64)
+    for thread in calls["thread"].unique().sort():
+        rows, starts, ends = columns(spans.filter(pl.col("thread") == thread), "row", "start_ns", "end_ns")
+        nesting = nest(starts, ends)
+        some = np.flatnonzero(launching == thread)
+        at = interval.containing(nesting.starts, nesting.ends, moments[some])
+        for launch, stretch in zip(some[at >= 0].tolist(), at[at >= 0].tolist(), strict=True):
+            event, below = int(nesting.rows[stretch]), -1
+            while event >= 0 and int(rows[event]) not in graph_rows:
+                below, event = int(rows[event]), int(nesting.parents[event])
+            found[launch] = below if event >= 0 else -1
+    around, operators = _spans_around(calls, launched), found
     for name, call, operator in zip(launched["name"], around.tolist(), operators.tolist(), strict=True):
         if call < 0 or operator < 0:
             activities.append(CompiledActivity(name, call if call >= 0 else None))
@@ -63,22 +77,4 @@ def _spans_around(spans: pl.DataFrame, launched: pl.DataFrame) -> Ints:
         own, some = np.flatnonzero(threads == thread), np.flatnonzero(launching == thread)
         at = interval.containing(starts[own], ends[own], moments[some])
         found[some] = np.where(at >= 0, own[at], -1)
-    return found
-
-
-def _operators_in_calls(spans: pl.DataFrame, calls: pl.DataFrame, launched: pl.DataFrame) -> Ints:
-    """The row of the operator that stands directly in a graph call and around the launch; -1 for none."""
-    moments, launching = columns(launched, "launched_ns", "launched_on")
-    graph_rows = set(calls["row"].to_list())
-    found = np.full(len(moments), -1, dtype=np.int64)
-    for thread in calls["thread"].unique().sort():
-        rows, starts, ends = columns(spans.filter(pl.col("thread") == thread), "row", "start_ns", "end_ns")
-        nesting = nest(starts, ends)
-        some = np.flatnonzero(launching == thread)
-        at = interval.containing(nesting.starts, nesting.ends, moments[some])
-        for launch, stretch in zip(some[at >= 0].tolist(), at[at >= 0].tolist(), strict=True):
-            event, below = int(nesting.rows[stretch]), -1
-            while event >= 0 and int(rows[event]) not in graph_rows:
-                below, event = int(rows[event]), int(nesting.parents[event])
-            found[launch] = below if event >= 0 else -1
     return found

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from tracekit.analysis import interval
-from tracekit.analysis.interval import Bools
 from tracekit.analysis.links import CLOCK_NS, count_ambiguous
 from tracekit.analysis.timeline import COMPILING
 from tracekit.analysis.window import Scope, columns, touching
@@ -179,23 +178,19 @@ def _of_launches(scope: Scope) -> Iterator[HealthFinding]:
         yield HealthFinding("unlinkable_launches", "warning", launches.height)
         return
     # Dropped when the session began, or when the buffers were full.
-    calls = named.filter(~_captured(scope, named))
+    # Which of the calls only recorded a launch into a CUDA graph.
+    marks = scope.calls.filter(pl.col("name").str.contains(f"{BEGIN_CAPTURE}|{END_CAPTURE}"))
+    captured = np.zeros(named.height, dtype=bool)
+    threads, starts = columns(named, "thread", "start_ns")
+    for thread in marks["thread"].unique():
+        own = marks.filter(pl.col("thread") == thread)
+        begins = own["name"].str.contains(BEGIN_CAPTURE, literal=True).to_numpy()
+        last = np.searchsorted(own["start_ns"].to_numpy(), starts, side="right") - 1
+        captured |= (threads == thread) & (last >= 0) & begins[np.maximum(last, 0)]
+    calls = named.filter(~captured)
     lost = calls.join(scope.linked, on="correlation", how="anti")
     if lost.height:
         first = calls.filter(~pl.col("call").is_in(lost["call"].implode()))["start_ns"].min()
         late = lost.height if first is None else lost.filter(pl.col("start_ns") > first).height
         severity: Severity = "warning" if late else "info"
         yield HealthFinding("launches_without_kernels", severity, lost.height, {"in_the_middle": late})
-
-
-def _captured(scope: Scope, calls: pl.DataFrame) -> Bools:
-    """Which of the calls only recorded a launch into a CUDA graph."""
-    marks = scope.calls.filter(pl.col("name").str.contains(f"{BEGIN_CAPTURE}|{END_CAPTURE}"))
-    captured = np.zeros(calls.height, dtype=bool)
-    threads, starts = columns(calls, "thread", "start_ns")
-    for thread in marks["thread"].unique():
-        own = marks.filter(pl.col("thread") == thread)
-        begins = own["name"].str.contains(BEGIN_CAPTURE, literal=True).to_numpy()
-        last = np.searchsorted(own["start_ns"].to_numpy(), starts, side="right") - 1
-        captured |= (threads == thread) & (last >= 0) & begins[np.maximum(last, 0)]
-    return captured

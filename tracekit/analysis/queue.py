@@ -44,10 +44,16 @@ def _measure(trace: Trace, scope: Scope, device: int) -> DeviceQueue:
     activities = scope.activities.filter(pl.col("device") == device)["call"]
     own = items.filter(pl.col("call").is_in(activities.drop_nulls().unique().implode()))
     graphs = own.filter(pl.col("of_graph"))
+    # The items that found nothing in flight but themselves.
+    (moments,) = columns(own, "handed_ns")
+    before = np.searchsorted(handed, moments, side="left")
+    # Of those handed over at the same moment the first may have found nothing.
+    same = np.searchsorted(handed, moments, side="right") - before
+    empty = before <= np.searchsorted(ends, moments, side="right")
     return DeviceQueue(
         device=device,
         items=own.height,
-        starved_items=_count_starved(own, handed, ends),
+        starved_items=int(empty[same == 1].sum() + len(np.unique(moments[(same > 1) & empty]))),
         kernels_in_graphs=int(graphs["kernels"].sum()),
         unlinked=activities.null_count(),
         delays=_delays(own.filter(~pl.col("of_graph") & (pl.col("kind") == "kernel"))),
@@ -98,16 +104,6 @@ def _delays(items: pl.DataFrame) -> Percentiles | None:
     delays = np.maximum(started - returned, 0) / 1e3
     p10, p50, p90, p99 = (float(each) for each in np.percentile(delays, (10, 50, 90, 99)))
     return Percentiles(len(delays), p10, p50, p90, p99, float(delays.max()))
-
-
-def _count_starved(own: pl.DataFrame, handed: Ints, ends: Ints) -> int:
-    """The items that found nothing in flight but themselves."""
-    (moments,) = columns(own, "handed_ns")
-    before = np.searchsorted(handed, moments, side="left")
-    # Of those handed over at the same moment the first may have found nothing.
-    same = np.searchsorted(handed, moments, side="right") - before
-    empty = before <= np.searchsorted(ends, moments, side="right")
-    return int(empty[same == 1].sum() + len(np.unique(moments[(same > 1) & empty])))
 
 
 def _count_over_time(begun: Ints, over: Ints) -> tuple[Ints, Ints]:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracekit.model.run import FormName
-    from tracekit.walks.reports import Destination
 
 
 @click.command(
@@ -63,13 +62,14 @@ def analyze(
     from pathlib import Path
 
     from tracekit import store
-    from tracekit.cli.output import check_output_path, commands_of_page, console_beside, say, write_json
+    from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
     from tracekit.comparison.comparing import look_at
     from tracekit.report.composition.summaries import analysis_summary, interrupted_summary
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
+    from tracekit.walks.pairs import name_side
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reports import write_single_report
+    from tracekit.walks.reports import identity_of_report, write_single_report
     from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, raise_if_damaged
 
     check_output_path("--json", json_path, trace)
@@ -83,7 +83,13 @@ def analyze(
         console.print(shown(interrupted_summary(interrupted)))
         if not any(each.recordings for each in interrupted.forms) and json_path is None:
             return
-    there = _destination(trace, form, page, json_path, force=force) if html_path is not None else None
+    there = None
+    if html_path is not None:
+        named = name_side(trace, form)
+        name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
+        identity = identity_of_report("analysis", (named.identity,))
+        ways = store.Ways("--force", "--html PATH for another place")
+        there = destination(f"{name}-analysis", identity, page, json_path, force=force, ways=ways)
     side = load_side(trace, form=form, reading=reading)
     console.print(shown(analysis_summary(side, top=top or 10)))
     if side.form and form is None:
@@ -114,24 +120,3 @@ def _page_place(asked: str | None, trace: str) -> Path | None:
     elif path.is_file():
         raise TracekitError(f"--html {asked} is a file: name PATH.html or a folder, or put --html last")
     return path
-
-
-def _destination(
-    trace: str, form: FormName | None, place: Path | None, json_path: str | None, *, force: bool
-) -> Destination:
-    """Raises TracekitError, before the trace is read, where the page or its twin would replace anything else."""
-    from pathlib import Path
-
-    from tracekit.cli.output import check_apart
-    from tracekit.store import Ways
-    from tracekit.walks.pairs import name_side
-    from tracekit.walks.reports import Destination, identity_of_report, place_of_report
-
-    named = name_side(trace, form)
-    name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
-    identity = identity_of_report("analysis", (named.identity,))
-    ways = Ways("--force", "--html PATH for another place")
-    there = Destination(*place_of_report(place, f"{name}-analysis"), identity, force, ways=ways)
-    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
-    there.check()
-    return there

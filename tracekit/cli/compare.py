@@ -11,12 +11,11 @@ import click
 from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
 
 if TYPE_CHECKING:
-    from tracekit.model.comparison import Comparison, Side
+    from tracekit.model.comparison import Comparison
     from tracekit.model.gate import Condition, Outcome
     from tracekit.model.run import FormName, Run
     from tracekit.walks.pairs import Pair
     from tracekit.walks.reading import Reading
-    from tracekit.walks.reports import Destination
 
 #: Options that ask something of two sides.
 OF_TWO = ("form_a", "form_b", "ops", "gate", "inconclusive")
@@ -119,7 +118,7 @@ def compare(
         reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
         compare_several(places, reading, out, json_path, force=force, strict=strict)
         return
-    from tracekit.cli.output import check_output_path, commands_of_page, write_json
+    from tracekit.cli.output import check_output_path, commands_of_page, destination, write_json
     from tracekit.report.contract import comparison_json
     from tracekit.walks.pairs import name_sides
     from tracekit.walks.reports import write_report
@@ -128,7 +127,8 @@ def compare(
     check_output_path("--json", json_path, a, b, ops)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     pair = name_sides(a, b, (form_a, form_b))
-    there = _destination(pair, out, json_path, (a, b, ops), force=force)
+    name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
+    there = destination(name, pair.identity, out, json_path, a, b, ops, force=force)
     comparison = _compared(pair, ops, reading, gate, inconclusive)
     written = write_report(comparison, pair.run, commands_of_page(pair.run), there)
     _show(comparison, (a, b), written, json_path, as_is=not (form_a or form_b))
@@ -136,22 +136,6 @@ def compare(
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
     if comparison.gate is not None:
         context.exit(GATE_EXITS[comparison.gate.ends_as])
-
-
-def _destination(
-    pair: Pair, out: Path | None, json_path: str | None, inputs: tuple[str | None, ...], *, force: bool
-) -> Destination:
-    """Raises TracekitError, before anything is read, where the JSON would replace the page or its twin, or they
-    anything but a report of the same."""
-    from tracekit.cli.output import check_apart
-    from tracekit.walks.reports import Destination, place_of_report
-
-    of_one = Path(pair.one.place).resolve().name
-    name = of_one if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
-    there = Destination(*place_of_report(out, name), pair.identity, force)
-    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
-    there.check(*inputs)
-    return there
 
 
 def _compared(
@@ -204,17 +188,15 @@ def _show(
     console = console_beside(json_path)
     for each in _interrupted(*places):
         console.print(shown(interrupted_summary(each)))
-    commands = _next_commands(*places, comparison.a, comparison.b, as_is=as_is)
+    a, b = places
+    # Both sides as one trace; one by one where forms were chosen that `open` would not choose.
+    if as_is and "-" not in places:
+        commands = [shlex.join(("tracekit", "open", a, *((b,) if b else ())))]
+    else:
+        commands = [shlex.join(("tracekit", "open", side.path)) for side in (comparison.a, comparison.b)]
     console.print(shown(comparison_summary(comparison, commands)))
     for path in written:
         say(console, f"written: {path}")
-
-
-def _next_commands(a: str, b: str | None, one: Side, other: Side, *, as_is: bool) -> tuple[str, ...]:
-    """What shows both sides as one trace; one by one where forms were chosen that `open` would not choose."""
-    if as_is and "-" not in (a, b):
-        return (shlex.join(("tracekit", "open", a, *((b,) if b else ()))),)
-    return tuple(shlex.join(("tracekit", "open", side.path)) for side in (one, other))
 
 
 def compare_several(
@@ -227,19 +209,23 @@ def compare_several(
     strict: bool,
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
-    from tracekit.cli.output import check_output_path, command_line, console_beside, say, write_json
+    from tracekit import store
+    from tracekit.cli.output import check_output_path, command_line, console_beside, destination, say, write_json
     from tracekit.report.composition.reports import comparisons_report
     from tracekit.report.composition.summaries import comparisons_summary
     from tracekit.report.contract import comparisons_json
     from tracekit.report.markdown import markdown_of
     from tracekit.report.page import page_of
     from tracekit.report.terminal import shown
-    from tracekit.walks.pairs import load_comparisons
-    from tracekit.walks.reports import write_pages
+    from tracekit.walks.pairs import load_comparisons, refuse_unpaired_runs
+    from tracekit.walks.reports import identity_of_report, identity_of_run, write_pages
     from tracekit.walks.sides import raise_if_damaged
 
     check_output_path("--json", json_path, *places)
-    there = _destination_of_several(places, out, json_path, force=force)
+    refuse_unpaired_runs(places)
+    identity = identity_of_report("several", [identity_of_run(store.load(Path(place))) for place in places])
+    name = f"{Path(places[0]).resolve().name}-and-{len(places) - 1}-more"
+    there = destination(name, identity, out, json_path, *places, force=force)
     comparisons = load_comparisons(places, reading)
     report = comparisons_report(comparisons, command_line())
     written = write_pages(page_of(report), markdown_of(report), there)
@@ -251,22 +237,3 @@ def compare_several(
         say(console, f"written: {path}")
     write_json(comparisons_json(comparisons), json_path)
     raise_if_damaged(*comparisons.sides, strict=strict)
-
-
-def _destination_of_several(
-    places: tuple[str, ...], out: Path | None, json_path: str | None, *, force: bool
-) -> Destination:
-    """Raises TracekitError, before any recording is read, for what is no pair, where the JSON would replace the page or
-    its twin, and where they would replace anything but a report of the same runs."""
-    from tracekit import store
-    from tracekit.cli.output import check_apart
-    from tracekit.walks.pairs import refuse_unpaired_runs
-    from tracekit.walks.reports import Destination, identity_of_report, identity_of_run, place_of_report
-
-    refuse_unpaired_runs(places)
-    first = Path(places[0]).resolve().name
-    identity = identity_of_report("several", [identity_of_run(store.load(Path(place))) for place in places])
-    there = Destination(*place_of_report(out, f"{first}-and-{len(places) - 1}-more"), identity, force)
-    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
-    there.check(*places)
-    return there

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from tracekit.cli.options import WIDE_HELP
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tracekit.doctor import Check
 
 #: How a status looks: its sign, and its colour in the terminal.
 LOOKS = {
@@ -36,6 +29,7 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     libraries. The exit code is 0 without problems, 1 with some.
     """
     import msgspec
+    from rich.text import Text
 
     from tracekit.cli.output import console_beside, write_json
     from tracekit.doctor.checks import QUESTIONS, answer
@@ -45,7 +39,12 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     for question in QUESTIONS:
         with console.status(f"checking {question.name}"):
             check = answer(question)
-        _show(console, check)
+        sign, colour = LOOKS[check.status]
+        line = Text.assemble((f"{sign:<8}", colour), (f"{check.name:<{NAME_WIDTH}}", "bold"), check.message)
+        console.print(line, soft_wrap=True)
+        if check.fix:
+            # On a line of its own and unbroken, so that it can be copied.
+            console.print(Text(f"{'':8}{check.fix}", "cyan"), soft_wrap=True)
         found.append(check)
     problems = sum(check.status == "problem" for check in found)
     warnings = sum(check.status == "warning" for check in found)
@@ -54,17 +53,6 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     document = {"schema": "tracekit.doctor/1", "checks": found}
     write_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n", json_path)
     ctx.exit(1 if problems else 0)
-
-
-def _show(console: Console, check: Check) -> None:
-    from rich.text import Text
-
-    sign, colour = LOOKS[check.status]
-    line = Text.assemble((f"{sign:<8}", colour), (f"{check.name:<{NAME_WIDTH}}", "bold"), check.message)
-    console.print(line, soft_wrap=True)
-    if check.fix:
-        # On a line of its own and unbroken, so that it can be copied.
-        console.print(Text(f"{'':8}{check.fix}", "cyan"), soft_wrap=True)
 
 
 def _counted(number: int, what: str) -> str:

@@ -102,30 +102,26 @@ def _export_sides(
 
     import polars as pl
 
+    from tracekit import store
     from tracekit.comparison import compare
     from tracekit.report.exports import GROUP_COLUMNS, benchmark_json, group_rows
-    from tracekit.walks.sides import raise_if_damaged
+    from tracekit.walks.pairs import load_sides
+    from tracekit.walks.sides import load_side, raise_if_damaged
 
-    sides, order = _load(a, b, replace(reading, shapes=True), both=groups is not None)
+    reading = replace(reading, shapes=True)
+    forms = store.load(Path(a)).forms if b is None and store.is_run(Path(a)) else ()
+    sides: list[Side]
+    if len(forms) == 1 and groups is None:
+        sides, run = [load_side(a, form=forms[0].name, reading=reading)], None
+    else:
+        one, other, run = load_sides(a, b, (None, None), reading)
+        sides = [one, other]
     if groups is not None:
-        rows = group_rows(compare(sides[0], sides[1], order))
+        rows = group_rows(compare(sides[0], sides[1], run.order if run else ()))
         _write_table(pl.DataFrame(rows, schema=GROUP_COLUMNS), groups, console)
     if benchmark is not None:
         _write_text(benchmark_json(sides), benchmark, console)
     raise_if_damaged(*sides)
-
-
-def _load(a: str, b: str | None, reading: Reading, *, both: bool) -> tuple[tuple[Side, ...], tuple[FormName, ...]]:
-    """Two sides and the order of their calls, or the one form that a run has."""
-    from tracekit import store
-    from tracekit.walks.pairs import load_sides
-    from tracekit.walks.sides import load_side
-
-    forms = store.load(Path(a)).forms if b is None and store.is_run(Path(a)) else ()
-    if len(forms) == 1 and not both:
-        return (load_side(a, form=forms[0].name, reading=reading),), ()
-    one, other, run = load_sides(a, b, (None, None), reading)
-    return (one, other), run.order if run else ()
 
 
 def _export_one(
@@ -166,8 +162,12 @@ def _light_of(place: str, form: FormName | None) -> str:
 def _write_table(rows: pl.DataFrame, path: str, console: Console) -> None:
     import io
 
+    import polars as pl
+
     if not path.endswith(".parquet"):
-        _write_text(_as_csv(rows), path, console)
+        text = pl.col(pl.String)
+        safe = pl.when(text.str.contains(FORMULA)).then(pl.lit("'") + text).otherwise(text)
+        _write_text(rows.with_columns(safe.name.keep()).write_csv(float_precision=3), path, console)
         return
     from tracekit.cli.output import say
     from tracekit.files import write_named
@@ -176,16 +176,6 @@ def _write_table(rows: pl.DataFrame, path: str, console: Console) -> None:
     rows.write_parquet(packed)
     write_named(Path(path), packed.getvalue())
     say(console, f"written: {path}")
-
-
-def _as_csv(rows: pl.DataFrame) -> str:
-    import polars as pl
-
-    text_columns = pl.col(pl.String)
-    safe = rows.with_columns(
-        pl.when(text_columns.str.contains(FORMULA)).then(pl.lit("'") + text_columns).otherwise(text_columns).name.keep()
-    )
-    return safe.write_csv(float_precision=3)
 
 
 def _write_text(text: str, path: str, console: Console) -> None:

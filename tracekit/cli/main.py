@@ -155,8 +155,19 @@ def run() -> None:
     except SystemExit as end:
         if not reads:
             raise
+        # Taking apart what was read took 40 ms of every run: the process ends at once, when output is written and
+        # threads are done.
         try:
-            _leave(end)
+            for thread in threading.enumerate():
+                if thread is not threading.current_thread() and not thread.daemon:
+                    thread.join()
+            for stream in (sys.stdout, sys.stderr):
+                # None where the program was started with it closed.
+                if stream is not None:
+                    stream.flush()
+            if end.code is None or isinstance(end.code, int):
+                os._exit(end.code or 0)
+            raise end
         except OSError as error:
             _fail_to_write(error)
     except OSError as error:
@@ -171,18 +182,3 @@ def _fail_to_write(error: OSError) -> NoReturn:
     # What is left to be written would be tried again at the very end.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     sys.exit(1)
-
-
-def _leave(end: SystemExit) -> None:
-    """Ends the process at once: taking apart what was read took 40 ms of every run. Output is written and threads are
-    waited for as ever; what goes wrong there goes the ordinary way."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
-    for stream in (sys.stdout, sys.stderr):
-        # None where the program was started with it closed.
-        if stream is not None:
-            stream.flush()
-    if end.code is None or isinstance(end.code, int):
-        os._exit(end.code or 0)
-    raise end

@@ -14,7 +14,7 @@ from tracekit.walks.reading import Reading
 if TYPE_CHECKING:
     from tracekit.model.comparison import Side
     from tracekit.model.run import FormName, RecordingKind
-    from tracekit.model.timeline import Matching, Panel, Picture
+    from tracekit.model.timeline import Matching, Panel
 
 SILENT = Silent()
 NOT_MATCHED = "kernels could not be matched one by one, so there are no groups and no arrows"
@@ -46,6 +46,9 @@ def merge(
     Of a run it shows the light recording, whose gaps are the truer ones, unless `recording` says otherwise. Raises
     TracekitError for whatever keeps one of them from being read or the file from being written.
     """
+    from tracekit.analysis.drawing import draw_arrows
+    from tracekit.comparison.matching.groups import match_work
+    from tracekit.model.timeline import Picture
     from tracekit.tracefile.perfetto import write_picture
     from tracekit.tracefile.slimming import slimmed
 
@@ -53,7 +56,14 @@ def merge(
     forms = (form, form) if b is not None else (None, None)
     progress.phase("reading the recordings")
     one, other, run = load_sides(a, b, forms, reading)
-    picture = slimmed(_picture(one, other, recording, reading, progress))
+    progress.phase("matching kernels")
+    matching = match_work(one, other)
+    progress.phase(f"drawing {one.label}")
+    panel_a = _panel(one, "a", matching, recording, reading)
+    progress.phase(f"drawing {other.label}")
+    panel_b = _panel(other, "b", matching, recording, reading)
+    arrows = draw_arrows(matching, panel_a, panel_b)
+    picture = slimmed(Picture((panel_a, panel_b), arrows, () if matching else (NOT_MATCHED,)))
     if out is None:
         # In the run's folder, else beside A, which may be a file; what came from elsewhere is kept in `traces`.
         name = "perfetto-rich.json.gz" if recording == "rich" else "perfetto.json.gz"
@@ -64,21 +74,6 @@ def merge(
         path = out
     progress.phase("writing the merged trace")
     return Merged(path, write_picture(picture, path, is_named=out is not None), picture.notes, (one, other))
-
-
-def _picture(a: Side, b: Side, recording: RecordingKind | None, reading: Reading, progress: Progress) -> Picture:
-    from tracekit.analysis.drawing import draw_arrows
-    from tracekit.comparison.matching.groups import match_work
-    from tracekit.model.timeline import Picture
-
-    progress.phase("matching kernels")
-    matching = match_work(a, b)
-    progress.phase(f"drawing {a.label}")
-    one = _panel(a, "a", matching, recording, reading)
-    progress.phase(f"drawing {b.label}")
-    other = _panel(b, "b", matching, recording, reading)
-    notes = () if matching else (NOT_MATCHED,)
-    return Picture((one, other), draw_arrows(matching, one, other), notes)
 
 
 def _panel(

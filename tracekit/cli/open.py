@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from tracekit.printing import echo
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName, RecordingKind
-    from tracekit.serving.perfetto import TraceServer
     from tracekit.walks.reading import Reading
 
 
@@ -120,26 +118,32 @@ def _merge(
 
 def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
     """Until the page has it."""
+    import os
+    import platform
+    import webbrowser
+
     from tracekit.errors import TracekitError
     from tracekit.serving import perfetto
 
+    has_screen = platform.system() != "Linux" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
     with perfetto.offered(path, perfetto.PORT) as server:
         echo(f"serving {path}")
         echo(server.link)
-        _send_to_browser(server, wanted=browser)
+        if browser and not has_screen:
+            # Without a screen the standard library may start a text browser in this terminal.
+            echo("this machine has no screen: open the link elsewhere, after")
+            echo(f"  ssh -L {server.port}:127.0.0.1:{server.port} THIS-MACHINE")
+        elif browser and not webbrowser.open(server.link):
+            echo("no browser could be started: open the link yourself")
         echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
         echo("waiting until the page has fetched it; Ctrl-C stops")
-        if not _wait(server.fetched, timeout):
+        # In short waits: under polars' signal handler Ctrl-C ends none that goes on.
+        deadline = time.monotonic() + timeout if timeout is not None else math.inf
+        while not server.fetched.is_set() and time.monotonic() < deadline:
+            server.fetched.wait(min(SHORT_WAIT_SECONDS, max(deadline - time.monotonic(), 0)))
+        if not server.fetched.is_set():
             raise TracekitError(f"nobody fetched {path} within {timeout:g} s; open the link on this machine in time")
     echo("fetched; the browser has it now")
-
-
-def _wait(fetched: threading.Event, timeout: float | None) -> bool:
-    """Whether it was fetched in time. In short waits: under polars' signal handler Ctrl-C ends none that goes on."""
-    deadline = time.monotonic() + timeout if timeout is not None else math.inf
-    while not fetched.is_set() and time.monotonic() < deadline:
-        fetched.wait(min(SHORT_WAIT_SECONDS, max(deadline - time.monotonic(), 0)))
-    return fetched.is_set()
 
 
 def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | None) -> Path:
@@ -159,20 +163,3 @@ def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | N
         raise TracekitError(f"there is no file {trace}; name a run folder or a trace file")
     check_is_trace(trace)
     return trace
-
-
-def _send_to_browser(server: TraceServer, *, wanted: bool) -> None:
-    """Opens the link where there is a screen; says how to get there where there is none."""
-    import os
-    import platform
-    import webbrowser
-
-    has_screen = platform.system() != "Linux" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    # Without a screen the standard library may start a text browser in this terminal.
-    if wanted and has_screen and webbrowser.open(server.link):
-        return
-    if wanted and not has_screen:
-        echo("this machine has no screen: open the link elsewhere, after")
-        echo(f"  ssh -L {server.port}:127.0.0.1:{server.port} THIS-MACHINE")
-    elif wanted:
-        echo("no browser could be started: open the link yourself")

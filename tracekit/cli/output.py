@@ -14,11 +14,13 @@ from tracekit.files import write_named
 from tracekit.names import printable
 from tracekit.printing import hand_over
 from tracekit.shell import with_variables
+from tracekit.store import ON_THE_COMMAND_LINE, Ways
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
+    from tracekit.walks.reports import Destination
 
 
 def console_beside(json_path: str | None) -> Console:
@@ -64,6 +66,26 @@ def check_apart(outputs: Mapping[str, Path | str | None]) -> None:
         other = seen.setdefault(path, what)
         if other != what:
             raise TracekitError(f"{other} and {what} would both be written to {place}: name two files")
+
+
+def destination(
+    name: str,
+    identity: str | None,
+    out: Path | None,
+    json_path: str | None,
+    *inputs: str | None,
+    force: bool,
+    ways: Ways = ON_THE_COMMAND_LINE,
+) -> Destination:
+    """Where a report of this name goes; `identity` is None for one that is yet to begin. Raises TracekitError, before
+    anything is read, where the JSON would replace the page or its twin, or they an input or anything but a report of
+    the same."""
+    from tracekit.walks.reports import Destination, place_of_report
+
+    there = Destination(*place_of_report(out, name), identity, force, ways=ways)
+    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
+    there.check(*inputs)
+    return there
 
 
 def write_json(text: str, json_path: str | None) -> None:

@@ -228,7 +228,6 @@ def _next_command(folder: Path, run: Run) -> str:
     """What compares the same work in both forms, in a folder of its own where this run has the name it would take."""
     from tracekit.comparison.commands import profile_command
 
-    other_place = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if folder != TRACES / folder.name else ()
-    if not other_place and run.forms[0].name == "compiled":
-        other_place = ("--out", str(TRACES / f"{folder.name}-compared"))
-    return profile_command(run.settings, more=other_place)
+    if folder == TRACES / folder.name and run.forms[0].name == "eager":
+        return profile_command(run.settings)
+    return profile_command(run.settings, more=("--out", str(folder.with_name(f"{folder.name}-compared"))))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.errors import TracekitError
-from tracekit.model.sweep import Cell, Suite
+from tracekit.model.sweep import Cell
 from tracekit.walks.plan import folder_name, plan_timing
 from tracekit.walks.sweep_cells import expand
 from tracekit.walks.sweep_folder import ASKED, SweepFolder
@@ -64,21 +64,6 @@ def plan_sweep(ask: Ask) -> Planned:
     if ask.resume is not None:
         return _resumed(ask, ask.resume)
     suite = find_suite(ask.suite) if ask.suite else None
-    every, iterations = _cells(ask, suite), ask.iterations
-    if iterations is None and suite and ask.target is None and ask.time_budget is None:
-        iterations = suite.iterations
-    return Planned(SweepFolder(ask.out or SWEEPS / _name(ask)), _plan(ask, every, iterations), every, ask.suite)
-
-
-def _name(ask: Ask) -> str:
-    """The suite's, or the workloads' as runs are named by them; of many the rest is a digest."""
-    name = ask.suite or "-".join(map(folder_name, ask.workloads))
-    if len(name) <= LONGEST:
-        return name
-    return f"{name[:LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:DIGEST]}"
-
-
-def _cells(ask: Ask, suite: Suite | None) -> tuple[Cell, ...]:
     axes: dict[str, Sequence[Any]] = {"mode": DEFAULT_MODES}
     if suite:
         axes = {"size": (suite.size,), "batch_size": suite.batch_sizes, "mode": suite.modes}
@@ -87,7 +72,14 @@ def _cells(ask: Ask, suite: Suite | None) -> tuple[Cell, ...]:
         given["scope"] = tuple(map(_scope_of_parts, given["scope"]))
     options = parse_options(ask.options)
     fixed = {**ask.fixed, "options": options} if options else ask.fixed
-    return expand(suite.workloads if suite else ask.workloads, {**axes, **given}, fixed)
+    every, iterations = expand(suite.workloads if suite else ask.workloads, {**axes, **given}, fixed), ask.iterations
+    if iterations is None and suite and ask.target is None and ask.time_budget is None:
+        iterations = suite.iterations
+    # The suite's name, or the workloads' as runs are named by them; of many the rest is a digest.
+    name = ask.suite or "-".join(map(folder_name, ask.workloads))
+    if len(name) > LONGEST:
+        name = f"{name[:LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:DIGEST]}"
+    return Planned(SweepFolder(ask.out or SWEEPS / name), _plan(ask, every, iterations), every, ask.suite)
 
 
 def _scope_of_parts(scope: str) -> str:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.cli.output import check_apart, console_beside, say, write_json
+from tracekit.cli.output import console_beside, destination, say, write_json
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.shell import retyped, split_variables, with_variables
 from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import Destination, identity_of_sweep, place_of_report, write_pages
+from tracekit.walks.reports import identity_of_sweep, write_pages
 from tracekit.walks.sweep_folder import SweepFolder, find_doubts, is_due, is_sweep
 from tracekit.workloads.suites import find_suite
 
@@ -40,7 +40,7 @@ def show_sweep(
     console = console_beside(json_path)
     folder, asked, results = _read(path)
     identity = identity_of_sweep(asked, results)
-    there = destination(folder, identity, out, json_path, force=force)
+    there = destination(f"sweep-{folder.name}", identity, out or reports_of_sweep(path), json_path, force=force)
     with shown(console_of_its_own()) as progress:
         progress.phase(f"working out what the cells of {path} say")
         found = _figures(folder, asked, results, calls, suite)
@@ -51,18 +51,6 @@ def show_sweep(
     for page in written:
         say(console, f"written: {page}")
     write_json(sweep_json(found), json_path)
-
-
-def destination(
-    folder: SweepFolder, identity: str | None, out: Path | None, json_path: str | None, *, force: bool
-) -> Destination:
-    """Where the sweep's report goes; `identity` is None for a sweep that is yet to begin. Raises TracekitError where
-    the JSON would replace the page or its twin, or they anything but a report of the same sweep."""
-    place, name = place_of_report(out or reports_of_sweep(folder.path), f"sweep-{folder.name}")
-    there = Destination(place, name, identity, force)
-    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
-    there.check()
-    return there
 
 
 def reports_of_sweep(path: Path) -> Path:
@@ -120,7 +108,11 @@ def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResul
     if first := [command for command in commands if command and "--resume" not in shlex.split(command)]:
         yield "# measures it" if len(first) == 1 else "# measure it"
         yield from first
-    if asked and _is_left(asked, results):
+    there = {each.cell.key for each in results}
+    if asked and (
+        any(cell.key not in there for cell in asked.cells)
+        or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)
+    ):
         yield "# goes on with what is missing"
         yield resume_command(folder)
     if asked and any(each.failure for each in results):
@@ -128,10 +120,3 @@ def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResul
         yield resume_command(folder, "--retry-failed")
     yield "# shows what is there"
     yield show_command(folder.path)
-
-
-def _is_left(asked: Asked, results: tuple[CellResult, ...]) -> bool:
-    """Whether going on has anything to measure."""
-    there = {each.cell.key for each in results}
-    missing = any(cell.key not in there for cell in asked.cells)
-    return missing or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)

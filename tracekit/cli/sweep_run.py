@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tracekit.cli.output import measuring_command_line, say
+from tracekit.cli.output import destination, measuring_command_line, say
 from tracekit.cli.sweep_plan import Planned
-from tracekit.cli.sweep_report import destination, resume_command, show_command, show_sweep
+from tracekit.cli.sweep_report import reports_of_sweep, resume_command, show_command, show_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
@@ -22,7 +22,7 @@ from tracekit.walks.plan import stopping_rule
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import identity_of_sweep
 from tracekit.walks.sweep_check import check_first
-from tracekit.walks.sweep_folder import SweepFolder, cells_of_other_versions, unreadable_cells
+from tracekit.walks.sweep_folder import cells_of_other_versions, unreadable_cells
 from tracekit.walks.sweeping import SweepPlan, ToDo, find_left, run_cells, seconds_left
 from tracekit.workloads.registry import find
 
@@ -38,7 +38,8 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None, *, force
     """
     folder, plan = planned.folder, planned.plan
     asked = folder.asked()
-    destination(folder, identity_of_sweep(asked, ()) if asked else None, None, json_path, force=force)
+    identity, reports = identity_of_sweep(asked, ()) if asked else None, reports_of_sweep(folder.path)
+    destination(f"sweep-{folder.name}", identity, reports, json_path, force=force)
     console = console_of_its_own()
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
     with forking(shared_modules(find(cell.request.workload) for cell in wanted)) as server:
@@ -47,53 +48,21 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None, *, force
                 say(console, doubt)
         _run_and_say(planned, console, server)
     show_sweep(folder.path, calls, json_path, force=force)
-    _tell_failures(planned, console)
+    found = [result for cell in plan.cells if (result := folder.load(cell.key))]
+    failed = sum(result.outcome != "done" for result in found)
+    again = resume_command(folder, "--retry-failed")
+    if failed and failed == len(plan.cells):
+        raise TracekitError(
+            f"none of the cells asked for has times, the reasons are above: mend them, and {again} tries again"
+        )
+    if failed:
+        say(console, f"{counted(failed, 'cell')} without times; to try again: {again}")
 
 
 def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None:
     folder, plan = planned.folder, planned.plan
     folder.check()
-    folder.ask(planned.suite, planned.every, _call(plan), {cell.key for cell in plan.cells} if plan.again else ())
-    if why := folder.unlocked():
-        say(console, f"nothing can be locked in {folder.path} ({why}): run one sweep at a time there")
-    left = find_left(plan, folder)
-    for line in _announced(planned, left):
-        say(console, line)
-    try:
-        taken = _run(plan, left, folder, console, server)
-    except KeyboardInterrupt:
-        say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
-        raise
-    if taken:
-        say(console, f"{counted(taken, 'cell')} are another process's; to see all: {show_command(folder.path)}")
-
-
-def _tell_failures(planned: Planned, console: Console) -> None:
-    """How to try again what failed. Raises TracekitError where nothing else is there."""
-    found = [result for cell in planned.plan.cells if (result := planned.folder.load(cell.key))]
-    failed = [result for result in found if result.outcome != "done"]
-    if not failed:
-        return
-    again = resume_command(planned.folder, "--retry-failed")
-    if len(failed) == len(planned.plan.cells):
-        raise TracekitError(
-            f"none of the cells asked for has times, the reasons are above: mend them, and {again} tries again"
-        )
-    say(console, f"{counted(len(failed), 'cell')} without times; to try again: {again}")
-
-
-def _run(plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, console: Console, server: ForkServer) -> int:
-    """Runs the cells; returns how many another process took."""
-    taken = 0
-    for each, result in run_cells(plan, left, folder, lambda: shown(console), server):
-        taken += result is None
-        if result is not None:
-            say(console, f"  {each.number}/{len(left)} {cell_words(each.cell)}: {outcome_line(result)}")
-    return taken
-
-
-def _call(plan: SweepPlan) -> AskedCall:
-    return AskedCall(
+    call = AskedCall(
         command=measuring_command_line(),
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         seed=plan.seed,
@@ -102,6 +71,23 @@ def _call(plan: SweepPlan) -> AskedCall:
         budget_seconds=plan.timing.budget_seconds,
         cell_timeout_seconds=plan.cell_timeout_seconds,
     )
+    folder.ask(planned.suite, planned.every, call, {cell.key for cell in plan.cells} if plan.again else ())
+    if why := folder.unlocked():
+        say(console, f"nothing can be locked in {folder.path} ({why}): run one sweep at a time there")
+    left = find_left(plan, folder)
+    for line in _announced(planned, left):
+        say(console, line)
+    try:
+        taken = 0
+        for each, result in run_cells(plan, left, folder, lambda: shown(console), server):
+            taken += result is None
+            if result is not None:
+                say(console, f"  {each.number}/{len(left)} {cell_words(each.cell)}: {outcome_line(result)}")
+    except KeyboardInterrupt:
+        say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
+        raise
+    if taken:
+        say(console, f"{counted(taken, 'cell')} are another process's; to see all: {show_command(folder.path)}")
 
 
 def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
@@ -114,14 +100,7 @@ def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
     )
     there = folder.load_all()
     yield from note_sentences(unreadable_cells(folder))
-    yield from _reasons(left, there)
-    yield from _otherwise(planned, left, there)
-    if left:
-        yield _how_long(plan, left, tuple(found for found in there if found.outcome == "done"))
-
-
-def _reasons(left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:
-    """Why cells that are there are run once more."""
+    # Why cells that are there are run once more.
     keys: dict[str, set[str]] = {}
     for each in left:
         keys.setdefault(each.why, set()).add(each.cell.key)
@@ -132,6 +111,15 @@ def _reasons(left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]
     yield from note_sentences(
         cells_of_other_versions([each for each in there if each.cell.key in keys.get("changed", ())])
     )
+    yield from _otherwise(planned, left, there)
+    if not left:
+        return
+    seconds = seconds_left(tuple(left), tuple(found for found in there if found.outcome == "done"))
+    if seconds is not None:
+        yield f"about {_minutes(seconds)}, going by those that are done"
+    else:
+        limit = f"; at most {_minutes(plan.cell_timeout_seconds * len(left))}" if plan.cell_timeout_seconds else ""
+        yield f"how long that takes is not known before the first is done{limit}"
 
 
 def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:
@@ -159,16 +147,6 @@ def _is_by_rule(plan: SweepPlan, found: CellResult) -> bool:
     if now.rounds is not None or then.rounds is not None:
         return now.rounds == then.rounds
     return (now.target, now.budget_seconds) == (then.target, then.budget_seconds)
-
-
-def _how_long(plan: SweepPlan, left: Sequence[ToDo], done: tuple[CellResult, ...]) -> str:
-    seconds = seconds_left(tuple(left), done)
-    if seconds is not None:
-        return f"about {_minutes(seconds)}, going by those that are done"
-    limit = plan.cell_timeout_seconds
-    return "how long that takes is not known before the first is done" + (
-        f"; at most {_minutes(limit * len(left))}" if limit else ""
-    )
 
 
 def _minutes(seconds: float) -> str:

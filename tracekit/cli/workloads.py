@@ -29,6 +29,8 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     --scope takes is compiled by default. It also takes regional, each block that repeats by itself, and names of
     modules, which --parts lists.
     """
+    import msgspec
+
     from tracekit.cli.output import console_beside, write_json
     from tracekit.errors import TracekitError
     from tracekit.workloads import registry
@@ -43,12 +45,19 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     for info in (*found, *unnamed):
         console.print(_parts(info) if parts else _described(info))
     if not parts:
-        write_json(_json(found, unnamed), json_path)
+        # The workloads as they are, without where their code lies; under `any` what stands for any number of them.
+        entries, any_number = (
+            [{name: value for name, value in msgspec.to_builtins(info).items() if name != "module"} for info in infos]
+            for infos in (found, unnamed)
+        )
+        document = {"schema": "tracekit.workloads/1", "workloads": entries, "any": any_number}
+        write_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n", json_path)
 
 
 def _described(info: WorkloadInfo) -> RenderableType:
     from rich.console import Group
     from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
     heading = Text.assemble((info.name, "bold"), f"  {info.title}")
@@ -58,14 +67,6 @@ def _described(info: WorkloadInfo) -> RenderableType:
         for name, what in info.sizes.items():
             known = info.memory_gib.get(name)
             sizes[name] = f"{what}; {known:g} GiB" if known is not None else f"{what}; memory as computed from it"
-    tables = _pairs("--size", sizes), _pairs("--scope", info.scopes), _facts(info)
-    return Group(heading, *(Padding(table, (0, 0, 0, 2)) for table in tables), Text())
-
-
-def _facts(info: WorkloadInfo) -> RenderableType:
-    from rich.table import Table
-    from rich.text import Text
-
     facts = {
         "inputs": info.inputs,
         "parameters": count(info.parameters) if info.parameters else None,
@@ -73,10 +74,11 @@ def _facts(info: WorkloadInfo) -> RenderableType:
         "graph breaks": info.breaks or "not known before it is compiled",
     }
     table = Table.grid(padding=(0, 2))
-    for name, fact in facts.items():
-        if fact:
-            table.add_row(Text(name, "dim"), Text(fact))
-    return table
+    for name, text in facts.items():
+        if text:
+            table.add_row(Text(name, "dim"), Text(text))
+    tables = _pairs("--size", sizes), _pairs("--scope", info.scopes), table
+    return Group(heading, *(Padding(each, (0, 0, 0, 2)) for each in tables), Text())
 
 
 def _parts(info: WorkloadInfo) -> RenderableType:
@@ -114,17 +116,3 @@ def _pairs(option: str, meanings: dict[str, str]) -> RenderableType:
     for number, (name, what) in enumerate(meanings.items()):
         table.add_row(Text(option if number == 0 else "", "dim"), Text(name, "cyan"), Text(what))
     return table
-
-
-def _json(found: tuple[WorkloadInfo, ...], unnamed: tuple[WorkloadInfo, ...]) -> str:
-    """Schema `tracekit.workloads/1`: the workloads as they are, without where their code lies; under `any` what stands
-    for any number of them."""
-    import msgspec
-
-    def entries(infos: tuple[WorkloadInfo, ...]) -> list[dict[str, object]]:
-        return [
-            {name: value for name, value in msgspec.to_builtins(info).items() if name != "module"} for info in infos
-        ]
-
-    document = {"schema": "tracekit.workloads/1", "workloads": entries(found), "any": entries(unnamed)}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

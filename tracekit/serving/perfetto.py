@@ -55,7 +55,15 @@ class TraceServer(socketserver.ThreadingTCPServer):
 
     def __init__(self, path: Path, port: int) -> None:
         self.path = path
-        self.handle = _open_regular(path)
+        try:
+            # A pipe that nobody writes to would otherwise be waited for.
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise TracekitError(f"{path} is no regular file, and cannot be served")
+        self.handle = handle
         # Not when serving ends: a thread that still answers would read whatever has the number by then.
         weakref.finalize(self, os.close, self.handle)
         self.fetched = threading.Event()
@@ -82,18 +90,6 @@ class TraceServer(socketserver.ThreadingTCPServer):
         # The page decodes the address once more than the server does.
         address, wanted = quote(self.address, safe=":/"), quote(json.dumps(commands, separators=(",", ":")), safe="")
         return f"{PAGE}/#!/?url={address}&startupCommands={wanted}"
-
-
-def _open_regular(path: Path) -> int:
-    try:
-        # A pipe that nobody writes to would otherwise be waited for.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise TracekitError(f"{path} is no regular file, and cannot be served")
-    return handle
 
 
 class _Answer(BaseHTTPRequestHandler):

@@ -42,7 +42,16 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
     JSON, and for one that is damaged: HTA would not read it either.
     """
     with opened(place) as source, unpacked(source) as content:
-        name, text = source.name, _whole(content.pieces, source.name)
+        held: list[bytes] = []
+        size = 0
+        for piece in content.pieces:
+            size += len(piece)
+            if size > MOST_BYTES:
+                raise TracekitError(
+                    f"{source.name} holds over {MOST_BYTES:,} bytes of JSON, too many for --hta; record fewer steps"
+                )
+            held.append(piece)
+        name, text = source.name, b"".join(held)
     try:
         beside, events = _parted(text)
         rename_steps = OUR_STEP.encode() in text and not any(
@@ -63,19 +72,6 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
     except OSError as error:
         raise TracekitError(f"cannot write {out}: {error.strerror}; name another folder") from None
     return out
-
-
-def _whole(pieces: Iterator[bytes], name: str) -> bytes:
-    held: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise TracekitError(
-                f"{name} holds over {MOST_BYTES:,} bytes of JSON, too many for --hta; record fewer steps"
-            )
-        held.append(piece)
-    return b"".join(held)
 
 
 def _parted(text: bytes) -> tuple[dict[str, Any], memoryview]:
