@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
-    from tracekit.walks.plan import Plan
 
 __all__ = ["ProfiledRun", "Workload", "load", "profile", "record", "region"]
 
@@ -53,18 +52,22 @@ class ProfiledRun(Run):
         run of one form it is that form's own page. It replaces reports of this run, and of the one that this run
         replaced. Raises TracekitError where anything else is there and `force` is not set."""
         from tracekit.comparison.commands import measuring_command
+        from tracekit.comparison.comparing import look_at
+        from tracekit.report.composition.reports import comparison_report, side_report
         from tracekit.walks.reading import Reading
-        from tracekit.walks.reports import Destination, identity_of_report_on, write_report, write_single_report
+        from tracekit.walks.reports import Destination, identity_of_report_on, write_report
         from tracekit.walks.sides import load_side
 
         identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
         there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
         there.check()
+        command = measuring_command(self)
         if len(self.forms) > 1:
-            page, _twin = write_report(self.compare(), self, measuring_command(self), there)
+            report = comparison_report(self.compare(), self, command)
         else:
             side = load_side(self.folder, reading=Reading(shapes=True))
-            page, _twin = write_single_report(side, self, measuring_command(self), there)
+            report = side_report(look_at(side), self, command)
+        page, _twin = write_report(report, there)
         return page
 
 
@@ -103,52 +106,39 @@ def profile(
     progress. Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
     """
     _check_torch()
-    from tracekit.walks.plan import plan_timing
+    from tracekit.walks.plan import Plan, folder_name, plan_timing
     from tracekit.walks.profiling import profile_built
+    from tracekit.walks.reports import reports_of_run
     from tracekit.workloads.own import hand_over, random_state_kept
     from tracekit.workloads.scopes import narrowed
 
     if iterations is not None and not 1 <= iterations <= MOST_CALLS:
         raise TracekitError(f"iterations={iterations}: pass a number from 1 to {MOST_CALLS:,}")
-    plan = _plan(
-        Request(name or _name_of(model), seed=seed, iterations=iterations, scope="model", **_compile_options(compile)),
-        Path(out) if out is not None else None,
-        compiled=compile is not False,
+    forms: tuple[FormName, ...] = ("eager",) if compile is False else ("eager", "compiled")
+    if not name and isinstance(model, Workload):
+        name = model.title or "workload"
+    own_name = getattr(model, "__name__", None)
+    name = name or (own_name if own_name and own_name != "<lambda>" else type(model).__name__)
+    place = Path(out) if out is not None else Path("traces") / f"{folder_name(name)}-{forms[-1]}"
+    plan = Plan(
+        Request(name, seed=seed, iterations=iterations, scope="model", **_compile_options(compile)),
+        forms=forms,
+        out=place,
         force=force,
+        command=f"tracekit.profile({name}) in {Path(sys.argv[0]).name or 'a program'}",
         provenance=provenance,
         timing=plan_timing(iterations is not None, target, time_budget, 0, startup=False),
         numerics=numerics,
     )
-    replaced = _reports_there(plan)
+    replaced: frozenset[str] = frozenset()
+    # Of a run that cannot be read none are known.
+    with suppress(TracekitError):
+        if force and store.is_run(place):
+            replaced = reports_of_run(store.load(place))
     with random_state_kept(), _progress(quiet) as progress:
         workload = hand_over(model, args, kwargs or {}, plan.request)
         folder = profile_built(plan, narrowed(workload, scope) if scope else workload, progress)
     return replace(load(folder), replaces=replaced)
-
-
-def _reports_there(plan: Plan) -> frozenset[str]:
-    """The reports of the run that this one will replace; of one that cannot be read none are known."""
-    from tracekit.walks.reports import reports_of_run
-
-    assert plan.out is not None
-    try:
-        return reports_of_run(store.load(plan.out)) if plan.force and store.is_run(plan.out) else frozenset()
-    except TracekitError:
-        return frozenset()
-
-
-def _plan(request: Request, out: Path | None, *, compiled: bool, **rest: Any) -> Plan:
-    """What is to be done, as `tracekit profile` says it, and where the run goes."""
-    from tracekit.walks.plan import Plan, folder_name
-
-    forms: tuple[FormName, ...] = ("eager", "compiled") if compiled else ("eager",)
-    return Plan(
-        request=request,
-        forms=forms,
-        out=out or Path("traces") / f"{folder_name(request.workload)}-{forms[-1]}",
-        command=f"tracekit.profile({request.workload}) in {Path(sys.argv[0]).name or 'a program'}",
-        **rest,
-    )
 
 
 def _compile_options(given: Mapping[str, object] | bool) -> dict[str, Any]:
@@ -160,13 +150,6 @@ def _compile_options(given: Mapping[str, object] | bool) -> dict[str, Any]:
     if mode not in MODES:
         raise TracekitError(f"compile has no mode {mode!r}: it has {', '.join(MODES)}")
     return {**options, "mode": mode}
-
-
-def _name_of(model: object) -> str:
-    if isinstance(model, Workload):
-        return model.title or "workload"
-    name = getattr(model, "__name__", None)
-    return name if name and name != "<lambda>" else type(model).__name__
 
 
 @contextmanager
@@ -208,7 +191,14 @@ def record(
         raise TracekitError("tracekit.record takes steps=1 or more, and skip=0 or more")
     folder = Path(out)
     trace, raw = folder / TRACE, folder / ".trace.json"
-    _make_place(folder, trace, force=force)
+    if folder.exists() and (not folder.is_dir() or any(each != trace for each in folder.iterdir())):
+        raise TracekitError(f"{folder} is there and holds other things than a recording: name another place")
+    if trace.exists() and not force:
+        raise TracekitError(f"{trace} is already there; pass force=True to record it again, or name another place")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TracekitError(f"cannot write to {folder}: {error.strerror}; name another place") from None
 
     def publish(device: str, recorded: int) -> None:
         from tracekit.tracefile.publish import publish as published
@@ -232,17 +222,6 @@ class Unrecorded:
 
     def step(self) -> AbstractContextManager[None]:
         return nullcontext()
-
-
-def _make_place(folder: Path, trace: Path, *, force: bool) -> None:
-    if folder.exists() and (not folder.is_dir() or any(each != trace for each in folder.iterdir())):
-        raise TracekitError(f"{folder} is there and holds other things than a recording: name another place")
-    if trace.exists() and not force:
-        raise TracekitError(f"{trace} is already there; pass force=True to record it again, or name another place")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TracekitError(f"cannot write to {folder}: {error.strerror}; name another place") from None
 
 
 def _check_torch() -> None:

@@ -16,6 +16,7 @@ from tests.committed import RUNS, SWEEP
 from tracekit import store
 from tracekit.cli.sweep_report import show_sweep
 from tracekit.comparison.commands import measuring_command
+from tracekit.report.composition.reports import comparison_report
 from tracekit.walks.reports import Destination, identity_of_report_on, write_report
 from tracekit.walks.sides import compare_forms
 
@@ -27,7 +28,7 @@ def write_sample(folder: Path, reports: Path) -> tuple[Path, Path]:
     """The page and the twin of a run folder, into `reports`."""
     run = store.load(folder)
     there = Destination(reports, folder.name, identity_of_report_on(run), force=True)
-    return write_report(compare_forms(folder, run), run, measuring_command(run), there)
+    return write_report(comparison_report(compare_forms(folder, run), run, measuring_command(run)), there)
 
 
 def main() -> None:

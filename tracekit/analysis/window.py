@@ -84,7 +84,18 @@ def find_named_or_steps(
     if not window:
         raise TracekitError("--window takes steps, whole, or the name of a span")
     if steps is not None:
-        return "steps", _chosen_steps(trace, window, *steps)
+        first, last = steps
+        if window not in ("auto", "steps"):
+            raise TracekitError(f"--steps chooses among marked steps: leave --window {window} out")
+        marked = find_steps(trace)
+        if not marked:
+            raise TracekitError(f"{trace.path} has no step {first} to {last}: it marks no steps")
+        numbers = [span.index for span in marked]
+        if not any(first <= number <= last for number in numbers):
+            raise TracekitError(
+                f"{trace.path} has no step {first} to {last}: its steps are {min(numbers)} to {max(numbers)}"
+            )
+        return "steps", tuple(span for span in marked if first <= span.index <= last)
     if window == "whole":
         return "whole", ()
     if window in ("auto", "steps"):
@@ -96,21 +107,6 @@ def find_named_or_steps(
     if not spans:
         _refuse_name(trace, window)
     return "span", spans
-
-
-def _chosen_steps(trace: Trace, window: str, first: int, last: int) -> tuple[Span, ...]:
-    if window not in ("auto", "steps"):
-        raise TracekitError(f"--steps chooses among marked steps: leave --window {window} out")
-    marked = find_steps(trace)
-    chosen = tuple(span for span in marked if first <= span.index <= last)
-    if not marked:
-        raise TracekitError(f"{trace.path} has no step {first} to {last}: it marks no steps")
-    if not chosen:
-        numbers = [span.index for span in marked]
-        raise TracekitError(
-            f"{trace.path} has no step {first} to {last}: its steps are {min(numbers)} to {max(numbers)}"
-        )
-    return chosen
 
 
 def find_steps(trace: Trace) -> tuple[Span, ...]:

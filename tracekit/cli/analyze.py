@@ -64,12 +64,13 @@ def analyze(
     from tracekit import store
     from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
     from tracekit.comparison.comparing import look_at
+    from tracekit.report.composition.reports import side_report
     from tracekit.report.composition.summaries import analysis_summary, interrupted_summary
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
     from tracekit.walks.pairs import name_side
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reports import identity_of_report, write_single_report
+    from tracekit.walks.reports import identity_of_report, write_report
     from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, raise_if_damaged
 
     check_output_path("--json", json_path, trace)
@@ -96,7 +97,7 @@ def analyze(
         say(console, f"this is its {side.form.name} form; --form chooses")
     if there is not None:
         run = store.load(Path(trace)) if side.form else None
-        for path in write_single_report(side, run, commands_of_page(run), there):
+        for path in write_report(side_report(look_at(side), run, commands_of_page(run)), there):
             say(console, f"written: {path}")
     if json_path is not None:
         write_json(analysis_json(look_at(side), top=top or 20), json_path)

@@ -119,6 +119,7 @@ def compare(
         compare_several(places, reading, out, json_path, force=force, strict=strict)
         return
     from tracekit.cli.output import check_output_path, commands_of_page, destination, write_json
+    from tracekit.report.composition.reports import comparison_report
     from tracekit.report.contract import comparison_json
     from tracekit.walks.pairs import name_sides
     from tracekit.walks.reports import write_report
@@ -130,7 +131,7 @@ def compare(
     name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
     there = destination(name, pair.identity, out, json_path, a, b, ops, force=force)
     comparison = _compared(pair, ops, reading, gate, inconclusive)
-    written = write_report(comparison, pair.run, commands_of_page(pair.run), there)
+    written = write_report(comparison_report(comparison, pair.run, commands_of_page(pair.run)), there)
     _show(comparison, (a, b), written, json_path, as_is=not (form_a or form_b))
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
@@ -214,11 +215,9 @@ def compare_several(
     from tracekit.report.composition.reports import comparisons_report
     from tracekit.report.composition.summaries import comparisons_summary
     from tracekit.report.contract import comparisons_json
-    from tracekit.report.markdown import markdown_of
-    from tracekit.report.page import page_of
     from tracekit.report.terminal import shown
     from tracekit.walks.pairs import load_comparisons, refuse_unpaired_runs
-    from tracekit.walks.reports import identity_of_report, identity_of_run, write_pages
+    from tracekit.walks.reports import identity_of_report, identity_of_run, write_report
     from tracekit.walks.sides import raise_if_damaged
 
     check_output_path("--json", json_path, *places)
@@ -227,8 +226,7 @@ def compare_several(
     name = f"{Path(places[0]).resolve().name}-and-{len(places) - 1}-more"
     there = destination(name, identity, out, json_path, *places, force=force)
     comparisons = load_comparisons(places, reading)
-    report = comparisons_report(comparisons, command_line())
-    written = write_pages(page_of(report), markdown_of(report), there)
+    written = write_report(comparisons_report(comparisons, command_line()), there)
     console = console_beside(json_path)
     # The run to look at next: the fastest one's, else the first.
     best = comparisons.paths[comparisons.leader or 0]

@@ -183,6 +183,7 @@ def report_run(folder: Path, json_path: str | None, *, force: bool) -> None:
 def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool) -> str:
     from tracekit.cli.output import say
     from tracekit.comparison.commands import measuring_command
+    from tracekit.report.composition.reports import comparison_report
     from tracekit.report.composition.summaries import comparison_summary
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import shown
@@ -193,7 +194,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    written = write_report(comparison, run, measuring_command(run), there)
+    written = write_report(comparison_report(comparison, run, measuring_command(run)), there)
     commands = (
         shlex.join(("tracekit", "open", str(folder))),
         shlex.join(("tracekit", "analyze", str(folder), "--form", "compiled")),

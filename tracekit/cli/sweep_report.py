@@ -14,7 +14,7 @@ from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.shell import retyped, split_variables, with_variables
 from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import identity_of_sweep, write_pages
+from tracekit.walks.reports import identity_of_sweep, write_report
 from tracekit.walks.sweep_folder import SweepFolder, find_doubts, is_due, is_sweep
 from tracekit.workloads.suites import find_suite
 
@@ -32,8 +32,6 @@ def show_sweep(
     TracekitError for a folder that is no sweep's, or is empty, and for what `destination` refuses."""
     from tracekit.report.composition.reports import sweep_report
     from tracekit.report.composition.summaries import sweep_summary
-    from tracekit.report.markdown import markdown_of
-    from tracekit.report.page import page_of
     from tracekit.report.sweep.contract import sweep_json
     from tracekit.report.terminal import shown as drawn
 
@@ -45,8 +43,7 @@ def show_sweep(
         progress.phase(f"working out what the cells of {path} say")
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results))
-    report = sweep_report(found, command)
-    written = write_pages(page_of(report), markdown_of(report), there)
+    written = write_report(sweep_report(found, command), there)
     console.print(drawn(sweep_summary(found)))
     for page in written:
         say(console, f"written: {page}")

@@ -371,24 +371,20 @@ def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> Non
             held.append(piece)
     text = _as_text(b"".join(held)).strip()
     if decoding.in_object:
-        text = _read_rest_of_object("{" + text.removeprefix(",").lstrip(), decoding)
+        text = "{" + text.removeprefix(",").lstrip()
+        try:
+            said, end = json.JSONDecoder(strict=False).raw_decode(text)
+        except (ValueError, RecursionError) as error:
+            if _ran_out(text, error):
+                decoding.truncated = True
+                text = ""
+        else:
+            if "traceEvents" in said:
+                decoding.skipped["a second list of events"] += 1
+            _merge(decoding, _as_header(said, decoding))
+            text = text[end:].strip()
     if text or size > LONGEST_TAIL:
         decoding.skipped["behind the end of the trace"] += 1
-
-
-def _read_rest_of_object(text: str, decoding: Decoding) -> str:
-    """What stands behind the object."""
-    try:
-        said, end = json.JSONDecoder(strict=False).raw_decode(text)
-    except (ValueError, RecursionError) as error:
-        if _ran_out(text, error):
-            decoding.truncated = True
-            return ""
-        return text
-    if "traceEvents" in said:
-        decoding.skipped["a second list of events"] += 1
-    _merge(decoding, _as_header(said, decoding))
-    return text[end:].strip()
 
 
 def _merge(decoding: Decoding, behind: Header) -> None:

@@ -161,32 +161,27 @@ class ProvenanceObserver:
             raw.unlink(missing_ok=True)
 
     def _asked(self, form: Form, raw: Path, progress: Progress) -> EagerOps | CompiledSites:
+        from tracekit.analysis.attribution import find_graph_calls, find_tagged
         from tracekit.capture import tagging
         from tracekit.capture.source_location import names_of
+        from tracekit.tracefile.read import read_trace
 
         if form.name == "eager":
-            from tracekit.analysis.attribution import find_tagged
-            from tracekit.tracefile.read import read_trace
-
             ops = tagging.tag_eager(form, names_of(self.workload), raw, progress)
             return replace(ops, activities=find_tagged(read_trace(raw))) if raw.exists() else ops
         assert self._collection is not None
         sites = tagging.trace_calls(form, self._collection, raw, progress)
-        sites = sites_in_words(_with_activities(sites, raw) if raw.exists() else sites)
+        if raw.exists():
+            keys, activities = find_graph_calls(read_trace(raw))
+            called = tuple(None if call.graph is None else sites.graphs[call.graph].key for call in sites.calls)
+            if len(keys) == len(called) and all(key in (None, seen) for key, seen in zip(called, keys, strict=True)):
+                sites = replace(sites, activities=activities)
+            else:
+                note = Noted("graph_calls_differ", {"recorded": len(keys), "made": len(called)})
+                sites = replace(sites, noted=(*sites.noted, note))
+        sites = sites_in_words(sites)
         self.notes += [Noted("provenance_incomplete", {"what": note}) for note in sites.notes]
         return sites
-
-
-def _with_activities(sites: CompiledSites, raw: Path) -> CompiledSites:
-    from tracekit.analysis.attribution import find_graph_calls
-    from tracekit.tracefile.read import read_trace
-
-    keys, activities = find_graph_calls(read_trace(raw))
-    called = tuple(None if call.graph is None else sites.graphs[call.graph].key for call in sites.calls)
-    if len(keys) != len(called) or any(key not in (None, seen) for key, seen in zip(called, keys, strict=True)):
-        note = Noted("graph_calls_differ", {"recorded": len(keys), "made": len(called)})
-        return replace(sites, noted=(*sites.noted, note))
-    return replace(sites, activities=activities)
 
 
 @dataclass

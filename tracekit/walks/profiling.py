@@ -97,6 +97,7 @@ def _finish(draft: Path, on_part: Callable[[Path], None], measured: Callable[[],
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
+    from tracekit.capture import device
     from tracekit.capture.inductor import check_cache
 
     check_cache()
@@ -109,7 +110,16 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
         if plan.needs_processes:
             # They need the device's memory more than this process does by now.
             del workload
-            run = _run_processes(plan, request, run, draft, progress)
+            from tracekit.walks.timing_process import measure_in_processes
+
+            device.release_memory(run.settings.device)
+            for larger in measure_in_processes(plan.timing, request, run, draft, progress):
+                run = larger
+                store.save(run, draft)
+        if plan.verify:
+            from tracekit.walks.advice import verify_advice
+
+            run = verify_advice(plan.timing, request, run, draft, progress)
     return _with_warnings(run, warned)
 
 
@@ -187,7 +197,12 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
 
     settings = workload.settings
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
-    compilation = CompilationObserver(workload, _warmup_request(plan, workload), plan.warmup)
+    warmed_up_at = None
+    if plan.warmup:
+        # The workload's own sizes, for those that were not asked for, are known only now.
+        refuse_timed_sizes(plan.warmup, settings)
+        warmed_up_at = warmup_request(workload.info, plan.request, plan.warmup)
+    compilation = CompilationObserver(workload, warmed_up_at, plan.warmup)
     made = tuple(compilation.watched(makers[name](workload)) for name in plan.forms)
     timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, settings)
     provenance = ProvenanceObserver(workload, plan.provenance)
@@ -225,15 +240,6 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             store.save(run, draft)
         run = observer.check(made, run, draft, progress)
     return with_notes(compilation.added(run), *provenance.notes, *observer.notes)
-
-
-def _warmup_request(plan: Plan, workload: BuiltWorkload) -> Request | None:
-    """The request that warm-up calls are made for, where it is another one."""
-    if not plan.warmup:
-        return None
-    # The workload's own sizes, for those that were not asked for, are known only now.
-    refuse_timed_sizes(plan.warmup, workload.settings)
-    return warmup_request(workload.info, plan.request, plan.warmup)
 
 
 def _with_timings(run: Run, timings: timing.Timings, rule: StoppingRule) -> Run:
@@ -284,19 +290,3 @@ def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: 
         # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.
         unpublished.unlink(missing_ok=True)
     return Recording(kind=kind, path=name, steps=steps, bytes=size)
-
-
-def _run_processes(plan: Plan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
-    """The run with what fresh processes found."""
-    from tracekit.capture import device
-    from tracekit.walks.timing_process import measure_in_processes
-
-    device.release_memory(run.settings.device)
-    for larger in measure_in_processes(plan.timing, request, run, draft, progress):
-        run = larger
-        store.save(run, draft)
-    if plan.verify:
-        from tracekit.walks.advice import verify_advice
-
-        run = verify_advice(plan.timing, request, run, draft, progress)
-    return run

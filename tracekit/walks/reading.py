@@ -45,8 +45,11 @@ class Reading:
     shapes: bool = False
 
     def read(self, place: Path | str) -> Trace:
-        """The trace at this place: a file, `-`, or a URL."""
-        return read_with_bar(place, cached=self.cached, shapes=self.shapes)
+        """The trace at this place: a file, `-`, or a URL; a bar shows how far reading is after a second."""
+        label, console = f"reading {Path(str(place)).name}", PrintableConsole(stderr=True)
+        with bar_after(PATIENCE_SECONDS, label, console) as on_bytes:
+            folder = default_folder() if self.cached else None
+            return read_trace(place, on_bytes=on_bytes, cache_folder=folder, shapes=self.shapes)
 
     def analyze(self, trace: Trace) -> Analysis:
         return analyze(trace, window=self.window, steps=self.steps, cpu=self.cpu)
@@ -80,14 +83,6 @@ def parse_steps(text: str | None) -> tuple[int, int] | None:
     return first, last
 
 
-def read_with_bar(place: Path | str, *, cached: bool = True, shapes: bool = False) -> Trace:
-    """The trace at this place; a bar on standard error shows how far reading is once it has taken a second."""
-    name = Path(str(place)).name
-    with bar_after(PATIENCE_SECONDS, f"reading {name}", PrintableConsole(stderr=True)) as on_bytes:
-        folder = default_folder() if cached else None
-        return read_trace(place, on_bytes=on_bytes, cache_folder=folder, shapes=shapes)
-
-
 @contextmanager
 def bar_after(seconds: float, label: str, console: Console) -> Iterator[Callable[[int, int | None], None]]:
     """A function to be told (bytes done, bytes in all); it shows a bar when the block has lasted so long."""
@@ -96,7 +91,13 @@ def bar_after(seconds: float, label: str, console: Console) -> Iterator[Callable
 
     def on_bytes(done: int, total: int | None) -> None:
         if not bars and console.is_terminal and time.monotonic() - began >= seconds:
-            bars.append(_started(label, console))
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+            text = TextColumn("{task.description}", markup=False)
+            columns = (text, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            bars.append(Progress(*columns, console=console, transient=True))
+            bars[0].add_task(label, total=None)
+            bars[0].start()
         for bar in bars:
             bar.update(bar.task_ids[0], completed=done, total=total)
 
@@ -105,13 +106,3 @@ def bar_after(seconds: float, label: str, console: Console) -> Iterator[Callable
     finally:
         for bar in bars:
             bar.stop()
-
-
-def _started(label: str, console: Console) -> Progress:
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, console=console, transient=True)
-    progress.add_task(label, total=None)
-    progress.start()
-    return progress

@@ -21,9 +21,9 @@ from tracekit.files import write_replaced
 from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
 
 if TYPE_CHECKING:
-    from tracekit.model.comparison import Comparison, Side
     from tracekit.model.run import FormName, Run
     from tracekit.model.sweep import Asked, CellResult
+    from tracekit.report.document import Report
 
 ReportKind = Literal["analysis", "comparison", "several", "sweep"]
 
@@ -114,24 +114,11 @@ def refuse_report_there(folder: Path, *, force: bool) -> None:
         Destination(reports_of(folder), folder.name, None, force).check()
 
 
-def write_single_report(side: Side, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
-    """Writes the page of one side and its markdown twin, and says where."""
-    from tracekit.comparison.comparing import look_at
-    from tracekit.report.composition.reports import side_report
+def write_report(report: Report, there: Destination) -> tuple[Path, Path]:
+    """Writes the page and its markdown twin, and says where."""
     from tracekit.report.markdown import markdown_of
     from tracekit.report.page import page_of
 
-    report = side_report(look_at(side), run, command)
-    return write_pages(page_of(report), markdown_of(report), there)
-
-
-def write_report(comparison: Comparison, run: Run | None, command: str, there: Destination) -> tuple[Path, Path]:
-    """Writes the page of two sides and its markdown twin, and says where."""
-    from tracekit.report.composition.reports import comparison_report
-    from tracekit.report.markdown import markdown_of
-    from tracekit.report.page import page_of
-
-    report = comparison_report(comparison, run, command)
     return write_pages(page_of(report), markdown_of(report), there)
 
 

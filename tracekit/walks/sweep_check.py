@@ -72,7 +72,15 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
     quiet_libraries()
     try:
         if job.gpus:
-            _raise_without_gpu(job.gpus)
+            from tracekit.capture.device import pick_device
+
+            # What fails here for want of a GPU would stand in the table of cells that were measured on one.
+            if pick_device() == "cpu":
+                raise TracekitError(
+                    f"what this folder holds was measured on {', '.join(job.gpus)}, and torch sees no GPU here:"
+                    " `tracekit sweep --show FOLDER` shows what is there; to measure here, name the workloads and"
+                    " another --out"
+                )
         for request in job.requests:
             word.write_text(request.workload)
             check_buildable(request)
@@ -84,17 +92,6 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
     except TracekitError as error:
         return CheckAnswer(str(error), error.below, error.traceback if isinstance(error, TheirCodeError) else None)
     return CheckAnswer()
-
-
-def _raise_without_gpu(gpus: tuple[str, ...]) -> None:
-    """The other cells were measured on GPUs: what fails here for want of one would stand in their table as theirs."""
-    from tracekit.capture.device import pick_device
-
-    if pick_device() == "cpu":
-        raise TracekitError(
-            f"what this folder holds was measured on {', '.join(gpus)}, and torch sees no GPU here: `tracekit sweep"
-            " --show FOLDER` shows what is there; to measure here, name the workloads and another --out"
-        )
 
 
 def main(job_path: Path, answer_path: Path) -> None:

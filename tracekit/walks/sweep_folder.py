@@ -104,7 +104,7 @@ class SweepFolder:
 
     def _load(self, path: Path) -> CellResult | None:
         try:
-            found = self._decoded(f"{CELLS}/{path.name}", CellResult) if path.exists() else None
+            found = self._decoded(f"{CELLS}/{path.name}", CellResult) if os.path.lexists(path) else None
         except UNREADABLE as error:
             self.unreadable[path.name] = str(error)
             return None
