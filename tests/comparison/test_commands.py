@@ -5,12 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.comparison.commands import (
-    can_be_regional,
-    measuring_command,
-    profile_command,
-    switched_command,
-)
+from tracekit.comparison.commands import can_be_regional, measuring_command, profile_command, switched_command
 from tracekit.model.run import Generation, UserModel
 from tracekit.model.workload import DEFAULT_PROMPT
 

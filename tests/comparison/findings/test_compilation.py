@@ -221,10 +221,7 @@ def audited() -> Diagnostics:
     again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
     return Diagnostics(
         frames=(FRAME, again),
-        calls=(
-            CompilingCall("warm-up", 1, 1, 0, 9e6),
-            CompilingCall("timed", 1, 1, 0, 12.3e6),
-        ),
+        calls=(CompilingCall("warm-up", 1, 1, 0, 9e6), CompilingCall("timed", 1, 1, 0, 12.3e6)),
         warmed_up_at={"batch_size": 1},
     )
 

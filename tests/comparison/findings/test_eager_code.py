@@ -69,10 +69,7 @@ def test_a_little_is_not_told():
     assert find_uncompiled_component(comparison(FUSED, group("unchanged", 20.0, 20.0, "vae.norm"))) is None
 
 
-PARTLY = (
-    Component("model.encoder", 10, True, 6, ("model.encoder.layers.*",)),
-    Component("model.head", 5, False, 0),
-)
+PARTLY = (Component("model.encoder", 10, True, 6, ("model.encoder.layers.*",)), Component("model.head", 5, False, 0))
 LEFT = "model.encoder.embeddings.norm"
 
 

@@ -57,8 +57,7 @@ def test_another_package_or_one_on_one_side_only_is_named(packages: dict[str, st
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"gpu": "NVIDIA A100"}, {"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}],
+    "change", [{"gpu": "NVIDIA A100"}, {"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}]
 )
 def test_another_machine_is_named_and_only_another_gpu_is_other_work(change: dict[str, str]) -> None:
     b = changed(environment=make_environment(**change))

@@ -328,11 +328,7 @@ def second(a: list[Activity], b: list[Activity]) -> KernelGroup:
 @pytest.mark.parametrize("kernel", ["gemm", "gemm_bias"])
 def test_a_product_and_what_was_added_to_it_are_fused_into_one_call_that_adds(kernel: str) -> None:
     a, b = [FIRST, plain(1), add(2), LAST], [FIRST, adding(1, kernel), LAST]
-    assert told(a, b) == {
-        (0,): ((0,), "anchors", True),
-        (1, 2): ((1,), "anchors", True),
-        (3,): ((2,), "anchors", True),
-    }
+    assert told(a, b) == {(0,): ((0,), "anchors", True), (1, 2): ((1,), "anchors", True), (3,): ((2,), "anchors", True)}
     assert second(a, b).kind == "fused"
     assert second(b, a).kind == "defused"
 

@@ -97,10 +97,7 @@ def test_without_provenance_of_both_sides_alignment_does_all():
 def test_provenance_is_of_no_use_across_runs_or_backwards():
     a = replace(A, path="one/eager-light.json", sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
     b = replace(B, path="one/compiled-light.json", sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
-    for one, other, reason in (
-        (a, replace(b, path="two/compiled-light.json"), "two_runs"),
-        (b, a, "other_forms"),
-    ):
+    for one, other, reason in ((a, replace(b, path="two/compiled-light.json"), "two_runs"), (b, a, "other_forms")):
         cells, _ = find_cells(one, other)
         assert all(cell.how != "provenance" for cell in cells)
         assert why_no_provenance(one, other) == reason

@@ -119,10 +119,7 @@ def test_attention_by_another_operator_says_so() -> None:
     operator = replace(before.operator, name="aten::_efficient_attention_forward")  # type: ignore[type-var]
     (group,) = grouped([before], [replace(before, name="fmha_cutlassF", operator=operator)])
     assert group.kind == "substituted"
-    operators = {
-        "before": "aten::_scaled_dot_product_cudnn_attention",
-        "after": "aten::_efficient_attention_forward",
-    }
+    operators = {"before": "aten::_scaled_dot_product_cudnn_attention", "after": "aten::_efficient_attention_forward"}
     assert group.evidence[-1] == Evidence("attention_asked_otherwise", {"operator": operators})
 
 
