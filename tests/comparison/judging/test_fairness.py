@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.sequences import eager, make_activity, make_sequence, product, triton
+from tests.sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
 
 from tracekit.comparison.judging.fairness import find_other_work, find_unfairness, refuse_other_sizes
 from tracekit.errors import TracekitError
@@ -14,8 +15,6 @@ from tracekit.model.note import Note
 from tracekit.model.option import WORK, words_of
 from tracekit.model.run import Generation, Settings, UserModel
 from tracekit.model.sequence import Activity, OperatorSource
-
-from ...sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
 
 
 def changed(**changes: Any) -> Side:
@@ -72,11 +71,6 @@ def test_another_mode_is_what_is_compared():
     assert find_unfairness(a, changed(settings=make_settings(mode="max-autotune", scope="all"))) == ()
 
 
-def test_bare_traces_name_their_gpus():
-    a, b = make_side("a"), make_side("b", make_analysis(gpu_name="NVIDIA L4"))
-    assert find_unfairness(a, b) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
-
-
 def test_windows_that_differ_and_whole_recordings_are_told():
     whole = make_analysis(window="whole")
     assert only(changed(analysis=whole)) == Note("windows_differ", facts={"a": "steps", "b": "whole"})
@@ -117,15 +111,6 @@ def test_another_way_to_steer_torch_is_said() -> None:
     b = replace(a, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1"}))
     (told,) = find_unfairness(a, b)[1:]
     assert told == differs("variables", {}, {"CUDA_LAUNCH_BLOCKING": "1"})
-
-
-def test_another_phase_or_cache_of_generation_is_named():
-    decode = make_settings(generation=Generation("decode", None, "dynamic", fast_processor=False))
-    prefill = make_settings(generation=Generation("prefill", None, "static", fast_processor=True))
-    a = replace(make_side("a", form=make_form()), settings=decode)
-    notes = find_unfairness(a, changed(settings=prefill))
-    assert differs("phase", "decode", "prefill") in notes
-    assert differs("cache", "dynamic", "static") in notes
 
 
 def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
@@ -312,3 +297,8 @@ def test_runs_with_other_settings_are_of_other_sizes(field: str, value: object) 
     )
     assert refused(lender, borrower, side())
     assert not refused(replace(lender, settings=make_settings(mode="max-autotune")), borrower, side())
+
+
+def test_bare_traces_name_their_gpus():
+    a, b = make_side("a"), make_side("b", make_analysis(gpu_name="NVIDIA L4"))
+    assert find_unfairness(a, b) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
