@@ -115,7 +115,15 @@ def _pieces(report: Report) -> Iterator[str | Piece]:
     yield "## Details\n\n"
     for part in parts:
         if not part.unfolded and part.twin is not None:
-            yield from _folded(part.twin, part.rank)
+            match part.twin:
+                case Table():
+                    yield _detail(part.twin.caption, _text(part.twin), part.rank)
+                case Bullets() if part.twin.items:
+                    yield _detail(f"{part.twin.title} ({len(part.twin.items)})", _text(part.twin), WARNINGS)
+                case Definitions() | Fold():
+                    yield _detail(part.twin.title, _text(part.twin), part.rank)
+                case Commands():
+                    yield f"## Reproduce\n\n{fenced(part.twin.text)}\n"
 
 
 def _unfolded(block: Block, rank: int) -> Iterator[str | Piece]:
@@ -131,18 +139,6 @@ def _unfolded(block: Block, rank: int) -> Iterator[str | Piece]:
             yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
         case Fold():
             yield _detail(block.title, _text(block), rank)
-
-
-def _folded(block: Block, rank: int) -> Iterator[str | Piece]:
-    match block:
-        case Table():
-            yield _detail(block.caption, _text(block), rank)
-        case Bullets() if block.items:
-            yield _detail(f"{block.title} ({len(block.items)})", _text(block), WARNINGS)
-        case Definitions() | Fold():
-            yield _detail(block.title, _text(block), rank)
-        case Commands():
-            yield f"## Reproduce\n\n{fenced(block.text)}\n"
 
 
 def _detail(title: str, text: str, rank: int = DETAILS) -> Piece:

@@ -78,10 +78,15 @@ def analysis_summary(side: Side, *, top: int = 10) -> Summary:
     """One trace at a glance, with what its run folder adds. `top` is how many kernels or operators are listed."""
     late = compiled_too_late(side)
     tables = (_kernels(side, top), _idle(side), _operators(side, top))
+    window, idle = side.analysis.window, idle_sentence(side)
+    steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
+    over = {"steps": steps, "span": spans, "whole": extent(side)}[window.kind]
+    caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
+    columns = _columns(scope(side).capitalize(), "")
     return (
         *_health(side.health),
         *_lines((late,), style="yellow"),
-        _figures(side),
+        Table(caption, columns, tuple(figure_rows(side)), f"GPU {idle}." if idle else ""),
         *_lines(compilation_sentences(side)),
         *(part for table in tables if table for part in (BLANK, table)),
     )
@@ -227,15 +232,6 @@ def _finding(finding: FindingText) -> Iterator[Line | Commands]:
     elif finding.advice:
         yield Line(f"  Try: {finding.advice}.")
     yield from (Line(f"  {note}", "dim") for note in finding.notes)
-
-
-def _figures(side: Side) -> Table:
-    window, idle = side.analysis.window, idle_sentence(side)
-    steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
-    over = {"steps": steps, "span": spans, "whole": extent(side)}[window.kind]
-    caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
-    columns = _columns(scope(side).capitalize(), "")
-    return Table(caption, columns, tuple(figure_rows(side)), f"GPU {idle}." if idle else "")
 
 
 def _kernels(side: Side, limit: int) -> Table | None:
