@@ -154,11 +154,7 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides,
         title=title,
         description=f"{title}{beside}; the table below holds the same values.",
         data=traces,
-        layout={
-            "barmode": "group",
-            "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
-            "yaxis": _axis(labels),
-        },
+        layout={"barmode": "group", "xaxis": {"title": {"text": unit}, "rangemode": "tozero"}, "yaxis": _axis(labels)},
         height=(BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + 30,
     )
 

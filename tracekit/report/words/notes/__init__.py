@@ -8,12 +8,7 @@ from tracekit.model.note import Note
 from tracekit.report.words.notes import matching, sides, sweeps, timing
 from tracekit.report.words.saying import Sentence, say
 
-SENTENCES: dict[str, Sentence] = {
-    **timing.SENTENCES,
-    **sides.SENTENCES,
-    **matching.SENTENCES,
-    **sweeps.SENTENCES,
-}
+SENTENCES: dict[str, Sentence] = {**timing.SENTENCES, **sides.SENTENCES, **matching.SENTENCES, **sweeps.SENTENCES}
 
 
 def note_sentence(note: Note) -> str:
