@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.advised import command_of
@@ -327,57 +328,45 @@ def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_
     assert "--scope all" in command_of(finding)
 
 
-def test_what_the_compiled_part_kept_unchanged_is_no_other_component_s():
-    assert find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "transformer.norm"))) is None
-
-
-def test_products_are_not_to_be_fused():
-    products = group("unchanged", 60.0, 60.0, "vae.decoder.conv", name="gemm_128x64")
-    assert find_uncompiled_component(comparison(FUSED, products)) is None
-
-
-def test_without_fused_groups_nobody_knows_what_fusion_saves():
-    assert find_uncompiled_component(comparison(group("unchanged", 60.0, 60.0, "vae.norm"))) is None
-
-
-def test_what_is_compiled_whole_has_nothing_left_out():
-    left = group("unchanged", 60.0, 60.0, "vae.norm")
-    assert find_uncompiled_component(comparison(FUSED, left, scope="all")) is None
-
-
-def test_a_little_is_not_told():
-    assert find_uncompiled_component(comparison(FUSED, group("unchanged", 20.0, 20.0, "vae.norm"))) is None
-
-
 PARTLY = (Component("model.encoder", 10, True, 6, ("model.encoder.layers.*",)), Component("model.head", 5, False, 0))
 LEFT = "model.encoder.embeddings.norm"
 
 
-def test_what_is_left_of_a_component_is_told_as_a_part_of_it():
-    left = group("unchanged", 60.0, 60.0, LEFT)
-    finding = find_uncompiled_component(comparison(FUSED, left, scope="encoder.layers.*", parts=PARTLY))
-    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("model.encoder", True)
+def left(*where: str, us: float = 60.0, name: str = NORM) -> KernelGroup:
+    return group("unchanged", us, us, *where, name=name)
+
+
+LAYERS: dict[str, Any] = {"scope": "encoder.layers.*", "parts": PARTLY}
+
+
+@pytest.mark.parametrize(
+    ("groups", "how"),
+    [
+        # What the compiled part kept, products, little, and what is left where nothing was fused or all is compiled.
+        ((FUSED, left("transformer.norm")), {}),
+        ((FUSED, left("vae.decoder.conv", name="gemm_128x64")), {}),
+        ((FUSED, left("vae.norm", us=20.0)), {}),
+        ((left("vae.norm"),), {}),
+        ((FUSED, left("vae.norm")), {"scope": "all"}),
+        # Inside a compiled module, wholly or in part.
+        ((FUSED, left("model.encoder.layers.3.norm")), LAYERS),
+        ((FUSED, left(LEFT, "model.encoder.layers.3.norm")), LAYERS),
+    ],
+)
+def test_what_another_component_would_not_gain_is_not_told(groups: tuple[KernelGroup, ...], how: dict[str, Any]):
+    assert find_uncompiled_component(comparison(*groups, **how)) is None
+
+
+@pytest.mark.parametrize(
+    ("where", "component", "partly"),
+    [
+        (LEFT, "model.encoder", True),
+        # A name that only begins alike is another module's.
+        ("model.encoder.layers2.norm", "model.encoder", True),
+        ("model.head.norm", "model.head", False),
+    ],
+)
+def test_what_is_left_of_a_partly_compiled_model_is_told_by_component(where: str, component: str, partly: bool):
+    finding = find_uncompiled_component(comparison(FUSED, left(where), **LAYERS))
+    assert (finding.facts["component"], finding.facts["partly_compiled"]) == (component, partly)
     assert finding.saving_us == pytest.approx(60 * 0.75)
-
-
-def test_what_is_inside_a_compiled_module_is_not_left_out():
-    kept = group("unchanged", 60.0, 60.0, "model.encoder.layers.3.norm")
-    assert find_uncompiled_component(comparison(FUSED, kept, scope="encoder.layers.*", parts=PARTLY)) is None
-
-
-def test_a_group_that_is_partly_in_compiled_code_is_nobody_s():
-    both = group("unchanged", 60.0, 60.0, LEFT, "model.encoder.layers.3.norm")
-    assert find_uncompiled_component(comparison(FUSED, both, scope="encoder.layers.*", parts=PARTLY)) is None
-
-
-def test_a_name_that_only_begins_alike_is_another_module_s():
-    beside = group("unchanged", 60.0, 60.0, "model.encoder.layers2.norm")
-    finding = find_uncompiled_component(comparison(FUSED, beside, scope="encoder.layers.*", parts=PARTLY))
-    assert finding is not None
-
-
-def test_the_component_beside_a_partly_compiled_one_is_told_whole():
-    finding = find_uncompiled_component(
-        comparison(FUSED, group("unchanged", 60.0, 60.0, "model.head.norm"), scope="encoder.layers.*", parts=PARTLY)
-    )
-    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("model.head", False)

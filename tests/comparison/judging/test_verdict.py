@@ -193,12 +193,6 @@ def test_a_form_that_switches_speeds_by_itself_cannot_be_told_from_a_change_as_l
     assert far.result == "faster"
 
 
-def test_the_noise_floor_of_several_processes_is_the_largest():
-    walls = np.full(12, 1000.0)
-    pairs = [Pairs(walls, walls, tuple(ControlCall(at, us, None) for at in range(6))) for us in (1000.0, 1030.0)]
-    assert find_noise_floor(pairs) == find_noise_floor(pairs[::-1]) == pytest.approx(0.03)
-
-
 def test_controls_are_not_used_where_rounds_are_left_out():
     """They are known by the number of their round, which then is another's."""
     controls = tuple(ControlCall(at, 1030.0, None) for at in range(12))

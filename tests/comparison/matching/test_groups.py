@@ -56,18 +56,6 @@ def test_repeats_are_those_of_a_and_of_b_where_a_has_nothing() -> None:
     }
 
 
-def test_groups_told_by_elimination_stand_apart_from_those_told_one_by_one() -> None:
-    a, b = make_sequence([*block(0), *block(10)]), make_sequence([*fused_block(0), *fused_block(10)])
-    cells = (
-        Cell((0,), (0,), "anchors"),
-        Cell((4,), (2,), "anchors", exact=False),
-        Cell((1, 2, 3), (1,), "anchors"),
-        Cell((5, 6, 7), (3,), "anchors"),
-    )
-    found = [(group.kind, group.exact, group.repeats) for group in group_by_cells(a, b, cells)]
-    assert sorted(found) == [("fused", True, 2), ("unchanged", False, 1), ("unchanged", True, 1)]
-
-
 CAUSAL = (*("",) * 8, "False", "0.", "True")
 
 
@@ -158,15 +146,6 @@ def test_a_product_that_lost_its_bias_and_was_split_says_so() -> None:
     )
 
 
-def test_cells_may_come_from_several_places_at_once() -> None:
-    a, b = make_sequence(block(0)), make_sequence(fused_block(0))
-    cells = (Cell((0,), (0,), "anchors"), Cell((1, 2, 3), (1,), "provenance", ("model.py:12", "block.0.norm")))
-    groups = {group.how: group for group in group_by_cells(a, b, cells)}
-    assert groups["provenance"].where == ("model.py:12", "block.0.norm")
-    assert groups["provenance"].kind == "fused"
-    assert groups["anchors"].kind == "unchanged"
-
-
 def test_cells_that_leave_something_out_are_refused() -> None:
     one = make_sequence(block(0))
     with pytest.raises(AssertionError, match="not each of 4 once"):
@@ -244,13 +223,6 @@ def test_what_is_gone_moved_what_it_moved_and_what_is_added_moves_more() -> None
     (gone,) = group_by_cells(a, make_sequence([]), (Cell((0,), (), "provenance"),))
     (added,) = group_by_cells(make_sequence([]), a, (Cell((), (0,), "provenance"),))
     assert (gone.traffic.removed_bytes, added.traffic.removed_bytes) == (bytes_, -bytes_)
-
-
-def test_numbers_in_names_of_triton_kernels_part_no_group_whichever_side_they_are_on() -> None:
-    fused = make_sequence([triton("add", (64,), call=number, number=number) for number in range(3)])
-    plain = make_sequence([eager("add", (64,), call=number) for number in range(3)])
-    cells = tuple(Cell((at,), (at,), "anchors") for at in range(3))
-    assert len(group_by_cells(fused, plain, cells)) == len(group_by_cells(plain, fused, cells)) == 1
 
 
 RUN = Path(__file__).parents[3] / "traces" / "h200-vit"
