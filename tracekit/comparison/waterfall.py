@@ -83,10 +83,7 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     changed = sorted((group for group in groups if group.kind != "unchanged"), key=lambda group: -abs(group.delta_us))
     large = sum(abs(group.delta_us) >= SMALLEST_SHARE * a_us for group in changed[:MOST_GROUPS])
     parts = [WaterfallPart("gpu", group.label, group.delta_us) for group in changed[:large]]
-    rest = {
-        OTHER_KERNELS: changed[large:],
-        SAME_KERNELS: [group for group in groups if group.kind == "unchanged"],
-    }
+    rest = {OTHER_KERNELS: changed[large:], SAME_KERNELS: [group for group in groups if group.kind == "unchanged"]}
     parts += [
         WaterfallPart("gpu", label, math.fsum(group.delta_us for group in some)) for label, some in rest.items() if some
     ]

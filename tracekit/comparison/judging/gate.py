@@ -128,11 +128,7 @@ def _is_slightly_beyond(condition: Condition, measured: Measured, estimate: Esti
         return False
     # A limit of B's own time asks for no base.
     base = measured.new if measured.base is None else measured.base
-    allowed = {
-        "relative": base * (1 + condition.limit),
-        "change": base + condition.limit,
-        "value": condition.limit,
-    }
+    allowed = {"relative": base * (1 + condition.limit), "change": base + condition.limit, "value": condition.limit}
     figure = measured.new if estimate.floor is None else estimate.value
     return is_slight(figure - allowed[condition.kind], base)
 

@@ -80,11 +80,7 @@ STAGES: tuple[tuple[Callable[[EagerOp], Key], Callable[[_Work], Key], bool], ...
         lambda work: (work.is_backward, work.module, work.node.line, work.operator),
         True,
     ),
-    (
-        lambda op: (op.backward, op.module, op.line),
-        lambda work: (work.is_backward, work.module, work.node.line),
-        False,
-    ),
+    (lambda op: (op.backward, op.module, op.line), lambda work: (work.is_backward, work.module, work.node.line), False),
     (
         lambda op: (op.backward, op.module, plain_name(op.name)),
         lambda work: (work.is_backward, work.module, work.operator),
