@@ -16,9 +16,9 @@ from tracekit.names import printable
 from tracekit.numbers import duration, duration_change
 from tracekit.report.document import Chart
 from tracekit.report.sections.compilation import PHASES
+from tracekit.report.sections.headline import LETTERS, Names, part_label
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
-from tracekit.report.sections.waterfall import LETTERS, Names, part_label
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import cause_words, scope_of, shared_scope
 
@@ -134,6 +134,9 @@ def phase_chart(sides: Sides) -> Chart | None:
 
 def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides, unit: str) -> Chart:
     """A bar of each side for each label, the first label on top."""
+    # No two sides look alike.
+    colours = [{"color": f"side-{hue}"} for hue in HUES]
+    looks: list[dict[str, Any]] = [*colours, *({**each, "pattern": {"shape": "/"}} for each in colours * 2)]
     labels = list(values)
     traces = tuple(
         {
@@ -143,7 +146,7 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides,
             "y": list(range(len(labels))),
             "customdata": [html.escape(printable(label), quote=False) for label in labels],
             "x": [figures[index] for figures in values.values()],
-            "marker": _look(ascii_lowercase.index((letter or "b").lower())),
+            "marker": looks[ascii_lowercase.index((letter or "b").lower())],
             "hovertemplate": f"%{{customdata}}: %{{x:,.3~f}} {unit}<extra>{letter}</extra>",
         }
         for index, (letter, side) in enumerate(sides)
@@ -154,19 +157,9 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides,
         title=title,
         description=f"{title}{beside}; the table below holds the same values.",
         data=traces,
-        layout={
-            "barmode": "group",
-            "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
-            "yaxis": _axis(labels),
-        },
+        layout={"barmode": "group", "xaxis": {"title": {"text": unit}, "rangemode": "tozero"}, "yaxis": _axis(labels)},
         height=(BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + 30,
     )
-
-
-def _look(place: int) -> dict[str, Any]:
-    """Of the bars of the side at this place: no two look alike."""
-    colour = {"color": f"side-{HUES[place % len(HUES)]}"}
-    return colour if place < len(HUES) else {**colour, "pattern": {"shape": "/"}}
 
 
 def _axis(labels: list[str]) -> dict[str, Any]:
