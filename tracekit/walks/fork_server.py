@@ -22,7 +22,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -96,18 +96,12 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._works = sys.platform == "linux" and bool(modules)
 
-    @contextmanager
-    def start(self, module: str, words: Sequence[str], environment: dict[str, str], printed: Path) -> Iterator[Running]:
+    def start(
+        self, module: str, words: Sequence[str], environment: dict[str, str], printed: Path
+    ) -> AbstractContextManager[Running]:
         """As `start_fresh`: the process, whose group ends with the block. The first call waits for the imports."""
         process = self._fork(Order(module, tuple(words), environment_with(environment), str(printed)))
-        if process is None:
-            with start_fresh(module, words, environment, printed) as fresh:
-                yield fresh
-            return
-        try:
-            yield process
-        finally:
-            end_group(process)
+        return _ended(process) if process else start_fresh(module, words, environment, printed)
 
     def start_of(self, info: WorkloadInfo) -> Start:
         """How to start what builds this workload: forked only from what imported its module."""
@@ -148,6 +142,14 @@ class ForkServer:
         return Forked(int(number), answers) if number else None
 
 
+@contextmanager
+def _ended(process: Forked) -> Iterator[Running]:
+    try:
+        yield process
+    finally:
+        end_group(process)
+
+
 def shared_modules(infos: Iterable[WorkloadInfo]) -> tuple[str, ...]:
     """What may be imported before the processes that build these workloads are forked. Nothing of a user's own is
     theirs. What imports torch alone shares with nothing else: in its own process it imports the compiler when it first
@@ -164,6 +166,16 @@ def forking(modules: Sequence[str]) -> Iterator[ForkServer]:
         yield server
     finally:
         server.close()
+
+
+def import_modules(names: list[str]) -> float:
+    """How many seconds it took to import them. Raises whatever they do: a fresh process will say it better."""
+    began = time.monotonic()
+    quiet_libraries()
+    os.environ[ASK_NVML] = "1"
+    for name in names:
+        importlib.import_module(name)
+    return time.monotonic() - began
 
 
 def has_cuda() -> bool:
@@ -243,13 +255,7 @@ def main(names: list[str]) -> None:
     answers = os.dup(1)
     # What libraries print when they are imported is no answer.
     os.dup2(2, 1)
-    began = time.monotonic()
-    quiet_libraries()
-    os.environ[ASK_NVML] = "1"
-    # Whatever this raises, a fresh process will say it better.
-    for name in names:
-        importlib.import_module(name)
-    seconds = time.monotonic() - began
+    seconds = import_modules(names)
     if has_cuda():
         sys.exit(CUDA_INITIALISED)
     # Whatever is still to be written would be by every process that is forked.
