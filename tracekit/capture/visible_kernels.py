@@ -41,7 +41,7 @@ def checked_meanwhile(device: str) -> Iterator[None]:
     paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     code = None
-    with subprocess.Popen(_command(), env=environment, stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen([sys.executable, "-P", "-m", __name__], env=environment, stdin=subprocess.DEVNULL) as process:
         try:
             yield
             with suppress(subprocess.TimeoutExpired):
@@ -59,10 +59,6 @@ def check_here(device: str) -> None:
 def _require(visible: bool) -> None:
     if not visible:
         raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")
-
-
-def _command() -> list[str]:
-    return [sys.executable, "-P", "-m", __name__]
 
 
 def kernels_are_visible() -> bool:

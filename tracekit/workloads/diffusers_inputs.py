@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -126,29 +127,30 @@ def _flux(config: Config, step: Step) -> dict[str, Any]:
     return {**made, "guidance": step.times(3.5)} if config["guidance_embeds"] else made
 
 
-def _sd3(config: Config, step: Step) -> dict[str, Any]:
-    return {
-        "hidden_states": step.noise(config["in_channels"], step.height, step.width),
-        "encoder_hidden_states": step.noise(step.tokens, config["joint_attention_dim"]),
-        "pooled_projections": step.noise(config["pooled_projection_dim"]),
-        "timestep": step.times(500.0),
-    }
-
-
-def _auraflow(config: Config, step: Step) -> dict[str, Any]:
-    return {
-        "hidden_states": step.noise(config["in_channels"], step.height, step.width),
-        "encoder_hidden_states": step.noise(step.tokens, config["joint_attention_dim"]),
-        "timestep": step.times(0.5),
-    }
+def _transformer(
+    config: Config,
+    step: Step,
+    *,
+    text: tuple[str, ...] = (),
+    timestep: float = 500.0,
+    pooled: bool = False,
+    frames: tuple[int, ...] = (),
+    labels: bool = False,
+) -> dict[str, Any]:
+    """What most take. `text` names the figures of which the first that is set is the width of a prompt's embeddings."""
+    made = {"hidden_states": step.noise(config["in_channels"], *frames, step.height, step.width)}
+    if text:
+        made["encoder_hidden_states"] = step.noise(step.tokens, next(config[name] for name in text if config[name]))
+    if pooled:
+        made["pooled_projections"] = step.noise(config["pooled_projection_dim"])
+    made["timestep"] = step.times(timestep)
+    if labels:
+        made["class_labels"] = _labels(config["num_embeds_ada_norm"], step)
+    return made
 
 
 def _pixart(config: Config, step: Step) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "hidden_states": step.noise(config["in_channels"], step.height, step.width),
-        "encoder_hidden_states": step.noise(step.tokens, config["caption_channels"] or config["cross_attention_dim"]),
-        "timestep": step.times(500.0),
-    }
+    made: dict[str, Any] = _transformer(config, step, text=("caption_channels", "cross_attention_dim"))
     # As the class itself decides where its configuration does not.
     extra = config["use_additional_conditions"]
     if config["sample_size"] == 128 if extra is None else extra:
@@ -161,28 +163,8 @@ def _pixart(config: Config, step: Step) -> dict[str, Any]:
 
 
 def _sana(config: Config, step: Step) -> dict[str, Any]:
-    made = {
-        "hidden_states": step.noise(config["in_channels"], step.height, step.width),
-        "encoder_hidden_states": step.noise(step.tokens, config["caption_channels"]),
-        "timestep": step.times(500.0),
-    }
+    made = _transformer(config, step, text=("caption_channels",))
     return {**made, "guidance": step.times(4.5)} if config.get("guidance_embeds") else made
-
-
-def _dit(config: Config, step: Step) -> dict[str, Any]:
-    return {
-        "hidden_states": step.noise(config["in_channels"], step.height, step.width),
-        "timestep": step.times(500.0),
-        "class_labels": _labels(config["num_embeds_ada_norm"], step),
-    }
-
-
-def _wan(config: Config, step: Step) -> dict[str, Any]:
-    return {
-        "hidden_states": step.noise(config["in_channels"], VIDEO_LATENTS, step.height, step.width),
-        "timestep": step.times(500.0),
-        "encoder_hidden_states": step.noise(step.tokens, config["text_dim"]),
-    }
 
 
 def _labels(classes: int, step: Step) -> torch.Tensor:
@@ -194,10 +176,16 @@ KNOWN: Mapping[str, Known] = {
     "UNet2DConditionModel": Known(_unet, tokens=77, guided=True, pack=1, pixels=(512, 512)),
     "UNet2DModel": Known(_plain_unet, tokens=0, guided=False, shrink=1, pack=1, pixels=(256, 256)),
     "FluxTransformer2DModel": Known(_flux, tokens=512, guided=False),
-    "SD3Transformer2DModel": Known(_sd3, tokens=333, guided=True),
+    "SD3Transformer2DModel": Known(
+        partial(_transformer, text=("joint_attention_dim",), pooled=True), tokens=333, guided=True
+    ),
     "PixArtTransformer2DModel": Known(_pixart, tokens=120, guided=True),
     "SanaTransformer2DModel": Known(_sana, tokens=300, guided=True, shrink=32, pack=1),
-    "AuraFlowTransformer2DModel": Known(_auraflow, tokens=256, guided=True),
-    "DiTTransformer2DModel": Known(_dit, tokens=0, guided=True, pixels=(256, 256)),
-    "WanTransformer3DModel": Known(_wan, tokens=512, guided=False, pixels=(480, 832)),
+    "AuraFlowTransformer2DModel": Known(
+        partial(_transformer, text=("joint_attention_dim",), timestep=0.5), tokens=256, guided=True
+    ),
+    "DiTTransformer2DModel": Known(partial(_transformer, labels=True), tokens=0, guided=True, pixels=(256, 256)),
+    "WanTransformer3DModel": Known(
+        partial(_transformer, text=("text_dim",), frames=(VIDEO_LATENTS,)), tokens=512, guided=False, pixels=(480, 832)
+    ),
 }

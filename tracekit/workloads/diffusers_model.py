@@ -55,13 +55,25 @@ def _read(request: Request, size: str) -> Configured | None:
     part, shrink = None, None
     said = _json(found, source)
     if found.name == PIPELINE:
-        part = _denoiser(said, source)
+        part = next((each for each in DENOISERS if [*(said.get(each) or ())][:1] == ["diffusers"]), None)
+        if part is None:
+            pipeline = said.get("_class_name", "the pipeline")
+            raise TracekitError(f"{pipeline} of {source} has no {' and no '.join(DENOISERS)} of diffusers: {WAY_OUT}")
         said = _json(find_file(source, (f"{part}/{MODEL}",), download=download), source)
         vae = find_optional(source, f"vae/{MODEL}", download=download)
         blocks = json.loads(vae.read_text()).get("block_out_channels") if vae else None
         # Pixels of an image to a latent, along one side.
         shrink = 2 ** (len(blocks) - 1) if blocks else None
-    kind = _kind(said, source)
+    name = said.get("_class_name")
+    if name is None:
+        raise TracekitError(
+            f"{source} is no model of diffusers (its {MODEL} names no _class_name): one of transformers is hf:{source}"
+        )
+    kind = getattr(diffusers, name, None)
+    if kind is None:
+        raise TracekitError(f"diffusers {diffusers.__version__} has no {name}: a newer one may; or {WAY_OUT}")
+    if name not in KNOWN:
+        raise TracekitError(f"nobody taught tracekit what a {name} takes: known are {', '.join(KNOWN)}; {WAY_OUT}")
     parameters = inspect.signature(kind.__init__).parameters.values()
     defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
     known, config = KNOWN[kind.__name__], {**defaults, **said}
@@ -86,25 +98,3 @@ def _json(path: Path, source: str) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise TracekitError(f"{path.name} of {source} is no configuration: it holds no names and values")
     return said
-
-
-def _denoiser(pipeline: dict[str, Any], source: str) -> str:
-    for part in DENOISERS:
-        if isinstance(pipeline.get(part), list) and pipeline[part][0] == "diffusers":
-            return part
-    name = pipeline.get("_class_name", "the pipeline")
-    raise TracekitError(f"{name} of {source} has no {' and no '.join(DENOISERS)} of diffusers: {WAY_OUT}")
-
-
-def _kind(said: dict[str, Any], source: str) -> Any:
-    name = said.get("_class_name")
-    if name is None:
-        raise TracekitError(
-            f"{source} is no model of diffusers (its {MODEL} names no _class_name): one of transformers is hf:{source}"
-        )
-    kind = getattr(diffusers, name, None)
-    if kind is None:
-        raise TracekitError(f"diffusers {diffusers.__version__} has no {name}: a newer one may; or {WAY_OUT}")
-    if name not in KNOWN:
-        raise TracekitError(f"nobody taught tracekit what a {name} takes: known are {', '.join(KNOWN)}; {WAY_OUT}")
-    return kind

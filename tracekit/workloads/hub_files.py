@@ -120,25 +120,21 @@ def _was_caused_by(error: BaseException | None, kind: type[BaseException]) -> bo
 def count_saved(source: str) -> int | None:
     """The numbers that the weights of a folder, or of a repository in the local cache, hold; None where they are not
     here, or only loading them would tell."""
-    folder = _folder(source)
-    if folder is None:
-        return None
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        try:
+            found = [try_to_load_from_cache(source, name) for name in (PIPELINE, MODEL)]
+        except HFValidationError:
+            return None
+        cached = next((each for each in found if isinstance(each, str)), None)
+        if cached is None:
+            return None
+        folder = Path(cached).parent
     # A pipeline's own folder may hold its models once more, in one file that is not read.
     folders = sorted(each for each in folder.iterdir() if each.is_dir()) if (folder / PIPELINE).is_file() else [folder]
     # 0 of a file that does not tell.
     counts = [_numbers(file) for each in folders for file in _files(each)]
     return sum(counts) if counts and all(counts) else None
-
-
-def _folder(source: str) -> Path | None:
-    here = Path(source).expanduser()
-    if here.is_dir():
-        return here
-    try:
-        found = [try_to_load_from_cache(source, name) for name in (PIPELINE, MODEL)]
-    except HFValidationError:
-        return None
-    return next((Path(each).parent for each in found if isinstance(each, str)), None)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +44,21 @@ class Called(nn.Module):
         super().__init__()
         # Past nn.Module.__setattr__, which would take a method of a module for something of its own.
         object.__setattr__(self, "function", function)
-        for name, module in _modules_used(function):
-            self.add_module(name, module)
+        # The modules that the function holds on to, by the names that it has for them; none that lies in another.
+        inner: Any = function
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        owner = getattr(inner, "__self__", None)
+        held: dict[str, object] = {"model": owner} if owner is not None else {}
+        if inspect.isfunction(inner):
+            variables = inspect.getclosurevars(inner)
+            held |= {**variables.globals, **variables.nonlocals}
+        modules = {name: each for name, each in held.items() if isinstance(each, nn.Module)}
+        seen = {id(lower) for each in modules.values() for lower in each.modules() if lower is not each}
+        for name, module in modules.items():
+            if id(module) not in seen:
+                seen.add(id(module))
+                self.add_module(name, module)
 
     def forward(self, *args: Any, **kwargs: Any) -> object:
         return self.function(*args, **kwargs)  # type: ignore[operator]
@@ -59,29 +72,25 @@ def parts_of_return(returned: object, place: str, device: str) -> Parts:
     if isinstance(returned, Workload):
         return parts_of_workload(returned, place)
     if isinstance(returned, tuple) and returned and isinstance(returned[0], nn.Module):
-        module, args, kwargs = _split(returned, place)
-        module = module.to(device)
+        module, *inputs = returned
+        kwargs = inputs.pop() if inputs and isinstance(inputs[-1], dict) else {}
+        match inputs:
+            case [] if len(returned) > 1:
+                args: tuple[Any, ...] = ()
+            case [tuple() | list() as sequence]:
+                args = tuple(sequence)
+            case [torch.Tensor() as tensor]:
+                args = (tensor,)
+            case _:
+                kinds = ", ".join(type(each).__name__ for each in returned)
+                raise TracekitError(f"{place} returned ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
         args, kwargs = tree_map_only(torch.Tensor, lambda each: each.to(device), (args, kwargs))
-        return parts_of_call(module, args, kwargs, f"{place} returned")
+        return parts_of_call(module.to(device), args, kwargs, f"{place} returned")
     if isinstance(returned, nn.Module):
         return parts_of_call(returned.to(device), (), {}, f"{place} returned")
     if callable(returned) and not isinstance(returned, type):
         return parts_of_call(returned, (), {}, f"{place} returned")
     raise TracekitError(f"{place} returned {kind_of(returned)}: {RETURNS}")
-
-
-def _split(returned: tuple[Any, ...], place: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
-    module, *inputs = returned
-    kwargs = inputs.pop() if inputs and isinstance(inputs[-1], dict) else {}
-    match inputs:
-        case [] if len(returned) > 1:
-            return module, (), kwargs
-        case [tuple() | list() as args]:
-            return module, tuple(args), kwargs
-        case [torch.Tensor() as tensor]:
-            return module, (tensor,), kwargs
-    kinds = ", ".join(type(each).__name__ for each in returned)
-    raise TracekitError(f"{place} returned ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
 
 
 def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> Parts:
@@ -127,24 +136,6 @@ def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
         if "returned" not in came:
             mend = "pass them after it: tracekit.profile(model, x)"
         raise TracekitError(f"{came} {kind} {given} ({error}): {mend}") from None
-
-
-def _modules_used(function: Any) -> Iterator[tuple[str, nn.Module]]:
-    """The modules that a function holds on to, by the names that it has for them; none that lies in another."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    owner = getattr(function, "__self__", None)
-    held: dict[str, object] = {"model": owner} if owner is not None else {}
-    if inspect.isfunction(function):
-        variables = inspect.getclosurevars(function)
-        held |= {**variables.globals, **variables.nonlocals}
-    modules = {name: each for name, each in held.items() if isinstance(each, nn.Module)}
-    inside = {id(inner) for each in modules.values() for inner in each.modules() if inner is not each}
-    seen: set[int] = set()
-    for name, module in modules.items():
-        if id(module) not in inside | seen:
-            seen.add(id(module))
-            yield name, module
 
 
 def parts_of_workload(given: Workload, place: str) -> Parts:
