@@ -141,11 +141,10 @@ def _transformer(
     text: tuple[str, ...] = (),
     timestep: float = 500.0,
     pooled: bool = False,
-    frames: tuple[int, ...] = (),
     labels: bool = False,
 ) -> dict[str, Any]:
     """What most take. `text` names the figures of which the first that is set is the width of a prompt's embeddings."""
-    made = {"hidden_states": step.noise(config["in_channels"], *frames, step.height, step.width)}
+    made = {"hidden_states": step.noise(config["in_channels"], step.height, step.width)}
     if text:
         made["encoder_hidden_states"] = step.noise(step.tokens, next(config[name] for name in text if config[name]))
     if pooled:
@@ -174,11 +173,19 @@ def _sana(config: Config, step: Step) -> dict[str, Any]:
     return {**made, "guidance": step.times(4.5)} if config.get("guidance_embeds") else made
 
 
+def _wan(config: Config, step: Step) -> dict[str, Any]:
+    return {
+        "hidden_states": step.noise(config["in_channels"], VIDEO_LATENTS, step.height, step.width),
+        "timestep": step.times(500.0),
+        "encoder_hidden_states": step.noise(step.tokens, config["text_dim"]),
+    }
+
+
 def _labels(classes: int, step: Step) -> torch.Tensor:
     return torch.randint(classes, (step.count,), generator=step.generator)
 
 
-#: The classes that are known, by their names in diffusers.
+#: The classes that are known, by their names in diffusers; figures are those of the pipelines that they belong to.
 KNOWN: Mapping[str, Known] = {
     "UNet2DConditionModel": Known(_unet, tokens=77, guided=True, pack=1, pixels=(512, 512)),
     "UNet2DModel": Known(_plain_unet, tokens=0, guided=False, shrink=1, pack=1, pixels=(256, 256)),
@@ -192,9 +199,7 @@ KNOWN: Mapping[str, Known] = {
         partial(_transformer, text=("joint_attention_dim",), timestep=0.5), tokens=256, guided=True
     ),
     "DiTTransformer2DModel": Known(partial(_transformer, labels=True), tokens=0, guided=True, pixels=(256, 256)),
-    "WanTransformer3DModel": Known(
-        partial(_transformer, text=("text_dim",), frames=(VIDEO_LATENTS,)), tokens=512, guided=False, pixels=(480, 832)
-    ),
+    "WanTransformer3DModel": Known(_wan, tokens=512, guided=False, pixels=(480, 832)),
 }
 
 
