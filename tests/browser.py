@@ -85,9 +85,7 @@ def opened(
             requests.append(asked.url)
 
     context = chromium().new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme="dark" if dark else "light",
-        java_script_enabled=scripts,
+        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", java_script_enabled=scripts
     )
     with context:
         page = context.new_page()

@@ -146,8 +146,7 @@ def test_a_driver_that_does_not_answer_is_told_and_still_has_a_version(monkeypat
 
 
 @pytest.mark.parametrize(
-    ("pids", "others"),
-    [(None, None), ([], None), ([7], 0), ([7, 8, 9], 2), ([8], None), ([8, 9], 1)],
+    ("pids", "others"), [(None, None), ([], None), ([7], 0), ([7, 8, 9], 2), ([8], None), ([8, 9], 1)]
 )
 def test_other_processes_are_those_that_are_not_ours(pids: list[int] | None, others: int | None) -> None:
     assert count_others(pids, own=7) == others

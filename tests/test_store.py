@@ -278,9 +278,6 @@ def test_a_folder_for_locks_that_somebody_else_made_is_not_used(
         other = os.getuid() + 1
         monkeypatch.setattr(os, "getuid", lambda: other)
         locks.rename(tmp_path / f"tracekit-locks-{os.getuid()}")
-    with (
-        pytest.raises(TracekitError, match=r"own folder|cannot lock"),
-        store.begun(tmp_path / "run", force=False),
-    ):
+    with pytest.raises(TracekitError, match=r"own folder|cannot lock"), store.begun(tmp_path / "run", force=False):
         raise AssertionError("it was begun")
     assert list(target.iterdir()) == []

@@ -15,8 +15,7 @@ from typing import Any
 from docs.making.commands import shortened
 from tracekit import store
 from tracekit.cli.sweep_report import load_sweep
-from tracekit.report.contract import comparison_json
-from tracekit.report.sweep.contract import sweep_json
+from tracekit.report.contract import comparison_json, sweep_json
 from tracekit.walks.sides import compare_forms
 from tracekit.walks.sweep_folder import SweepFolder, is_sweep
 

@@ -79,6 +79,10 @@ def check(found: Analysis, events: list[Json], steps: list[Json]) -> None:
     assert {each.id: each.idle_us for each in found.devices} == {d: us[n] for d, n in expected.idle.items()}
     assert found.idle.gap_count == expected.gaps
     assert all(sum(gap.causes.values()) == pytest.approx(gap.duration_us) for gap in found.idle.largest)
+    for device, use in zip(found.idle.by_device, found.devices, strict=True):
+        assert sum(device.causes.values()) == pytest.approx(use.idle_us)
+    for divided, measured in zip(found.idle.by_step, found.steps, strict=True):
+        assert (divided.index, sum(divided.causes.values())) == (measured.index, pytest.approx(measured.idle_us))
     assert {each.cause: each.us for each in found.idle.causes} == {c: us[n] for c, n in expected.causes.items()}
     assert found.kernels.count == expected.kernels.total()
     assert found.launches.count == len(set().union(*expected.launches.values()))
@@ -99,21 +103,12 @@ def test_a_whole_recording(tmp_path_factory: pytest.TempPathFactory, events: lis
     check(analyze(make_trace(tmp_path_factory.getbasetemp(), events)), events, [])
 
 
-@settings(max_examples=200, deadline=None)
-@given(random_events(), random_steps())
+@settings(max_examples=400, deadline=None)
+@given(random_events(), random_steps() | random_spans())
 def test_steps(tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]) -> None:
     # One kernel that surely belongs, so that the window is never empty.
-    first = steps[0]["ts"]
-    sure = [make_call(first, first + TICK, correlation=99), make_kernel(first + 1, first + 2, correlation=99)]
-    every = [*events, *sure, *steps]
-    check(analyze(make_trace(tmp_path_factory.getbasetemp(), every)), every, steps)
-
-
-@settings(max_examples=200, deadline=None)
-@given(random_events(), random_spans())
-def test_steps_of_any_kind(tmp_path_factory: pytest.TempPathFactory, events: list[Json], spans: list[Json]) -> None:
-    first = min(spans, key=lambda each: (each["ts"], -each["dur"]))
+    first = min(steps, key=lambda each: (each["ts"], -each["dur"]))
     sure = [make_call(first["ts"], first["ts"] + TICK, correlation=99, thread=first["tid"])]
     sure += [make_kernel(first["ts"] + 1, first["ts"] + 2, correlation=99)]
-    every = [*events, *sure, *spans]
-    check(analyze(make_trace(tmp_path_factory.getbasetemp(), every)), every, spans)
+    every = [*events, *sure, *steps]
+    check(analyze(make_trace(tmp_path_factory.getbasetemp(), every)), every, steps)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA, analyze, make_call, make_copy, make_kernel, make_op, make_span, make_trace
+from tests.traces import DATA, Json, analyze, make_call, make_copy, make_kernel, make_op, make_span, make_trace
 
+from tracekit.analysis.kernels import family_of
+from tracekit.analysis.window import Scope, find_scope
 from tracekit.errors import TracekitError
 from tracekit.tracefile import read_trace
 
@@ -86,25 +88,6 @@ def test_kernels_under_a_microsecond_keep_their_length(tmp_path: Path) -> None:
     assert found.kernels.short_count == 3
 
 
-def test_activity_belongs_to_the_step_that_launched_it(tmp_path: Path) -> None:
-    events = [
-        make_call(0, 1, correlation=1),
-        make_kernel(2, 3, correlation=1),
-        make_span(10, 20, name="tracekit.step#4"),
-        make_call(11, 12, correlation=2),
-        # It runs after its step's span ended on the host, and still belongs to it.
-        make_kernel(25, 30, correlation=2),
-        make_span(40, 50, name="tracekit.step#5"),
-        make_call(41, 42, correlation=3),
-        make_kernel(43, 44, correlation=3),
-    ]
-    found = analyze(make_trace(tmp_path, events))
-    assert (found.window.kind, found.window.steps) == ("steps", 2)
-    assert [(s.index, s.wall_us, s.busy_us, s.kernels) for s in found.steps] == [(4, 20, 5, 1), (5, 10, 1, 1)]
-    assert found.kernels.count == 2
-    assert found.window.span_us == 30
-
-
 def test_our_steps_come_before_the_profiler_s(tmp_path: Path) -> None:
     events = [
         make_span(0, 100, name="ProfilerStep#7"),
@@ -182,3 +165,117 @@ def test_memory_is_none_unless_it_was_recorded(tmp_path: Path) -> None:
     memory = analyze(make_trace(tmp_path, [make_kernel(0, 1), allocation, on_the_host])).memory
     assert memory is not None
     assert (memory.peak_allocated_bytes, memory.allocation_count) == (4096, 1)
+
+
+#: Real names, from traces of an H200 and from public ones of other GPUs.
+REAL = [
+    ("nvjet_sm90_tst_128x128_64x6_2x1_v_bz_bias_TNT", "gemm"),
+    ("void cublasLt::splitKreduce_kernel<32, 16, int, __nv_bfloat16>(...)", "gemm"),
+    ("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_tn_align2>(...)", "gemm"),
+    ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_execute_kernel__5x_cublas", "gemm"),
+    ("void gemmk1_kernel<int, float, 256, 5, true, false>(...)", "gemm"),
+    ("Cijk_Ailk_Bljk_BBS_BH_MT128x128x32_MI32x32x8x1", "gemm"),
+    ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1", "attention"),
+    ("fmha_cutlassF_bf16_aligned_32x128_gmem_sm80(PyTorchMemEffAttention::AttentionKernel<...>)", "attention"),
+    ("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 32>>(...)", "attention"),
+    ("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_execute_kernel__5x_cudnn", "convolution"),
+    ("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_128x128_32x5>", "convolution"),
+    ("void implicit_convolveNd_sgemm<__nv_bfloat16, 3, 128, 6, 7, 3, 3, 5, 1>(...)", "convolution"),
+    (
+        "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(...)",
+        "normalization",
+    ),
+    ("void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<c10::BFloat16>(...)", "normalization"),
+    ("void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, false, false>(...)", "normalization"),
+    ("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(...)", "pointwise"),
+    ("void at::native::vectorized_elementwise_kernel<8, at::native::GeluCUDAKernelImpl(...)>", "pointwise"),
+    (
+        "void at::native::distribution_elementwise_grid_stride_kernel<float, 4, normal_and_transform<>>(...)",
+        "pointwise",
+    ),
+    ("void at::native::reduce_kernel<512, 1, ReduceOp<float, MeanOps<float>>>(...)", "reduction"),
+    ("void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::OpaqueType<2u>, 3, 64, 64>(...)", "copy"),
+    ("void at::native::elementwise_kernel<128, 2, gpu_kernel_impl_nocast<direct_copy_kernel_cuda(...)>>(...)", "copy"),
+    ("void cudnn::engines_precompiled::nchwToNhwcKernel<__nv_bfloat16, __nv_bfloat16, float>(...)", "copy"),
+    ("void tensorTransformGeneric<__nv_bfloat16, __nv_bfloat16, float>(cudnnTensorTransformStruct)", "copy"),
+    ("triton_red_fused_add_addmm_native_layer_norm_7", "triton"),
+    ("triton_poi_fused_convolution_mul_3", "triton"),
+    ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "communication"),
+    ("void compute_cuda_kernel<long>(long const*, long const*, long*, long, long)", "other"),
+]
+
+
+@pytest.mark.parametrize(("name", "family"), REAL)
+def test_real_kernels_are_told_by_their_names(name: str, family: str) -> None:
+    assert family_of(name) == family
+
+
+def scope_of(folder: Path, events: list[Json], window: str = "auto") -> Scope:
+    return find_scope(make_trace(folder, events), window)
+
+
+def steps_of(scope: Scope) -> list[int]:
+    return scope.activities["step"].to_list()
+
+
+def test_a_launch_from_a_thread_without_spans_belongs_to_the_span_around_it(tmp_path: Path) -> None:
+    backward = [make_call(20, 21, correlation=1, thread=9), make_kernel(22, 23, correlation=1)]
+    assert steps_of(scope_of(tmp_path, [make_span(0, 100), *backward])) == [0]
+    two = [make_span(0, 100, name="work"), make_span(10, 50, name="work", thread=2)]
+    scope = scope_of(tmp_path, [*two, *backward], window="work")
+    assert (steps_of(scope), scope.doubtful) == ([1], 1)
+    assert "ambiguous_steps" in {
+        each.code for each in analyze(make_trace(tmp_path, [*two, *backward]), window="work").health
+    }
+
+
+def test_steps_that_old_profilers_wrote_as_operators_are_found(tmp_path: Path) -> None:
+    events = [make_op(0, 10, name="ProfilerStep#7"), make_call(1, 2, correlation=1), make_kernel(3, 4, correlation=1)]
+    assert [span.index for span in scope_of(tmp_path, events).spans] == [7]
+
+
+def test_a_call_that_waits_is_nobody_s_launch_where_another_carries_the_id(tmp_path: Path) -> None:
+    events = [
+        make_call(0, 1, correlation=7),
+        {**make_call(2, 3, correlation=7, name="cudaStreamSynchronize"), "pid": 200},
+        make_kernel(4, 5, correlation=7),
+    ]
+    assert scope_of(tmp_path, events).activities["call"].to_list() == [0]
+    assert "ambiguous_correlations" not in {each.code for each in analyze(make_trace(tmp_path, events)).health}
+
+
+def test_a_driver_s_call_inside_the_runtime_s_is_the_same_launch(tmp_path: Path) -> None:
+    events = [
+        make_call(0, 5, correlation=7),
+        make_call(1, 2, correlation=7, name="cuLaunchKernel", category="cuda_driver"),
+        make_kernel(4, 6, correlation=7),
+    ]
+    found = analyze(make_trace(tmp_path, events))
+    assert found.launches.count == 1
+    assert "ambiguous_correlations" not in {each.code for each in found.health}
+
+
+def test_a_step_number_no_column_holds_is_its_place(tmp_path: Path) -> None:
+    events = [
+        make_span(0, 10, name="ProfilerStep#" + "9" * 30),
+        make_call(1, 2, correlation=1),
+        make_kernel(3, 4, correlation=1),
+    ]
+    assert [span.index for span in scope_of(tmp_path, events).spans] == [0]
+
+
+def test_steps_are_chosen_by_their_numbers(tmp_path: Path) -> None:
+    events: list[Json] = []
+    for number in range(5):
+        begin = 100 * number
+        events += [
+            make_span(begin, begin + 10, name=f"ProfilerStep#{number + 3}"),
+            make_call(begin + 1, begin + 2, correlation=number + 1),
+            make_kernel(begin + 3, begin + 4, correlation=number + 1),
+        ]
+    trace = make_trace(tmp_path, events)
+    assert [step.index for step in analyze(trace, steps=(4, 6)).steps] == [4, 5, 6]
+    with pytest.raises(TracekitError, match="its steps are 3 to 7"):
+        analyze(trace, steps=(9, 10))
+    with pytest.raises(TracekitError, match="leave --window whole out"):
+        analyze(trace, window="whole", steps=(3, 3))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.traces import Json, analyze, make_call, make_event, make_kernel, make_op, make_span, make_trace
+from tests.traces import Json, analyze, launched, make_call, make_event, make_kernel, make_op, make_span, make_trace
 
 from tracekit.model.analysis import IdleSummary, Place
 
@@ -111,6 +111,26 @@ def test_a_sync_that_waits_for_work_launched_before_it_exposes_no_gap(tmp_path: 
     waiting = make_call(6, 22, name="cudaDeviceSynchronize")
     (sync,) = idle_of(tmp_path, [*calls, *kernels, waiting]).syncs
     assert (sync.count, sync.idle_after_us, sync.drained) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "syncs"), [("DtoH (Device -> Pageable)", {"cudaMemcpyAsync": 20}), ("DtoH (Device -> Pinned)", {})]
+)
+def test_a_copy_with_pageable_memory_holds_the_host_until_it_noticed(
+    tmp_path: Path, kind: str, syncs: dict[str, float]
+) -> None:
+    copy = {**make_kernel(12, 15, name=f"Memcpy {kind}", correlation=3), "cat": "gpu_memcpy"}
+    held = make_call(5, 35, name="cudaMemcpyAsync", correlation=3)
+    idle = idle_of(tmp_path, gap_with(held, copy, make_op(-4, 40)))
+    assert causes_of(idle).get("sync_wait", 0) == sum(syncs.values())
+    assert [(each.call, each.count) for each in idle.syncs] == [(call, 1) for call in syncs]
+
+
+def test_a_gap_that_lasts_over_two_steps_is_divided_at_their_border(tmp_path: Path) -> None:
+    spans = [make_span(0, 100), make_span(100, 200, name="tracekit.step#1"), make_op(0, 10)]
+    idle = idle_of(tmp_path, [*spans, *launched(0, 8, 1), *launched(150, 48, 2)])
+    assert idle.gap_count == 2
+    assert [each.causes["python"] for each in idle.by_step] == [90, 50]
 
 
 def test_the_thread_that_launched_before_explains_what_the_launching_one_does_not_record(tmp_path: Path) -> None:

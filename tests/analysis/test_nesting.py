@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.analysis import nesting
+from tracekit.analysis.interval import Intervals, complement, covered_within, touching, union
 from tracekit.analysis.nesting import Nesting, nest
 
 Events = list[tuple[int, int]]
@@ -42,26 +43,13 @@ def columns(events: Events) -> tuple[np.ndarray, np.ndarray]:
 
 @settings(max_examples=400, deadline=None)
 @given(events_in_order())
-def test_the_innermost_event_is_the_one_that_began_last(events: Events) -> None:
-    assert innermost(nest(*columns(events))) == innermost_by_looking(events)
-
-
-@settings(max_examples=200, deadline=None)
-@given(events_in_order())
-def test_one_after_the_other_gives_the_same(events: Events) -> None:
+def test_both_ways_find_the_innermost_event_and_the_parent_that_was_open_when_it_began(events: Events) -> None:
     starts, ends = columns(events)
-    swept = nesting._sweep(starts, ends, np.flatnonzero(ends > starts))
-    assert innermost(swept) == innermost_by_looking(events)
-    assert swept.parents.tolist() == nest(starts, ends).parents.tolist()
-
-
-@settings(max_examples=200, deadline=None)
-@given(events_in_order())
-def test_a_parent_is_the_innermost_event_open_when_it_began(events: Events) -> None:
-    parents = nest(*columns(events)).parents
-    for row, (begin, end) in enumerate(events):
-        around = [i for i, (b, e) in enumerate(events[:row]) if b <= begin < e]
-        assert parents[row] == (max(around, default=-1) if end > begin else -1)
+    for found in (nest(starts, ends), nesting._sweep(starts, ends, np.flatnonzero(ends > starts))):
+        assert innermost(found) == innermost_by_looking(events)
+        for row, (begin, end) in enumerate(events):
+            around = [i for i, (b, e) in enumerate(events[:row]) if b <= begin < e]
+            assert found.parents[row] == (max(around, default=-1) if end > begin else -1)
 
 
 def test_a_staircase_of_overlaps_is_read_in_reasonable_time_and_space(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,3 +60,36 @@ def test_a_staircase_of_overlaps_is_read_in_reasonable_time_and_space(monkeypatc
     found = nest(starts, starts + 1000)
     assert swept, "cutting each event a thousand times would take all memory"
     assert found.rows[:5].tolist() == [0, 1, 2, 3, 4]
+
+
+stretches = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=8)
+
+
+def disjoint(some: list[tuple[int, int]]) -> Intervals:
+    starts = np.array([start for start, _ in some], dtype=np.int64)
+    return union(starts, starts + np.array([length for _, length in some], dtype=np.int64))
+
+
+def moments(intervals: Intervals) -> set[int]:
+    return {moment for begin, end in intervals.tolist() for moment in range(begin, end)}
+
+
+@given(stretches, stretches)
+def test_what_is_free_within_is_what_is_there_and_not_covered(
+    some: list[tuple[int, int]], others: list[tuple[int, int]]
+) -> None:
+    covered, within = disjoint(some), disjoint(others)
+    free = complement(covered, within)
+    assert moments(free) == moments(within) - moments(covered)
+    assert (free[1:, 0] >= free[:-1, 1]).all()
+    lengths = [len(moments(within[i : i + 1]) & moments(covered)) for i in range(len(within))]
+    assert covered_within(covered, within).tolist() == lengths
+
+
+@given(stretches, st.lists(st.tuples(st.integers(0, 45), st.integers(1, 9)), max_size=8))
+def test_what_shares_a_moment_touches(some: list[tuple[int, int]], others: list[tuple[int, int]]) -> None:
+    within = disjoint(some)
+    starts = np.array([start for start, _ in others], dtype=np.int64)
+    ends = starts + np.array([length for _, length in others], dtype=np.int64)
+    expected = [bool(set(range(start, start + length)) & moments(within)) for start, length in others]
+    assert touching(starts, ends, within).tolist() == expected

@@ -60,8 +60,7 @@ def test_a_break_of_a_frame_that_was_given_up_is_no_break():
 
 
 @pytest.mark.parametrize(
-    "payload",
-    ['["0/0: tensor \'x\' rank mismatch", "0/0: ___check_obj_id(y)"]', ["0/0: a", "0/0: b"], "0/0: one\n"],
+    "payload", ['["0/0: tensor \'x\' rank mismatch", "0/0: ___check_obj_id(y)"]', ["0/0: a", "0/0: b"], "0/0: one\n"]
 )
 def test_checks_that_failed_are_read_from_a_list_or_a_line(payload: Any):
     found = found_in(metrics(), metrics("0/1"), LogEntry(RECOMPILE, "0/1", payload, "warm-up", 2))

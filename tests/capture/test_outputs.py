@@ -10,11 +10,7 @@ import pytest
 import torch
 
 from tracekit.capture import outputs
-from tracekit.capture.outputs import (
-    Output,
-    compare_outputs,
-    keep_output,
-)
+from tracekit.capture.outputs import Output, compare_outputs, keep_output
 from tracekit.model.note import Noted
 from tracekit.model.numerics import TensorDifference
 

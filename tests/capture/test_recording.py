@@ -89,10 +89,7 @@ def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
         raise TracekitError("the profiler cannot see kernels")
 
     monkeypatch.setattr(recording, "check_here", unseen)
-    with (
-        pytest.raises(TracekitError, match="cannot see kernels"),
-        recorder(tmp_path, published, skip=3),
-    ):
+    with pytest.raises(TracekitError, match="cannot see kernels"), recorder(tmp_path, published, skip=3):
         pytest.fail("the block is not to begin")
 
 

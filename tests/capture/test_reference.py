@@ -51,8 +51,7 @@ def exactly(model: Any, x: Any, high: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("low", "high"),
-    [(torch.bfloat16, torch.float32), (torch.float16, torch.float32), (torch.float32, torch.float64)],
+    ("low", "high"), [(torch.bfloat16, torch.float32), (torch.float16, torch.float32), (torch.float32, torch.float64)]
 )
 def test_the_reference_is_the_model_in_the_higher_precision(low: Any, high: Any) -> None:
     model, x, workload = stubborn(low)

@@ -92,8 +92,7 @@ def test_compiling_nothing_is_an_error_not_a_result(block: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["callback.callback_handler", "register_start_callback", "remove_start_callback", "utils.counters"],
+    "name", ["callback.callback_handler", "register_start_callback", "remove_start_callback", "utils.counters"]
 )
 def test_a_torch_that_cannot_be_watched_is_an_error_that_names_those_that_can(
     name: str, workload: BuiltWorkload, monkeypatch: pytest.MonkeyPatch

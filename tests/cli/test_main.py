@@ -1,7 +1,11 @@
+"""Shells are given a script, and what it asks is answered."""
+
 from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,12 +15,15 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from tests.cli.runs import ROOT, tracekit
+from tests.cli.runs import ROOT, at_once, make_run_folder, tracekit
+from tests.sides import make_run, make_settings
 
 from tracekit import __version__
 from tracekit.cli import main as main_file
 from tracekit.cli.main import COMMANDS, main
+from tracekit.cli.output import command_line, commands_of_page, measuring_command_line
 from tracekit.errors import TracekitError
+from tracekit.model.run import UserModel
 
 HEAVY = ("torch", "polars", "numpy", "msgspec", "jinja2", "diffusers", "transformers", "rich")
 
@@ -124,7 +131,11 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
 
 
 TRACE = str(ROOT / "tests/data/vit_eager.json.gz")
+
+
 FULL = Path("/dev/full")
+
+
 WRITING = [
     ["--help"],
     ["--version"],
@@ -233,3 +244,103 @@ def test_names_of_files_that_are_no_text_are_no_traceback(
 def test_it_runs_as_a_module(tmp_path: Path) -> None:
     done = tracekit("--version", folder=tmp_path)
     assert done.stdout == f"tracekit, version {__version__}\n"
+
+
+def complete(words: str) -> list[str]:
+    """What bash would be told for the last of these words."""
+    asked = {"_TRACEKIT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    program = "import tracekit.cli.main as m; m.run()"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert ran.stderr == ""
+    return [line.partition(",")[2] for line in ran.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_asks_tracekit_itself(shell: str) -> None:
+    found = CliRunner().invoke(main, ["completion", shell])
+    assert found.exit_code == 0
+    assert f"_TRACEKIT_COMPLETE={shell}_complete" in found.output
+
+
+def test_bash_accepts_the_script() -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash here")
+    script = CliRunner().invoke(main, ["completion", "bash"]).output
+    subprocess.run([bash, "-n"], input=script, text=True, check=True)
+
+
+def test_commands_options_and_workloads_are_completed() -> None:
+    assert complete("tracekit an") == ["analyze"]
+    assert complete("tracekit profile cau") == ["causal-lm"]
+    assert "--repeat-process" in complete("tracekit profile flux --rep")
+
+
+def test_another_shell_is_refused_with_those_there_are() -> None:
+    found = CliRunner().invoke(main, ["completion", "tcsh"])
+    assert found.exit_code == 2
+    assert "'bash', 'zsh', 'fish'" in found.output
+
+
+def test_the_command_of_a_measurement_holds_what_steered_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
+    monkeypatch.setenv("TORCHINDUCTOR_GRAPH_PARTITION", "0")
+    monkeypatch.setattr("sys.argv", ["tracekit", "profile", "beit", "--prompt", "a cat"])
+    assert command_line() == "tracekit profile beit --prompt 'a cat'"
+    assert measuring_command_line() == f"TORCHINDUCTOR_GRAPH_PARTITION=0 {command_line()}"
+
+
+def test_a_page_of_a_run_says_what_measured_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["tracekit", "compare", "traces/flux-compiled"])
+    both = "# measures it\ntracekit profile flux --compiled\n# makes this page\ntracekit compare traces/flux-compiled"
+    assert commands_of_page(make_run()) == both
+    own = make_settings(own=UserModel(in_program=True))
+    in_program = commands_of_page(make_run(command="tracekit.profile(f) in x.py", settings=own))
+    assert in_program.startswith("# measured by tracekit.profile(f) in x.py\n# makes this page\n"), "no shell takes it"
+    assert commands_of_page(None) == command_line()
+    assert commands_of_page(make_run(command=command_line())) == command_line()
+
+
+@pytest.mark.parametrize("json", ["x.json", "-"])
+def test_several_compares_at_once_leave_whole_pages(tmp_path: Path, json: str) -> None:
+    run, out = make_run_folder(tmp_path), tmp_path / "out"
+    out.mkdir()
+    expected = tracekit("compare", run, "--out", "alone.html", "--json", "-", folder=tmp_path)
+    assert expected.returncode == 0, expected.stderr
+    for ended in at_once(
+        4, "compare", run, "--out", "out/x.html", "--json", f"out/{json}" if json != "-" else json, folder=tmp_path
+    ):
+        assert ended.returncode == 0, ended.stderr
+        assert json != "-" or ended.stdout == expected.stdout
+    if json != "-":
+        assert (out / json).read_text() == expected.stdout
+    assert {path.name for path in out.iterdir()} == {"x.html", "x.md"} | ({json} - {"-"})
+    for name in ("html", "md"):
+        alone, together = ((tmp_path / f"alone.{name}").read_text(), (out / f"x.{name}").read_text())
+        # Each says how it was made.
+        assert re.sub("tracekit compare .*", "", together) == re.sub("tracekit compare .*", "", alone)
+
+
+def test_a_schema_is_printed() -> None:
+    result = CliRunner().invoke(main, ["schema", "comparison"])
+    assert json.loads(result.output)["$id"] == "tracekit.comparison/1"
+
+
+def test_all_are_written_into_a_folder(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["schema", "--out", str(tmp_path / "schemas")])
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in (tmp_path / "schemas").iterdir()) == [
+        "analysis.json",
+        "comparison.json",
+        "comparisons.json",
+        "run.json",
+        "sweep-cell.json",
+        "sweep.json",
+    ]
+
+
+def test_naming_none_says_which_there_are() -> None:
+    result = CliRunner().invoke(main, ["schema"])
+    assert (result.exit_code, "analysis, comparison, comparisons, run, sweep, sweep-cell" in result.stderr) == (1, True)

@@ -4,17 +4,11 @@ import shlex
 from dataclasses import replace
 
 import pytest
+from tests.sides import STEADY, make_form, make_run, make_settings, make_side
 
-from tracekit.comparison.commands import (
-    can_be_regional,
-    measuring_command,
-    profile_command,
-    switched_command,
-)
+from tracekit.comparison.commands import can_be_regional, measuring_command, profile_command, switched_command
 from tracekit.model.run import Generation, UserModel
 from tracekit.model.workload import DEFAULT_PROMPT
-
-from ..sides import STEADY, make_form, make_run, make_settings, make_side
 
 
 def test_the_next_command_generates_as_this_run_did():
@@ -25,11 +19,6 @@ def test_the_next_command_generates_as_this_run_did():
     command = profile_command(one, {"mode": "reduce-overhead"})
     assert "--phase decode --cache dynamic --no-use-fast" in command
     assert "--max-new-tokens" not in command
-
-
-def test_what_generates_nothing_is_asked_for_nothing_of_the_kind():
-    command = profile_command(make_settings(), {"mode": "default"})
-    assert "--phase" not in command and "--use-fast" not in command
 
 
 def test_code_that_may_break_may_break_in_the_next_run_too():
@@ -44,12 +33,6 @@ def test_real_weights_have_a_size_of_their_own():
     assert "--pretrained org/name" in real
     assert "--size" not in real
     assert "--size full" in profile_command(make_settings(size="full"))
-
-
-def test_a_command_names_each_option_once():
-    fixed = make_settings(dynamic=False)
-    command = profile_command(fixed, {"dynamic": "True"})
-    assert "--dynamic" in command.split() and "--no-dynamic" not in command
 
 
 def test_the_next_command_draws_the_same_from_the_same_seed():

@@ -1,24 +1,16 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
+from tests.sides import COMPILED, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison import compare
+from tracekit.comparison.waiting import idle_saving
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.note import Note
 from tracekit.numbers import MISSING
 from tracekit.report.sections.figures import overview_table
-
-from ..sides import COMPILED, STEADY, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
-
-
-def test_group_changes_add_up_to_the_change_of_busy_time():
-    comparison = compare(*make_pair(scaled(1.5), scaled(1.0)), ("eager", "compiled") * 10)
-    assert comparison.deltas.busy_us == pytest.approx(math.fsum(group.delta_us for group in comparison.groups))
-    overlap = next(part for part in comparison.waterfall.parts if part.label == "overlap_correction")
-    assert overlap.delta_us == pytest.approx(0, abs=1e-9)
 
 
 def test_deltas_are_per_step_and_idle_is_unprofiled():
@@ -26,11 +18,6 @@ def test_deltas_are_per_step_and_idle_is_unprofiled():
     deltas = comparison.deltas
     assert (deltas.kernels, deltas.launches) == (22 - 37, 22 - 37)
     assert deltas.idle_us == pytest.approx((1000.25 - 709) - (1500.375 - 863))
-
-
-def test_bare_traces_take_idle_time_as_recorded():
-    b = make_side("b", make_analysis(COMPILED, idle_us=300))
-    assert compare(make_side("a"), b).deltas.idle_us == pytest.approx((300 - 800) / 2)
 
 
 def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
@@ -45,14 +32,6 @@ def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
     assert (deltas.kernels, deltas.launches, deltas.busy_us, deltas.idle_us) == (None,) * 4
     assert [finding.code for finding in comparison.findings] == ["profiler_distortion"]
     assert not comparison.findings[0].facts["on_gpu"]
-
-
-def test_a_side_compared_with_itself_changes_nothing():
-    side = make_side("eager", form=make_form("eager", STEADY))
-    comparison = compare(side, side)
-    assert comparison.verdict.result == "inconclusive"
-    assert {group.kind for group in comparison.groups} == {"unchanged"}
-    assert all(group.delta_us == 0 for group in comparison.groups)
 
 
 def test_damage_of_a_rich_recording_is_said_of_its_side():
@@ -80,3 +59,27 @@ def test_nothing_is_claimed_of_a_step_against_a_whole_recording():
 
 def overview_changes(comparison):
     return {row[3] for row in overview_table(comparison).rows}
+
+
+def test_idle_time_that_recording_lengthened_saves_what_the_call_has_of_it():
+    # 400 us of idle time a step were recorded, the unprofiled call of 1000.25 us holds 863 us of work.
+    side = make_side("b", make_analysis(), make_form("compiled", scaled(1.0)))
+    assert side.unprofiled_idle_us == pytest.approx(137, abs=0.5)
+    assert idle_saving(side, 200.0) == pytest.approx(200 * 137 / 400, rel=1e-2)
+    assert idle_saving(side, 4000.0) == side.unprofiled_idle_us
+
+
+def test_where_the_call_has_more_it_saves_what_was_recorded():
+    side = make_side("b", make_analysis(), make_form("compiled", scaled(2.0)))
+    assert idle_saving(side, 200.0) == 200
+
+
+def test_of_several_gpus_it_is_that_of_one_and_never_more_than_the_window():
+    side = make_side("b", make_analysis(devices=2))
+    assert idle_saving(side, 300.0) == 150
+    assert idle_saving(side, 1e9) == side.span_us
+
+
+def test_a_trace_without_times_saves_what_it_shows():
+    side = make_side("b", make_analysis())
+    assert idle_saving(replace(side, form=None), 300.0) == 300

@@ -56,18 +56,6 @@ def test_idle_parts_are_without_what_recording_added_and_tell_what_was_recorded(
     assert waterfall.residual_us == pytest.approx(0, abs=1e-6)
 
 
-def test_the_profiler_s_own_idle_time_is_not_the_call_s():
-    a = make_side("a", make_analysis(causes={"op_dispatch": 0.5, "launch_call": 0.3, "profiler": 0.2}), make_form())
-    b = make_side("b", make_analysis(causes={"device": 1.0}), make_form())
-    idle_us = 137.0
-    assert (a.unprofiled_idle_us, b.unprofiled_idle_us) == (pytest.approx(idle_us), pytest.approx(idle_us))
-    waterfall = waterfall_of(a, b)
-    assert part(waterfall, "op_dispatch") == pytest.approx(-idle_us * 5 / 8)
-    assert part(waterfall, "launch_call") == pytest.approx(-idle_us * 3 / 8)
-    assert part(waterfall, "profiler") == 0
-    assert part(waterfall, "device") == pytest.approx(idle_us)
-
-
 def test_a_call_a_little_shorter_than_its_work_had_no_idle_time():
     a, b = make_pair(scaled(1.5), scaled(0.7))
     waterfall = waterfall_of(a, b)
@@ -184,11 +172,6 @@ def test_the_larger_share_comes_first_with_the_parts_that_made_it() -> None:
     assert (reason.change_us, reason.unexplained_us, reason.of_one_process) == (-3100, 0.0, False)
 
 
-def test_shares_of_different_signs_are_ordered_by_their_size() -> None:
-    assert shares_of(gpu("fused", -2000), idle("device", 900)) == [("gpu", -2000), ("idle", 900)]
-    assert shares_of(gpu("slower", 400), idle("device", -2000)) == [("idle", -2000), ("gpu", 400)]
-
-
 def test_at_most_two_parts_are_named_the_largest_first_and_the_rest_is_a_sum() -> None:
     parts = (gpu("c", -300), gpu("a", -500), gpu("b", -400), gpu("other_gpu_work", 100))
     assert named(*parts) == ["a", "b"]
@@ -218,12 +201,6 @@ def test_gpu_work_that_became_much_worse_is_named_beside_what_became_better() ->
     assert named(gpu("fused", -1500), gpu("slower", 400)) == ["fused", "slower"]
     # Of waiting, the causes are divided by an assumption: those against the change are in the sum alone.
     assert named(idle("op_dispatch", -1500), idle("device", 400)) == ["op_dispatch"]
-
-
-def test_a_slower_form_s_parts_are_those_that_grew() -> None:
-    slower = replace(FASTER, result="slower", speedup=0.5)
-    reason = find_reason(A, B, slower, waterfall(gpu("small", 300), gpu("defused", 900), idle("device", 800)))
-    assert [[part.label for part in share.parts] for share in reason.shares] == [["defused", "small"], ["device"]]
 
 
 def test_an_idle_part_that_recordings_show_the_other_way_is_not_named() -> None:

@@ -57,15 +57,14 @@ def test_the_gpu_is_looked_at_in_every_cell(told: Any) -> None:
         assert seen["sm_clock_mhz"] is None or 100 < seen["sm_clock_mhz"] < 5000
 
 
-def test_what_cannot_fit_by_an_estimate_is_a_result_and_stops_nothing(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_a_result_and_stops_nothing(tmp_path: Path) -> None:
     with contextlib.chdir(tmp_path):
         # The logits of a thousand prompts alone take 250 GiB.
         told = swept("causal-lm", "--size", "small", "--batch-size", "1,1000", "--iterations", "10")
     small, large = told["works"]
     assert [cell["outcome"] for cell in small["cells"]] == ["done"] * 2
     assert [cell["outcome"] for cell in large["cells"]] == ["out_of_memory"] * 2
-    assert {cell["failure"]["during"] for cell in large["cells"]} == {"loading torch and the model's libraries"}
-    assert all("by an estimate" in cell["failure"]["message"] for cell in large["cells"])
+    assert {cell["failure"]["during"] for cell in large["cells"]} == {"eager warm-up"}
 
 
 GREEDY = """

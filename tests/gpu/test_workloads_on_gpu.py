@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("transformers")
+from tests.workloads.configurations import save_denoiser, save_transformers
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads import registry
 
+pytest.importorskip("transformers")
+
+
+pytest.importorskip("diffusers")
+
+
 NAMES = [info.name for info in registry.all_workloads()]
+
+
 PHASES = [(phase, cache) for phase in ("generate", "prefill", "decode") for cache in ("dynamic", "static")]
 
 
@@ -130,3 +138,42 @@ def test_parts_of_a_model_are_compiled_by_name_on_the_gpu(scope: str, graphs: in
     with watch_compilation() as watch:
         third_call(form)
     assert watch.since_start("graphs") == graphs
+
+
+pytest.importorskip("transformers")
+
+
+CONFIGURATIONS = (
+    ("hf", "ViTForImageClassification"),
+    ("hf", "LlamaForCausalLM"),
+    ("hf", "T5ForConditionalGeneration"),
+    ("hf", "WhisperForConditionalGeneration"),
+    ("diffusers", "UNet2DConditionModel"),
+    ("diffusers", "FluxTransformer2DModel"),
+    ("diffusers", "SD3Transformer2DModel"),
+)
+
+
+@pytest.mark.parametrize(("prefix", "name"), CONFIGURATIONS)
+def test_a_configuration_compiled_returns_what_eager_does_in_the_memory_listed(
+    prefix: str, name: str, tmp_path: Path
+) -> None:
+    import torch
+
+    torch.compiler.reset()
+    save = save_transformers if prefix == "hf" else save_denoiser
+    # In float32, so that rounding cannot hide or feign a difference.
+    request = Request(f"{prefix}:{save(name, tmp_path)}", dtype="float32")
+    info = registry.find(request.workload)
+    builder = registry.load_builder(info)
+    listed = registry.look_into(info, request).memory_gib["full"] * 2**30
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    workload = builder(request, "full", "cuda", Silent())
+    eager = workload.call()
+    assert torch.cuda.max_memory_allocated() - before < listed
+    workload.targets[0].module.compile()
+    for one, other in zip(eager, workload.call(), strict=True):  # type: ignore[call-overload]
+        difference = torch.linalg.vector_norm(one.float() - other.float())
+        assert difference <= 0.005 * torch.linalg.vector_norm(one.float())

@@ -16,17 +16,7 @@ from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Comparison, Side
 from tracekit.tracefile import read_trace
 
-from ..sides import (
-    COMPILED,
-    EAGER,
-    Kernels,
-    make_analysis,
-    make_cpu_analysis,
-    make_form,
-    make_pair,
-    make_side,
-    scaled,
-)
+from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
 #: Names that would do harm if anything read them as markup.
 HOSTILE_NAMES = (

@@ -13,12 +13,7 @@ from tracekit.model.single_run import SingleRun
 from tracekit.report.contract import analysis_json, comparison_json
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
-from .conftest import (
-    bare_comparison,
-    cpu_comparison,
-    hostile_comparison,
-    timed_comparison,
-)
+from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
 
 
 def of_a_trace(analysis: Analysis) -> SingleRun:

@@ -11,12 +11,7 @@ from tests.report.showing import comparison_page
 
 from ..browser import open_page
 from ..sides import make_run
-from .conftest import (
-    bare_comparison,
-    cpu_comparison,
-    hostile_comparison,
-    timed_comparison,
-)
+from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
 
 COMMAND = "tracekit profile flux --compiled"
 CHARTS = ("waterfall", "family-times", "family-counts", "idle-causes")

@@ -13,13 +13,7 @@ from tracekit.report.composition.summaries import analysis_summary, comparison_s
 from tracekit.report.words.notes import note_sentence
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
-from .conftest import (
-    bare_comparison,
-    cpu_comparison,
-    hostile_comparison,
-    matched_comparison,
-    timed_comparison,
-)
+from .conftest import bare_comparison, cpu_comparison, hostile_comparison, matched_comparison, timed_comparison
 
 
 def test_a_comparison_reads_well_at_80_columns(text_file):

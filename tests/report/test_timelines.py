@@ -214,8 +214,7 @@ def test_what_is_unattributed_is_explained_where_it_is_drawn_with_its_share_and_
     told = timelines(compare(*sides))
     assert told is not None
     assert re.match(
-        r"Unattributed \(gaps with \d\d % of A's idle time, \d\d % of B's idle time\): the light recording",
-        told.legend,
+        r"Unattributed \(gaps with \d\d % of A's idle time, \d\d % of B's idle time\): the light recording", told.legend
     )
     assert "tables of idle time and waterfalls divide it in the proportions of the rich recording" in told.legend
     assert "what has the same colour plain and hatched has nothing to do with each other" in told.intro

@@ -53,26 +53,13 @@ def test_steps_of_the_profilers_own_keep_ours_from_being_renamed(tmp_path: Path)
     ]
 
 
-@pytest.mark.parametrize("filling", [b" ", b"{},"])
-def test_a_bomb_is_refused_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filling: bytes) -> None:
-    monkeypatch.setattr(hta, "MOST_BYTES", 8 << 20)
-    bomb = tmp_path / "bomb.json.gz"
-    bomb.write_bytes(gzip.compress(b'{"traceEvents": [' + filling * ((64 << 20) // len(filling))))
-    tracemalloc.start()
-    with pytest.raises(TracekitError, match="too many for --hta"):
-        export_for_hta(bomb, tmp_path / "out")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 24 << 20
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     "text",
     [
         b'{"traceEvents": [' + b"{}," * 200_000 + b"{}]}",
         b'{"traceEvents": [{"args": [' + b"{}," * 200_000 + b"{}]}]}",
         b'{"x": [' + b"{}," * 200_000 + b'{}], "traceEvents": [{}]}',
+        b'{"traceEvents": [' + b" " * (16 << 20),
     ],
 )
 def test_objects_of_many_events_are_never_in_memory_at_once(
@@ -80,6 +67,7 @@ def test_objects_of_many_events_are_never_in_memory_at_once(
 ) -> None:
     monkeypatch.setattr(hta, "STRETCH_BYTES", 1 << 10)
     monkeypatch.setattr(hta, "LONGEST_BYTES", 1 << 14)
+    monkeypatch.setattr(hta, "MOST_BYTES", 8 << 20)
     path = tmp_path / "many.json"
     path.write_bytes(text)
     tracemalloc.start()

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
-import json
+import gzip
+import time
 from pathlib import Path
 
+import polars as pl
 import pytest
-from tests.traces import DATA, make_call, make_kernel, make_op, make_trace, write_trace
+from tests.traces import DATA, Json, analyze, make_call, make_event, make_kernel, make_op, make_trace, write_trace
 
 from tracekit.errors import TracekitError
-from tracekit.tracefile import read_trace
+from tracekit.model.trace import HOST_COLUMNS, INPUT_COLUMNS
+from tracekit.tracefile import cache, read_trace
+
+from .test_cache import no_reading, read_and_keep, same
 
 LATE = 4377057133204.634
 
@@ -42,15 +47,6 @@ def test_a_bad_argument_costs_itself_and_not_its_event(tmp_path: Path) -> None:
     assert trace.skipped == {}
 
 
-def test_what_lies_within_a_broken_event_is_no_event_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "trace.json"
-    broken = '{"ph": "X", "cat": "kernel", "dur": oops, "args": {"name": "inner", "ph": "X", "ts": 1, "dur": 1}}'
-    good = '{"ph": "X", "cat": "kernel", "name": "k", "ts": 0, "dur": 1, "pid": 0, "tid": 7}'
-    path.write_text('{"traceEvents": [' + f"{broken}, {good}]}}")
-    trace = read_trace(path)
-    assert (trace.events, dict(trace.skipped)) == (1, {"invalid JSON": 1})
-
-
 def test_triton_host_events_are_not_gpu_work(tmp_path: Path) -> None:
     trace = make_trace(tmp_path, [make_op(0, 5, name="triton_poi_fused_add_0", stream=7, kernel_file="x.py")])
     assert trace.activities.height == 0
@@ -66,12 +62,6 @@ def test_words_may_stand_where_numbers_are_expected(tmp_path: Path) -> None:
     assert trace.threads[0].pid == "Spans"
     assert trace.activities["correlation"].to_list() == [5]
     assert trace.activities["stream"].to_list() == [7]
-
-
-def test_a_bare_array_of_events_is_a_trace(tmp_path: Path) -> None:
-    path = tmp_path / "array.json"
-    path.write_text(json.dumps([make_kernel(0, 1)]))
-    assert read_trace(path).activities.height == 1
 
 
 @pytest.mark.parametrize(
@@ -91,15 +81,6 @@ def test_an_event_without_usable_times_is_left_out_and_counted(
     trace = make_trace(tmp_path, [make_kernel(0, 1), {**make_kernel(2, 3), **broken}])
     assert trace.activities.height == 1
     assert trace.skipped == {reason: 1}
-
-
-def test_a_truncated_file_gives_what_is_left_of_it(tmp_path: Path) -> None:
-    path = write_trace(tmp_path, [make_kernel(i, i + 0.5) for i in range(10)])
-    path.write_bytes(path.read_bytes()[:-100])
-    trace = read_trace(path)
-    assert trace.truncated
-    assert 7 <= trace.activities.height < 10
-    assert trace.skipped == {}
 
 
 @pytest.mark.parametrize(
@@ -124,12 +105,6 @@ def test_one_broken_event_costs_only_itself(tmp_path: Path, damage: object, reas
     assert not trace.truncated
 
 
-def test_control_characters_in_a_name_are_read(tmp_path: Path) -> None:
-    path = write_trace(tmp_path, [make_kernel(0, 1, name="A")])
-    path.write_text(path.read_text().replace('"A"', '"A\x01\n"'))
-    assert read_trace(path).activities["name"].to_list() == ["A\x01\n"]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -140,6 +115,7 @@ def test_control_characters_in_a_name_are_read(tmp_path: Path) -> None:
         (b'{"traceEvents": []}', "has no events"),
         (b'{"traceEvents": [{"ph": "X", "na', "no event of it can be read"),
         (b"\x1f\x8b\x08\x00garbage", "nothing can be read"),
+        (gzip.compress(b"{}", mtime=0)[:11], "damaged gzip"),
         (b"\x28\xb5\x2f\xfd\x00", "zstd"),
         (b"\xff\xfe\x00\x01", "is not a trace"),
         (b"[1, 2, 3]", "no event of it can be read"),
@@ -181,3 +157,171 @@ def test_our_own_facts_are_read_also_from_a_damaged_file(tmp_path: Path) -> None
     assert read_trace(path).metadata == {"form": "eager"}
     path.write_text(path.read_text().replace('"ts": 2', '"ts": NaN'))
     assert read_trace(path).metadata == {"form": "eager"}
+
+
+#: Of each: the categories of a kernel, a copy, a launching call and a waiting call, and the calls' names.
+VENDORS = {
+    "NVIDIA": ("kernel", "gpu_memcpy", "cuda_runtime", "cudaLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize"),
+    "CUDA driver": ("kernel", "gpu_memcpy", "cuda_driver", "cuLaunchKernelEx", "cuMemcpyAsync", "cuStreamSynchronize"),
+    "AMD": ("kernel", "gpu_memcpy", "hip_runtime", "hipModuleLaunchKernel", "hipMemcpyAsync", "hipDeviceSynchronize"),
+    "AMD, newer": ("kernel", "gpu_memcpy", "runtime", "hipExtLaunchKernel", "hipMemcpyAsync", "hipStreamSynchronize"),
+    "Intel": ("kernel", "gpu_memcpy", "xpu_runtime", "urEnqueueKernelLaunch", "urEnqueueUSMMemcpy", "urQueueFinish"),
+    "Meta MTIA": ("mtia_ccp_events", "gpu_memcpy", "mtia_runtime", "runFunction", "copy", "mtiaSynchronize"),
+    "Enflame": ("kernel", "GCU_MEMCPY", "gcu_runtime", "topsLaunchKernel", "topsMemcpyAsync", "topsStreamSynchronize"),
+    "other": ("kernel", "gpu_memcpy", "privateuse1_runtime", "launch", "copy", "deviceSynchronize"),
+    "torch 1.8": ("Kernel", "Memcpy", "Runtime", "cudaLaunchKernel", "cudaMemcpyAsync", "cudaDeviceSynchronize"),
+}
+
+
+def trace_of(vendor: str) -> list[Json]:
+    kernel, copy, call, launch, copying, waiting = VENDORS[vendor]
+    operator = "Operator" if kernel == "Kernel" else "cpu_op"
+    device = {"device": 0, "stream": 7}
+    return [
+        make_event(operator, 0, 30, name="aten::add"),
+        {**make_event(call, 2, 4, name=launch), "args": {"correlation": 1, "external id": 5}},
+        {**make_event(call, 6, 8, name=copying), "args": {"correlation": 2}},
+        make_event(call, 20, 29, name=waiting),
+        {**make_event(kernel, 10, 14, name="add_kernel"), "pid": 0, "tid": 7, "args": {**device, "correlation": 1}},
+        {**make_event(copy, 16, 18, name="Memcpy DtoH"), "pid": 0, "tid": 7, "args": {**device, "correlation": 2}},
+        {**make_event(kernel, 25, 26, name="late"), "pid": 0, "tid": 7, "args": {**device, "correlation": 1}},
+    ]
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_every_vendor_s_trace_is_understood(vendor: str, tmp_path: Path) -> None:
+    found = analyze(make_trace(tmp_path, trace_of(vendor)))
+    assert (found.kernels.count, found.copies.memcpy_count) == (2, 1)
+    assert (found.launches.count, found.launches.unlinked_kernels) == (1, 0)
+    assert (found.gpu.busy_us, found.gpu.idle_us) == (7, 9)
+    assert [sync.count for sync in found.idle.syncs] == [1]
+
+
+@pytest.mark.parametrize("base", [None, 1_700_000_000_000_000_000])
+@pytest.mark.parametrize("whole", [True, False])
+def test_times_of_any_origin_whole_or_not(tmp_path: Path, base: int | None, whole: bool) -> None:
+    events = trace_of("NVIDIA")
+    for event in events:
+        event["ts"] = int(event["ts"] + 5e9) if whole else event["ts"] + 5e9 + 0.25
+        event["dur"] = int(event["dur"]) if whole else event["dur"]
+    top = {"baseTimeNanoseconds": base} if base else {}
+    found = analyze(make_trace(tmp_path, events, schemaVersion=1, **top))
+    assert (found.gpu.busy_us, found.gpu.idle_us) == (7, 9)
+
+
+def test_beginnings_and_ends_are_events_too(tmp_path: Path) -> None:
+    split: list[Json] = []
+    for event in trace_of("NVIDIA"):
+        rest = {key: value for key, value in event.items() if key not in ("dur", "ph", "args")}
+        split.append({**rest, "ph": "B", "args": event.get("args", {})})
+        split.append({"ph": "E", "ts": event["ts"] + event["dur"], "pid": event["pid"], "tid": event["tid"]})
+    split.sort(key=lambda event: (event["ts"], event["ph"] == "B"))
+    trace = make_trace(tmp_path, split)
+    found = analyze(trace)
+    assert (found.gpu.busy_us, found.gpu.idle_us) == (7, 9)
+    assert trace.skipped == {}
+
+
+def begun(at: float, name: str, thread: int = 1) -> Json:
+    return {"ph": "B", "cat": "cpu_op", "name": name, "pid": 1, "tid": thread, "ts": at}
+
+
+def ended(at: float, name: str | None = None, thread: int = 1) -> Json:
+    event: Json = {"ph": "E", "pid": 1, "tid": thread, "ts": at}
+    return event if name is None else {**event, "name": name}
+
+
+def lengths(folder: Path, events: list[Json]) -> tuple[dict[str, float], dict[str, int]]:
+    trace = make_trace(folder, events)
+    host = trace.host.select("name", us=(pl.col("end_ns") - pl.col("start_ns")) / 1e3)
+    return dict(host.iter_rows()), trace.skipped
+
+
+def test_the_last_that_began_ends_first(tmp_path: Path) -> None:
+    events = [begun(0, "outer"), begun(1, "inner"), begun(1, "other", thread=2), ended(3), ended(9), ended(5, thread=2)]
+    assert lengths(tmp_path, events) == ({"outer": 9, "inner": 2, "other": 4}, {})
+
+
+def test_an_end_with_a_name_belongs_to_the_last_beginning_of_that_name(tmp_path: Path) -> None:
+    # What overlaps instead of nesting is counted, not given another's length.
+    crossed = [begun(0, "a"), begun(5, "b"), ended(10, "a"), {**ended(15, "b"), "cat": "cpu_op"}]
+    counted = {"begun and never ended": 1, "an end without a beginning": 1}
+    assert lengths(tmp_path, crossed) == ({"a": 10}, counted)
+
+
+def test_what_began_in_one_piece_of_the_file_may_end_in_another(tmp_path: Path) -> None:
+    filling = [make_op(2 + i / 1e4, 2.00001 + i / 1e4, name=f"filling {i}") for i in range(9000)]
+    found, skipped = lengths(tmp_path, [begun(0, "long"), *filling, ended(9, "long")])
+    assert (tmp_path / "trace.json").stat().st_size > 1 << 20
+    assert (found["long"], skipped) == (9, {})
+
+
+def test_ends_of_what_never_began_are_passed_over_in_no_time_to_speak_of(tmp_path: Path) -> None:
+    count = 30_000
+    events = [*(begun(at, "a") for at in range(count)), *(ended(count + at, "b") for at in range(count))]
+    seconds = time.process_time()
+    trace = make_trace(tmp_path, events)
+    assert trace.skipped["begun and never ended"] == count
+    # A second for each thousand beginnings that were looked through for each end.
+    assert time.process_time() - seconds < 10
+
+
+def test_operators_have_their_inputs_as_the_file_writes_them(tmp_path: Path) -> None:
+    shaped = make_op(0, 1, **{"Input Dims": [[2, 3], []], "Input type": ["float", "Scalar"]})
+    path = write_trace(tmp_path, [shaped, make_op(2, 3), make_kernel(4, 5)])
+    host = read_trace(path, shapes=True).host
+    assert host.columns == [*HOST_COLUMNS, *INPUT_COLUMNS]
+    assert host["dims"].to_list() == ["[[2, 3], []]", None]
+    assert host["dtypes"].to_list() == ['["float", "Scalar"]', None]
+
+
+@pytest.mark.parametrize("name", ["aten::_scaled_dot_product_flash_attention", "aten::cudnn_convolution"])
+def test_values_and_strides_are_kept_of_attention_and_convolutions_alone(tmp_path: Path, name: str) -> None:
+    inputs = {"Input Dims": [[2, 3], []], "Concrete Inputs": ["", "[2, 2]"], "Input Strides": [[3, 1], []]}
+    events = [make_op(0, 1, name=name, **inputs), make_op(2, 3, **inputs), make_kernel(4, 5)]
+    host = read_trace(write_trace(tmp_path, events), shapes=True).host
+    assert host["values"].to_list() == ['["", "[2, 2]"]', None]
+    assert host["strides"].to_list() == ["[[3, 1], []]", None]
+
+
+@pytest.mark.parametrize("dims", ["text", 7, None, {"a": 1}, True, 1.5])
+def test_what_is_no_list_is_none(tmp_path: Path, dims: object) -> None:
+    trace = read_trace(write_trace(tmp_path, [make_op(0, 1, **{"Input Dims": dims})]), shapes=True)
+    assert trace.host["dims"].to_list() == [None]
+    assert trace.skipped == {}
+
+
+def test_in_a_damaged_file_what_is_left_has_its_inputs(tmp_path: Path) -> None:
+    path = write_trace(tmp_path, [make_op(0, 1, **{"Input Dims": [[2]], "Input type": ["float"]}), make_op(2, 3)])
+    text = path.read_text().replace('"ts": 2', '"ts": NaN')
+    path.write_text(text[:-3])
+    host = read_trace(path, shapes=True).host
+    assert host["dims"].to_list() == ["[[2]]"]
+    assert host["dtypes"].to_list() == ['["float"]']
+
+
+def test_in_an_event_that_holds_what_it_should_not_the_inputs_are_still_read(tmp_path: Path) -> None:
+    told = {"Input Dims": [[2, 3]], "Input type": ["float"], "Concrete Inputs": [""], "Input Strides": [[3, 1]]}
+    path = write_trace(tmp_path, [make_op(0, 1, name="aten::convolution", odd=7.5, **told), make_kernel(4, 5)])
+    path.write_text(path.read_text().replace('"odd": 7.5', '"odd": NaN'))
+    host = read_trace(path, shapes=True).host
+    assert host.select(INPUT_COLUMNS).rows() == [("[[2, 3]]", '["float"]', '[""]', "[[3, 1]]")]
+
+
+def test_all_else_is_read_alike() -> None:
+    path = DATA / "vit_default.json.gz"
+    plain, shaped = read_trace(path), read_trace(path, shapes=True)
+    assert shaped.host.drop(INPUT_COLUMNS).equals(plain.host)
+    assert shaped.activities.equals(plain.activities) and shaped.calls.equals(plain.calls)
+    assert shaped.skipped == plain.skipped
+
+
+def test_readings_with_and_without_shapes_are_kept_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "SMALLEST_BYTES", 0)
+    path = write_trace(tmp_path, [make_op(0, 1, **{"Input Dims": [[2]]}), make_kernel(0, 1)])
+    folder = tmp_path / "cache"
+    plain, shaped = read_and_keep(path, folder), read_and_keep(path, folder, shapes=True)
+    no_reading(monkeypatch)
+    assert same(read_trace(path, cache_folder=folder), plain)
+    assert same(read_trace(path, cache_folder=folder, shapes=True), shaped)
+    assert plain.host.columns != shaped.host.columns

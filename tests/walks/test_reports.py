@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runs import make_run_folder
-from tests.sides import make_form, make_run, make_settings
+from tests.sides import make_environment, make_form, make_run, make_settings, make_side
 from tests.sweeps import compiled_cell, make_asked, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.report.marks import find_mark
 from tracekit.store import Ways
-from tracekit.walks.pairs import name_side
+from tracekit.walks.pairs import name_side, refuse_side_by_side, refuse_to_gate, short_names
 from tracekit.walks.reports import (
     Destination,
     _without_empty,
@@ -27,6 +27,8 @@ from tracekit.walks.reports import (
 )
 
 OURS, OTHERS = "0" * 31 + "1", "0" * 31 + "2"
+
+
 PAGE, TWIN = '<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n</head>', "# A report\n"
 
 
@@ -166,3 +168,37 @@ def test_a_sweep_stays_one_while_its_cells_come_and_are_measured_anew() -> None:
     assert identity_of_sweep(other, ()) != identity_of_sweep(asked, ())
     # Nobody knows what began it: then it is its cells.
     assert identity_of_sweep(None, [first]) != identity_of_sweep(None, [again])
+
+
+PATHS = ("one", "other")
+
+
+ONE = make_side("eager", form=make_form())
+
+
+@pytest.mark.parametrize("change", [{"batch_size": 4}, {"workload": "vit"}, {"dtype": "float16"}, {"height": 1024}])
+def test_other_work_is_refused_and_both_runs_are_named(change: dict[str, object]) -> None:
+    other = replace(ONE, settings=make_settings(**change))
+    refuse_side_by_side([ONE, ONE], PATHS)
+    with pytest.raises(TracekitError, match=r"one and other cannot stand side by side: The sides differ in"):
+        refuse_side_by_side([ONE, other], PATHS)
+    refuse_to_gate(ONE, ONE)
+    with pytest.raises(TracekitError, match=next(iter(change.values())).__str__()):
+        refuse_to_gate(ONE, other)
+
+
+def test_another_gpu_is_refused_and_other_software_is_not() -> None:
+    other = replace(ONE, environment=make_environment(gpu="NVIDIA A100"))
+    with pytest.raises(TracekitError, match="GPU"):
+        refuse_side_by_side([ONE, other], PATHS)
+    with pytest.raises(TracekitError, match="NVIDIA H200, B has NVIDIA A100"):
+        refuse_to_gate(ONE, other)
+    newer = replace(ONE, environment=make_environment(packages={"torch": "2.14.0", "triton": "3.7.0"}))
+    refuse_side_by_side([ONE, newer], PATHS)
+    refuse_to_gate(ONE, newer)
+
+
+def test_folders_of_one_name_are_told_apart_by_those_they_lie_in() -> None:
+    assert short_names(["/x/vit", "/x/flux"]) == ("vit", "flux")
+    assert short_names(["/x/vit", "/y/vit"]) == ("x/vit", "y/vit")
+    assert short_names(["/x/a/vit", "/y/a/vit", "/y/bert"]) == ("x/a/vit", "y/a/vit", "/y/bert")

@@ -32,9 +32,9 @@ def show_sweep(
     TracekitError for a folder that is no sweep's, or is empty, and for what `destination` refuses."""
     from tracekit.report.composition.reports import sweep_report
     from tracekit.report.composition.summaries import sweep_summary
+    from tracekit.report.contract import sweep_json
     from tracekit.report.markdown import markdown_of
     from tracekit.report.page import page_of
-    from tracekit.report.sweep.contract import sweep_json
     from tracekit.report.terminal import shown as drawn
 
     console = console_beside(json_path)

@@ -14,8 +14,8 @@ from tracekit.errors import TracekitError
 from tracekit.model.sweep import AskedCall, CellResult
 from tracekit.model.workload import Request
 from tracekit.numbers import counted
+from tracekit.report.words.noted import cell_words
 from tracekit.report.words.notes import note_sentences
-from tracekit.report.words.running import cell_words
 from tracekit.shell import steering_variables, variable_words
 from tracekit.walks.fork_server import ForkServer, forking, shared_modules
 from tracekit.walks.plan import stopping_rule

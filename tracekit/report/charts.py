@@ -16,9 +16,9 @@ from tracekit.names import printable
 from tracekit.numbers import duration, duration_change
 from tracekit.report.document import Chart
 from tracekit.report.sections.compilation import PHASES
+from tracekit.report.sections.headline import LETTERS, Names, part_label
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import families_of, families_present
-from tracekit.report.sections.waterfall import LETTERS, Names, part_label
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import cause_words, scope_of, shared_scope
 
@@ -154,11 +154,7 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides,
         title=title,
         description=f"{title}{beside}; the table below holds the same values.",
         data=traces,
-        layout={
-            "barmode": "group",
-            "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
-            "yaxis": _axis(labels),
-        },
+        layout={"barmode": "group", "xaxis": {"title": {"text": unit}, "rangemode": "tozero"}, "yaxis": _axis(labels)},
         height=(BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + 30,
     )
 

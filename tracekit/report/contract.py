@@ -1,4 +1,4 @@
-"""The JSON contract: `tracekit.analysis/1`, `tracekit.comparison/1` and `tracekit.comparisons/1`.
+"""The JSON contract: `tracekit.analysis/1`, `tracekit.comparison/1`, `tracekit.comparisons/1` and `tracekit.sweep/1`.
 
 Changes are additive only.
 """
@@ -14,15 +14,15 @@ from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, KernelGroup, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun, per_step
+from tracekit.model.sweep_figures import Sweep
 from tracekit.names import encodable
-from tracekit.report.words.accuracy import accuracy_because
-from tracekit.report.words.bounds import bound_because
+from tracekit.report.sweep.words import published_differences
 from tracekit.report.words.common import made_at_words
-from tracekit.report.words.estimates import reason_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
+from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
 
 
 def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
@@ -175,3 +175,16 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_encodable(each) for each in value]
     return value
+
+
+def sweep_json(sweep: Sweep) -> str:
+    """The sweep as it is; what is no number was not measured, and is null. `warnings` and `held_back` are what notes
+    say."""
+    told = msgspec.to_builtins(sweep)
+    told["warnings"] = note_sentences(sweep.notes)
+    told["differs"] = published_differences(sweep)
+    for work, fields in zip(sweep.works, told["works"], strict=True):
+        for cell, of_cell in zip(work.cells, fields["cells"], strict=True):
+            of_cell["warnings"] = note_sentences(cell.notes)
+            of_cell["conditions"]["held_back"] = note_sentences(cell.conditions.limits)
+    return msgspec.json.format(msgspec.json.encode(told), indent=1).decode() + "\n"

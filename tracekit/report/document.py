@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 #: Parts find room in the markdown twin, which is bounded, in this order, the earlier of one rank before the later.
 FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS, LAST = range(7)

@@ -8,25 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tracekit.names import clipped, printable
-from tracekit.report.document import (
-    DETAILS,
-    FINDINGS,
-    MORE_FINDINGS,
-    WARNINGS,
-    Block,
-    Bullets,
-    Cell,
-    Commands,
-    Definitions,
-    Findings,
-    FindingText,
-    Fold,
-    Name,
-    Output,
-    Report,
-    Styled,
-    Table,
-)
+from tracekit.report import document as doc
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
@@ -59,7 +41,7 @@ class Piece:
     rank: int
 
 
-def markdown_of(report: Report) -> str:
+def markdown_of(report: doc.Report) -> str:
     """At most 65,535 characters. What does not fit is left out, the least telling first, and the text says so."""
     return bounded(_pieces(report))
 
@@ -98,7 +80,7 @@ def _left_out(titles: list[str]) -> str:
     return sentence if len(sentence) < RESERVE - MARK else f"\n{THE_REST}\n"
 
 
-def _pieces(report: Report) -> Iterator[str | Piece]:
+def _pieces(report: doc.Report) -> Iterator[str | Piece]:
     yield f"# {escaped(f'{report.gate.words}. {report.title}' if report.gate else report.title)}\n\n"
     if report.gate:
         yield "".join(f"- {escaped(sentence)}\n" for _, sentence in report.gate.conditions) + "\n"
@@ -115,93 +97,91 @@ def _pieces(report: Report) -> Iterator[str | Piece]:
     yield "## Details\n\n"
     for part in parts:
         if not part.unfolded and part.twin is not None:
-            yield from _folded(part.twin, part.rank)
+            match part.twin:
+                case doc.Table():
+                    yield _detail(part.twin.caption, _text(part.twin), part.rank)
+                case doc.Bullets() if part.twin.items:
+                    yield _detail(f"{part.twin.title} ({len(part.twin.items)})", _text(part.twin), doc.WARNINGS)
+                case doc.Definitions() | doc.Fold():
+                    yield _detail(part.twin.title, _text(part.twin), part.rank)
+                case doc.Commands():
+                    yield f"## Reproduce\n\n{fenced(part.twin.text)}\n"
 
 
-def _unfolded(block: Block, rank: int) -> Iterator[str | Piece]:
+def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:
     """The block under a heading of its own."""
     match block:
-        case Findings():
+        case doc.Findings():
             yield from _findings(block)
-        case Bullets() if block.items:
+        case doc.Bullets() if block.items:
             yield f"## {block.title}\n\n"
-            yield from (Piece(each, f"- {escaped(each)}\n", WARNINGS) for each in block.items)
+            yield from (Piece(each, f"- {escaped(each)}\n", doc.WARNINGS) for each in block.items)
             yield "\n"
-        case Table():
+        case doc.Table():
             yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
-        case Fold():
+        case doc.Fold():
             yield _detail(block.title, _text(block), rank)
 
 
-def _folded(block: Block, rank: int) -> Iterator[str | Piece]:
-    match block:
-        case Table():
-            yield _detail(block.caption, _text(block), rank)
-        case Bullets() if block.items:
-            yield _detail(f"{block.title} ({len(block.items)})", _text(block), WARNINGS)
-        case Definitions() | Fold():
-            yield _detail(block.title, _text(block), rank)
-        case Commands():
-            yield f"## Reproduce\n\n{fenced(block.text)}\n"
-
-
-def _detail(title: str, text: str, rank: int = DETAILS) -> Piece:
+def _detail(title: str, text: str, rank: int = doc.DETAILS) -> Piece:
     # Between the blank lines GitHub reads markdown; the title's line is HTML.
     summary = unlinked(html.escape(printable(title), quote=False))
     return Piece(title, f"<details><summary>{summary}</summary>\n\n{text.strip()}\n\n</details>\n\n", rank)
 
 
-def _findings(block: Findings) -> Iterator[str | Piece]:
+def _findings(block: doc.Findings) -> Iterator[str | Piece]:
     """What asks for something in full, what is good to know folded."""
     if block.findings:
         yield "## Findings\n\n"
     for at, finding in enumerate(each for each in block.findings if each.severity != "info"):
-        yield Piece(f"finding: {finding.title}", _finding(finding), FINDINGS if at < FIRST_FINDINGS else MORE_FINDINGS)
+        yield Piece(
+            f"finding: {finding.title}", _finding(finding), doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
+        )
     for finding in block.findings:
         if finding.severity == "info":
             saving = f" ({finding.saving})" if finding.saving else ""
             yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
 
 
-def _text(block: Block) -> str:
+def _text(block: doc.Block) -> str:
     match block:
-        case Table():
+        case doc.Table():
             header = " | ".join(escaped(column.label) or " " for column in block.columns)
             rule = "|".join("--:" if column.numeric else "---" for column in block.columns)
             rows = "".join("| " + " | ".join(map(_cell, row)) + " |\n" for row in block.rows)
             note = f"\n{escaped(block.note)}\n" if block.note else ""
             return f"| {header} |\n|{rule}|\n{rows}{note}"
-        case Bullets():
+        case doc.Bullets():
             return "".join(f"- {escaped(each)}\n" for each in block.items)
-        case Definitions():
+        case doc.Definitions():
             return "".join(f"- **{term}.** {escaped(text)}\n" for term, text in block.terms)
-        case Findings():
+        case doc.Findings():
             return "".join(map(_finding, block.findings))
-        case Output():
+        case doc.Output():
             # Four ticks: what was printed may hold three.
             lines = "\n".join(printable(line).replace("````", "'''") for line in block.lines)
             return f"````text\n{lines}\n````"
-        case Fold():
+        case doc.Fold():
             return "".join(map(_text, block.blocks))
     raise TypeError(f"markdown does not show {type(block).__name__}")
 
 
-def _finding(finding: FindingText) -> str:
+def _finding(finding: doc.FindingText) -> str:
     saving = f" ({finding.saving})" if finding.saving else ""
     return f"**{escaped(f'{finding.severity}: {finding.title}')}**{saving}\n\n{_finding_body(finding)}"
 
 
-def _finding_body(finding: FindingText) -> str:
+def _finding_body(finding: doc.FindingText) -> str:
     """The evidence, what to try, and what came of it, each a paragraph of its own."""
     advice = fenced(finding.advice).rstrip() if finding.is_command else escaped(f"Try: {finding.advice}.")
     paragraphs = (escaped(finding.evidence), *([advice] if finding.advice else []), *map(escaped, finding.notes))
     return "".join(f"{each}\n\n" for each in paragraphs)
 
 
-def _cell(cell: Cell) -> str:
-    if isinstance(cell, Styled):
+def _cell(cell: doc.Cell) -> str:
+    if isinstance(cell, doc.Styled):
         raise TypeError("only the terminal shows styles")
-    if not isinstance(cell, Name):
+    if not isinstance(cell, doc.Name):
         return escaped(cell)
     # A code span holds any text, in a table too: backticks cannot be escaped within one, so they are replaced.
     harmless = clipped(printable(cell.short), LONGEST_CODE).replace("`", "'").replace("|", "\N{BROKEN BAR}")

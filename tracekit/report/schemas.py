@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,106 +67,46 @@ class ComparisonsFile(comparisons.Comparisons):
     warnings: tuple[str, ...]  #: What the notes say.
 
 
-@dataclass(frozen=True)
-class OfComparison:
-    warnings: tuple[str, ...]  #: What the notes say.
-    grave: tuple[str, ...]  #: What the grave notes say, which `warnings` say too.
-
-
-@dataclass(frozen=True)
-class OfSide:
-    operators: OperatorSource | None  #: Where the operators of its GPU work are known from.
-    steps: int  #: What figures per step were divided by.
-    per_step: PerStep  #: Its figures per step.
-    rich: analysis.Analysis | None  #: Of the rich recording: sums over its window, as in `analysis`.
-    bound: comparison.Bound | None  #: What holds it back; None where that is not known.
-
-
-@dataclass(frozen=True)
-class OfGate:
-    outcome: Outcome  #: Of all conditions.
-    ends_as: Outcome  #: What the command ends with.
-
-
-@dataclass(frozen=True)
-class OfReasons:
-    because: str  #: What the reasons say.
-
-
-@dataclass(frozen=True)
-class OfSeparateRunsChange:
-    assumed: str | None  #: What the assumptions say; None without any.
-
-
-@dataclass(frozen=True)
-class OfFinding:
-    title: str
-    evidence: str
-    advice: str | None  #: What to do; None where nothing is advised.
-
-
-@dataclass(frozen=True)
-class OfWaterfallPart:
-    label: str  #: What it is, in words.
-
-
-@dataclass(frozen=True)
-class OfKernelGroup:
-    label: str
-    evidence: tuple[str, ...]  #: What shows that a library kernel was exchanged.
-    evidence_facts: tuple[Evidence, ...]
-
-
-@dataclass(frozen=True)
-class OfBound:
-    because: str  #: Why, in words.
-
-
-@dataclass(frozen=True)
-class OfHealthFinding:
-    message: str
-
-
-@dataclass(frozen=True)
-class OfSyncTime:
-    where: str | None  #: Place and lines in words; None where not recorded.
-
-
-@dataclass(frozen=True)
-class OfCellFigures:
-    warnings: tuple[str, ...]  #: What the notes say.
-
-
-@dataclass(frozen=True)
-class OfSweep:
-    warnings: tuple[str, ...]  #: What the notes say.
-    differs: tuple[str, ...]  #: What the differences are, in words.
-
-
-@dataclass(frozen=True)
-class OfConditions:
-    held_back: tuple[str, ...]  #: What the limits say.
-
-
-#: What is written of a noun besides its own fields, or in their place: above all what its facts are in English.
-BESIDE: dict[str, type] = {
-    "Comparison": OfComparison,
-    "ComparisonFile": OfComparison,
-    "Side": OfSide,
-    "Gate": OfGate,
-    "Checked": OfReasons,
-    "Accuracy": OfReasons,
-    "SeparateRunsChange": OfSeparateRunsChange,
-    "Finding": OfFinding,
-    "WaterfallPart": OfWaterfallPart,
-    "KernelGroup": OfKernelGroup,
-    "Bound": OfBound,
-    "HealthFinding": OfHealthFinding,
-    "SyncTime": OfSyncTime,
-    "CellFigures": OfCellFigures,
-    "Sweep": OfSweep,
-    "Conditions": OfConditions,
+#: What is written of a noun besides its own fields, or in their place: above all what its facts are in English. By key
+#: its type and what it is.
+BESIDE: dict[str, dict[str, tuple[object, str]]] = {
+    "Comparison": {
+        "warnings": (tuple[str, ...], "What the notes say."),
+        "grave": (tuple[str, ...], "What the grave notes say, which `warnings` say too."),
+    },
+    "Side": {
+        "operators": (OperatorSource | None, "Where the operators of its GPU work are known from."),
+        "steps": (int, "What figures per step were divided by."),
+        "per_step": (PerStep, "Its figures per step."),
+        "rich": (analysis.Analysis | None, "Of the rich recording: sums over its window, as in `analysis`."),
+        "bound": (comparison.Bound | None, "What holds it back; None where that is not known."),
+    },
+    "Gate": {"outcome": (Outcome, "Of all conditions."), "ends_as": (Outcome, "What the command ends with.")},
+    "Checked": {"because": (str, "What the reasons say.")},
+    "Accuracy": {"because": (str, "What the reasons say.")},
+    "SeparateRunsChange": {"assumed": (str | None, "What the assumptions say; None without any.")},
+    "Finding": {
+        "title": (str, ""),
+        "evidence": (str, ""),
+        "advice": (str | None, "What to do; None where nothing is advised."),
+    },
+    "WaterfallPart": {"label": (str, "What it is, in words.")},
+    "KernelGroup": {
+        "label": (str, ""),
+        "evidence": (tuple[str, ...], "What shows that a library kernel was exchanged."),
+        "evidence_facts": (tuple[Evidence, ...], ""),
+    },
+    "Bound": {"because": (str, "Why, in words.")},
+    "HealthFinding": {"message": (str, "")},
+    "SyncTime": {"where": (str | None, "Place and lines in words; None where not recorded.")},
+    "CellFigures": {"warnings": (tuple[str, ...], "What the notes say.")},
+    "Sweep": {
+        "warnings": (tuple[str, ...], "What the notes say."),
+        "differs": (tuple[str, ...], "What the differences are, in words."),
+    },
+    "Conditions": {"held_back": (tuple[str, ...], "What the limits say.")},
 }
+BESIDE["ComparisonFile"] = BESIDE["Comparison"]
 #: Every activity one by one is the trace over again, and bounds are written with their sides.
 UNWRITTEN = {
     "Comparison": ("a_bound", "b_bound"),
@@ -200,15 +140,27 @@ UNITS = {
 
 def schema(name: SchemaName) -> dict[str, Any]:
     """The JSON Schema of `tracekit.NAME/1`."""
-    beside = () if name in ("run", "sweep-cell") else set(BESIDE.values())
-    _, nouns = msgspec.json.schema_components((FILES[name], *beside), ref_template="#/$defs/{name}")
-    said = _said_of_fields()
+    beside = () if name in ("run", "sweep-cell") else BESIDE
+    added = [make_dataclass(f"Of{noun}", [(key, kind) for key, (kind, _) in BESIDE[noun].items()]) for noun in beside]
+    _, nouns = msgspec.json.schema_components((FILES[name], *added), ref_template="#/$defs/{name}")
+    said = _said_of_fields() | {f"Of{noun}": {key: told for key, (_, told) in BESIDE[noun].items()} for noun in beside}
     for noun, told in nouns.items():
         for key, each in told.get("properties", {}).items():
             if words := said[noun].get(key) or UNITS.get(key.rsplit("_", 1)[-1]):
                 each["description"] = words
-    if beside:
-        _as_written(nouns)
+    # What `contract` writes of a noun in place of its fields.
+    for noun, fields in nouns.items() if beside else ():
+        told = fields["properties"]
+        if noun in BESIDE:
+            told |= nouns[f"Of{noun}"]["properties"]
+        for key in UNWRITTEN.get(noun, ()):
+            del told[key]
+        if "by_name" in told:
+            told["top"] = told.pop("by_name")
+        # What older files lack is in every new one.
+        fields["required"] = [key for key in told if (noun, key) != ("AnalysisFile", "run")]
+        for each in told.values():
+            each.pop("default", None)
     root = FILES[name].__name__
     needed: set[str] = set()
     found = {root}
@@ -248,19 +200,3 @@ def _said_of_fields() -> dict[str, dict[str, str]]:
                     ):
                         found[ast.unparse(field.target)] = words
     return said
-
-
-def _as_written(nouns: dict[str, Any]) -> None:
-    """Makes of nouns what `contract` writes of them."""
-    for name, noun in nouns.items():
-        told: dict[str, Any] = noun["properties"]
-        if name in BESIDE:
-            told |= nouns[BESIDE[name].__name__]["properties"]
-        for key in UNWRITTEN.get(name, ()):
-            del told[key]
-        if "by_name" in told:
-            told["top"] = told.pop("by_name")
-        # What older files lack is in every new one.
-        noun["required"] = [key for key in told if (name, key) != ("AnalysisFile", "run")]
-        for each in told.values():
-            each.pop("default", None)

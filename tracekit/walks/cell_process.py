@@ -22,7 +22,7 @@ from tracekit.files import write_replaced
 from tracekit.model.child import ChildForm
 from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
-from tracekit.report.words.running import LOADING
+from tracekit.report.words.noted import LOADING
 from tracekit.walks.building import choose_request_size, quiet_libraries
 from tracekit.walks.plan import TimingPlan, stopping_rule
 from tracekit.walks.processes import PART, WORD

@@ -16,7 +16,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
-from tracekit.report.words.running import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
+from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.walks.building import choose_request_size, quiet_libraries
 from tracekit.walks.observers import CompilationObserver, FormObserver, ProvenanceObserver, with_notes, with_uncalled
 from tracekit.walks.plan import (

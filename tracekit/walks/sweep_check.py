@@ -18,7 +18,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellResult, CheckAnswer, CheckJob
 from tracekit.model.workload import Request
-from tracekit.report.words.running import CHECKING_A_SWEEP, unchecked_sweep
+from tracekit.report.words.noted import CHECKING_A_SWEEP, unchecked_sweep
 from tracekit.walks.building import quiet_libraries
 from tracekit.walks.processes import WORD, Start, caches_in, run_module
 from tracekit.workloads.registry import all_workloads, check_buildable, check_scope, find

@@ -22,7 +22,7 @@ from tracekit import __version__
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
-from tracekit.report.words.running import cell_timed_out, cell_without_answer, cell_words
+from tracekit.report.words.noted import cell_timed_out, cell_without_answer, cell_words
 from tracekit.walks.fork_server import ForkServer
 from tracekit.walks.locks import NoLocksError, locked, take
 from tracekit.walks.plan import TimingPlan

@@ -19,7 +19,7 @@ from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.timing import StartKind, Startup
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.printing import echo_lines
-from tracekit.report.words.running import STARTING, exit_words, timing_process
+from tracekit.report.words.noted import STARTING, exit_words, timing_process
 from tracekit.walks.building import quiet_libraries
 from tracekit.walks.plan import TimingPlan, stopping_rule
 from tracekit.walks.processes import caches_in, run_module

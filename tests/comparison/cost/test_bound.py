@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.sides import make_analysis, make_cpu_analysis, make_form, make_side
 
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.model.analysis import DeviceQueue, HealthFinding, SyncTime
 from tracekit.model.comparison import Bound, BoundIfSlowed, Side
 from tracekit.model.sequence import Activity, Operator, Sequence
-
-from ...sides import make_analysis, make_cpu_analysis, make_form, make_side
 
 BF16 = ("c10::BFloat16",) * 2
 LARGE = Operator("aten::mm", ((4096, 4096), (4096, 4096)), BF16)

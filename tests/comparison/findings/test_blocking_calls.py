@@ -56,23 +56,9 @@ def test_the_line_is_named_where_the_eager_call_was_asked():
     assert finding.facts["made_by"] == [{"operator": "aten::_local_scalar_dense", "called_at": "model.py:12"}]
 
 
-def test_the_operator_is_found_in_a_place_with_module_and_line():
-    place = Place("aten::_local_scalar_dense", "Head_0", "model.py(12): forward")
-    a, b = sides(replace(ITEM, place=place))
-    op = EagerOp("aten._local_scalar_dense.default", "head", "model.py:14", (), 2, None)
-    finding = found(replace(a, provenance=EagerOps(1, "2.13.0", (op,))), b)
-    assert finding.facts["made_by"] == [{"operator": "aten::_local_scalar_dense", "called_at": "model.py:14"}]
-
-
 @pytest.mark.parametrize("sync", [END, replace(ITEM, idle_after_us=50.0), replace(ITEM, call="cudaMemcpyAsync")])
 def test_the_wait_at_the_end_of_a_call_a_short_one_or_that_of_a_copy_is_not_told(sync: SyncTime):
     assert found(*sides(sync)) is None
-
-
-def test_no_more_is_promised_than_the_call_is_idle():
-    finding = found(*sides(replace(ITEM, idle_after_us=1800.0)))
-    # The recording shows 900 us a step; the unprofiled call of 1300.3 us holds 863 us of work.
-    assert finding.saving_us == pytest.approx(1300.325 - 863, abs=0.5)
 
 
 def test_lines_are_those_of_the_copies_that_eager_operators_launched():

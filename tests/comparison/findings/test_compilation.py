@@ -94,14 +94,6 @@ def test_what_torch_hints_at_is_switched_on_by_the_command():
     assert findings(Diagnostics(breaks=(ITEM,)))["broken_graphs"].environment == {}
 
 
-def test_lines_that_break_graphs_are_not_mistaken_for_dynamo_s_count():
-    a, b = sides(Diagnostics(breaks=(ITEM,)))
-    assert b.form and b.form.compilation
-    counted = replace(b, form=replace(b.form, compilation=replace(b.form.compilation, graph_breaks=23)))
-    (finding,) = (each for each in compare(a, counted).findings if each.code == "broken_graphs")
-    assert (finding.facts["lines"], finding.facts["counted_by_dynamo"]) == (1, 23)
-
-
 def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
     many = [replace(ITEM, where=f"model.py:{n}", per_step_us=float(n)) for n in range(1, 6)]
     many = (*many[:-1], replace(many[-1], called_from="model.py:40"))
@@ -221,10 +213,7 @@ def audited() -> Diagnostics:
     again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
     return Diagnostics(
         frames=(FRAME, again),
-        calls=(
-            CompilingCall("warm-up", 1, 1, 0, 9e6),
-            CompilingCall("timed", 1, 1, 0, 12.3e6),
-        ),
+        calls=(CompilingCall("warm-up", 1, 1, 0, 9e6), CompilingCall("timed", 1, 1, 0, 12.3e6)),
         warmed_up_at={"batch_size": 1},
     )
 
@@ -241,14 +230,6 @@ def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
     assert (finding.facts["calls"], finding.facts["cost_us"]) == (1, pytest.approx(12.3e6, rel=1e-3))
     assert finding.facts["warmed_up_at"] == {"batch_size": 1}
     assert "--batch-size 4" in command_of(finding) and "--warmup" not in command_of(finding)
-
-
-def test_the_verdict_is_withheld_and_its_interval_is_of_the_calls_that_did_not_compile():
-    verdict = compared(audited(), wall_us=WALLS, during_timing=1).verdict
-    assert verdict.result == "inconclusive"
-    assert verdict.speedup == pytest.approx(2.0, rel=0.01)
-    assert verdict.noise_floor is not None and verdict.noise_floor < 0.05
-    assert verdict.ci95 is not None and verdict.ci95[0] > 1.95
 
 
 def test_what_a_compiling_call_cost_is_what_it_took_beyond_the_usual_call():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,13 @@ from tests.sequences import make_activity, make_sequence
 from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
+from tracekit.comparison.findings.cold_start import find_cold_start
+from tracekit.comparison.findings.eager_code import find_uncompiled_component
 from tracekit.comparison.findings.lost_attention import find_lost_attention
-from tracekit.model.comparison import Finding, Side
+from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.note import Severity
-from tracekit.model.run import FormName
+from tracekit.model.run import Component, FormName
+from tracekit.model.timing import BreakEven
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
@@ -31,11 +35,6 @@ def eager(kernels=EAGER) -> Side:
 
 def compiled(kernels=COMPILED, wall_us: tuple[float, ...] = STEADY, **analysis: object) -> Side:
     return make_side("compiled", make_analysis(kernels, **analysis), make_form("compiled", wall_us))
-
-
-def test_a_healthy_comparison_asks_for_nothing():
-    a, b = make_pair(scaled(1.5), scaled(0.9))
-    assert {finding.severity for finding in found(a, b).values()} <= {"info"}
 
 
 def test_attention_lost_to_products_is_found_with_its_cost():
@@ -172,12 +171,6 @@ def test_graphs_are_advised_where_nobody_knows_how_long_the_gpu_waits():
     assert "--mode reduce-overhead" in command_of(found(eager(), side)["compile_slower"])
 
 
-def test_recompilation_while_timed_is_told_with_the_command_that_explains_it():
-    b = make_side("compiled", make_analysis(COMPILED), make_form("compiled", STEADY, during_timing=3))
-    finding = found(eager(), b)["recompiled_during_timing"]
-    assert command_of(finding).startswith("TORCH_LOGS=recompiles tracekit profile flux")
-
-
 def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time():
     finding = found(eager(), compiled())["fewer_kernels"]
     assert finding.facts == {"a_kernels": 37, "b_kernels": 22, "a_busy_us": 863.0, "b_busy_us": 709.0}
@@ -222,3 +215,169 @@ def test_the_graver_stand_first_and_of_those_what_may_save_most(monkeypatch: pyt
     monkeypatch.setattr("tracekit.comparison.findings.FINDERS", others)
     order = [finding.code for finding in compare(*make_pair(scaled(1.5), scaled(0.9)), ORDER).findings]
     assert order == ["doubt", "broken", "large", "small", "unknown", "told"]
+
+
+COLD = BreakEven("compiled_no_cache", "fresh_process", 6e7, 6e7, 1e6, 5000.0, (4500.0, 6000.0))
+WARM = BreakEven("compiled_warm_cache", "fresh_process", 2e7, 2e7, 1e6, 1500.0, (1400.0, 1700.0), 3, 3)
+
+
+def started(*starts: BreakEven, scope: str = "transformer") -> Comparison:
+    comparison = compare(*make_pair(STEADY, scaled(0.8)), ("eager", "compiled") * 10)
+    side = replace(comparison.b, settings=make_settings(scope=scope))
+    return replace(comparison, b=side, break_even=starts)
+
+
+def test_a_dear_start_is_told_with_the_calls_it_takes_and_what_a_cache_makes_of_it():
+    finding = find_cold_start(started(COLD, WARM))
+    assert (finding.facts["calls"], finding.facts["startup_us"]) == (5000.0, 6e7)
+    assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
+    assert (finding.facts["warm"]["startup_us"], finding.facts["warm"]["calls"]) == (2e7, 1500.0)
+    assert finding.saving_us is None, "it is no saving of a call"
+    assert finding.start_saving_us == pytest.approx(4e7)
+    assert finding.facts["warm_was_measured"]
+    assert "--scope regional" in command_of(finding)
+
+
+def test_a_smaller_scope_is_advised_where_the_model_has_one():
+    comparison = started(COLD)
+    side = replace(comparison.b, settings=make_settings(workload="causal-lm", scope="model"))
+    finding = find_cold_start(replace(comparison, b=side))
+    assert "--scope regional" in command_of(finding) and finding.facts["can_be_regional"]
+    for other in (started(COLD, scope="regional"), replace(comparison, b=replace(side, repeated_parts=()))):
+        finding = find_cold_start(other)
+        assert (finding.action, finding.facts["can_be_regional"]) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        replace(COLD, calls=99.0),
+        replace(COLD, startup_us=9e6),
+        replace(COLD, calls=math.inf),
+        replace(COLD, calls=None),
+        replace(WARM, calls=5000.0, startup_us=6e7),
+    ],
+)
+def test_a_start_that_pays_soon_or_is_short_or_never_pays_or_is_warm_is_not_told(start: BreakEven):
+    assert find_cold_start(started(start)) is None
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        (COLD,),
+        (replace(COLD, source="warm_up"), WARM),
+        (COLD, replace(WARM, cache_hits=0)),
+        (replace(COLD, kind=None),),
+    ],
+)
+def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured(starts: tuple[BreakEven, ...]):
+    finding = find_cold_start(started(*starts))
+    assert finding.start_saving_us is None
+    assert not finding.facts["warm_was_measured"]
+
+
+def test_a_warm_cache_that_is_no_faster_saves_nothing():
+    finding = find_cold_start(started(COLD, replace(WARM, startup_us=7e7)))
+    assert finding.start_saving_us == 0
+
+
+def test_each_call_saves_what_the_ratio_within_rounds_says():
+    """Medians of a form that switches between two speeds need not differ by the same."""
+    comparison = started(COLD, WARM)
+    odd = replace(comparison, verdict=replace(comparison.verdict, b_wall_us=1100.0))
+    finding = find_cold_start(odd)
+    assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
+    assert finding.facts["medians_apart_us"] != pytest.approx(200, abs=10)
+
+
+NORM = "layer_norm"
+PARTS = (Component("transformer", 10, True), Component("vae", 5, False))
+
+
+def group(kind: str, a_us: float, b_us: float, *where: str, name: str = NORM) -> KernelGroup:
+    return KernelGroup(
+        kind,  # type: ignore[arg-type]
+        name,
+        "provenance",
+        (GroupMember(name, 1, a_us),),
+        (GroupMember(name, 1, b_us),),
+        0,
+        b_us - a_us,
+        where,
+    )
+
+
+FUSED = group("fused", 100.0, 25.0, "transformer.norm")
+
+
+def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Component, ...] = PARTS) -> Comparison:
+    a = make_side("eager", make_analysis(EAGER), make_form("eager", scaled(1.5)))
+    b = make_side("compiled", make_analysis(EAGER), make_form("compiled", scaled(1.3)))
+    b = replace(b, components=parts, settings=make_settings(scope=scope))
+    return replace(compare(a, b), groups=groups)
+
+
+def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_fusion_would_save():
+    finding = find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "vae.decoder.norm")))
+    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("vae", False)
+    assert finding.saving_us == pytest.approx(60 * 0.75)
+    assert finding.facts["kept_share"] == pytest.approx(0.25)
+    assert finding.changes == {"scope": "all"}
+    assert "--scope all" in command_of(finding)
+
+
+def test_what_the_compiled_part_kept_unchanged_is_no_other_component_s():
+    assert find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "transformer.norm"))) is None
+
+
+def test_products_are_not_to_be_fused():
+    products = group("unchanged", 60.0, 60.0, "vae.decoder.conv", name="gemm_128x64")
+    assert find_uncompiled_component(comparison(FUSED, products)) is None
+
+
+def test_without_fused_groups_nobody_knows_what_fusion_saves():
+    assert find_uncompiled_component(comparison(group("unchanged", 60.0, 60.0, "vae.norm"))) is None
+
+
+def test_what_is_compiled_whole_has_nothing_left_out():
+    left = group("unchanged", 60.0, 60.0, "vae.norm")
+    assert find_uncompiled_component(comparison(FUSED, left, scope="all")) is None
+
+
+def test_a_little_is_not_told():
+    assert find_uncompiled_component(comparison(FUSED, group("unchanged", 20.0, 20.0, "vae.norm"))) is None
+
+
+PARTLY = (Component("model.encoder", 10, True, 6, ("model.encoder.layers.*",)), Component("model.head", 5, False, 0))
+LEFT = "model.encoder.embeddings.norm"
+
+
+def test_what_is_left_of_a_component_is_told_as_a_part_of_it():
+    left = group("unchanged", 60.0, 60.0, LEFT)
+    finding = find_uncompiled_component(comparison(FUSED, left, scope="encoder.layers.*", parts=PARTLY))
+    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("model.encoder", True)
+    assert finding.saving_us == pytest.approx(60 * 0.75)
+
+
+def test_what_is_inside_a_compiled_module_is_not_left_out():
+    kept = group("unchanged", 60.0, 60.0, "model.encoder.layers.3.norm")
+    assert find_uncompiled_component(comparison(FUSED, kept, scope="encoder.layers.*", parts=PARTLY)) is None
+
+
+def test_a_group_that_is_partly_in_compiled_code_is_nobody_s():
+    both = group("unchanged", 60.0, 60.0, LEFT, "model.encoder.layers.3.norm")
+    assert find_uncompiled_component(comparison(FUSED, both, scope="encoder.layers.*", parts=PARTLY)) is None
+
+
+def test_a_name_that_only_begins_alike_is_another_module_s():
+    beside = group("unchanged", 60.0, 60.0, "model.encoder.layers2.norm")
+    finding = find_uncompiled_component(comparison(FUSED, beside, scope="encoder.layers.*", parts=PARTLY))
+    assert finding is not None
+
+
+def test_the_component_beside_a_partly_compiled_one_is_told_whole():
+    finding = find_uncompiled_component(
+        comparison(FUSED, group("unchanged", 60.0, 60.0, "model.head.norm"), scope="encoder.layers.*", parts=PARTLY)
+    )
+    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("model.head", False)

@@ -4,14 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.advised import command_of
+from tests.sides import make_pair, make_settings, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.model.comparison import Side
 from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDifference, TensorDifference
-
-from ...advised import command_of
-from ...sides import make_pair, make_settings, scaled
 
 
 def tensor(relative: float | None = 0.0, **changes: Any) -> TensorDifference:

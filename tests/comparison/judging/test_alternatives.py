@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.sides import STEADY, make_environment, make_form, make_pair, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.alternatives import (
@@ -18,8 +19,6 @@ from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Verdict
 from tracekit.model.note import Note
 from tracekit.report.sections.findings import finding_notes
-
-from ...sides import STEADY, make_environment, make_form, make_pair, make_settings, make_side, scaled
 
 ORDER = ("eager", "compiled") * 10
 PATHS = ("one", "other")

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from tests.sides import STEADY, make_form, make_side, scaled
 
 from tracekit.comparison.judging.break_even import find_break_even
 from tracekit.comparison.judging.verdict import judge
@@ -11,8 +12,6 @@ from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, FormName
 from tracekit.model.timing import FormTiming, ProcessTimes, Startup
-
-from ...sides import STEADY, make_form, make_side, scaled
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.sides import make_form, make_side
 
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
 from tracekit.comparison.judging.fairness import find_unfairness
 from tracekit.model.comparison import Side
 from tracekit.model.gpu import GpuSample, GpuState, Moment
 from tracekit.model.note import Note
-
-from ...sides import make_form, make_side
 
 Times = np.ndarray
 
@@ -95,11 +94,6 @@ def test_clocks_are_the_middle_ones_and_little_is_no_difference() -> None:
     (found,) = noted(side("eager"), side("compiled", *slower))
     assert found.facts["clocks_mhz"] == [1980, 1770]
     assert noted(side("eager"), side("compiled", sample(sm_clock_mhz=1890))) == ()
-
-
-def test_runs_without_a_state_are_compared_as_before() -> None:
-    bare = make_side("eager", form=make_form())
-    assert noted(bare, make_side("compiled", form=make_form())) == ()
 
 
 def noisy(seed: int = 0) -> Times:

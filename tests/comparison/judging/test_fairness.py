@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.sequences import eager, make_activity, make_sequence, product, triton
+from tests.sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
 
 from tracekit.comparison.judging.fairness import find_other_work, find_unfairness, refuse_other_sizes
 from tracekit.errors import TracekitError
@@ -14,8 +15,6 @@ from tracekit.model.note import Note
 from tracekit.model.option import WORK, words_of
 from tracekit.model.run import Generation, Settings, UserModel
 from tracekit.model.sequence import Activity, OperatorSource
-
-from ...sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
 
 
 def changed(**changes: Any) -> Side:
@@ -57,8 +56,7 @@ def test_another_package_or_one_on_one_side_only_is_named(packages: dict[str, st
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"gpu": "NVIDIA A100"}, {"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}],
+    "change", [{"gpu": "NVIDIA A100"}, {"driver": "590.1"}, {"cuda": "12.8"}, {"cpu": "another"}, {"python": "3.12.1"}]
 )
 def test_another_machine_is_named_and_only_another_gpu_is_other_work(change: dict[str, str]) -> None:
     b = changed(environment=make_environment(**change))
@@ -71,11 +69,6 @@ def test_another_mode_is_what_is_compared():
     a = make_side("a", form=make_form())
     assert find_unfairness(a, changed()) == ()
     assert find_unfairness(a, changed(settings=make_settings(mode="max-autotune", scope="all"))) == ()
-
-
-def test_bare_traces_name_their_gpus():
-    a, b = make_side("a"), make_side("b", make_analysis(gpu_name="NVIDIA L4"))
-    assert find_unfairness(a, b) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
 
 
 def test_windows_that_differ_and_whole_recordings_are_told():
@@ -118,15 +111,6 @@ def test_another_way_to_steer_torch_is_said() -> None:
     b = replace(a, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1"}))
     (told,) = find_unfairness(a, b)[1:]
     assert told == differs("variables", {}, {"CUDA_LAUNCH_BLOCKING": "1"})
-
-
-def test_another_phase_or_cache_of_generation_is_named():
-    decode = make_settings(generation=Generation("decode", None, "dynamic", fast_processor=False))
-    prefill = make_settings(generation=Generation("prefill", None, "static", fast_processor=True))
-    a = replace(make_side("a", form=make_form()), settings=decode)
-    notes = find_unfairness(a, changed(settings=prefill))
-    assert differs("phase", "decode", "prefill") in notes
-    assert differs("cache", "dynamic", "static") in notes
 
 
 def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
@@ -313,3 +297,8 @@ def test_runs_with_other_settings_are_of_other_sizes(field: str, value: object) 
     )
     assert refused(lender, borrower, side())
     assert not refused(replace(lender, settings=make_settings(mode="max-autotune")), borrower, side())
+
+
+def test_bare_traces_name_their_gpus():
+    a, b = make_side("a"), make_side("b", make_analysis(gpu_name="NVIDIA L4"))
+    assert find_unfairness(a, b) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.sides import STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled
 
-from benchmarks.processes import busy, collect, deviation, groups, kept, settings, share_within, waiting
+from benchmarks.processes import busy, deviation, groups, share_within, waiting
 from tracekit.comparison import compare
 from tracekit.comparison.judging.alternatives import with_verified
 from tracekit.comparison.judging.processes import (
@@ -19,12 +19,9 @@ from tracekit.comparison.judging.processes import (
     waits_for_host,
 )
 from tracekit.comparison.judging.thresholds import (
-    LARGE,
-    LARGE_WAITING,
     PROCESS_FLOOR,
     PROCESS_FLOOR_WAITING,
     WAITING_DIFFERS,
-    WAITING_SHARE,
 )
 from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
@@ -35,10 +32,7 @@ from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import FormTiming, ProcessTimes
 
-from ...sides import STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled
-
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
-SWEEP = Path(__file__).parents[3] / "sweeps" / "h200-qwen2.5-vl"
 SMALL_CHANGE, TWO_PROCESSES = Note("one_process_small_change"), Note("two_processes")
 
 
@@ -179,38 +173,3 @@ def test_processes_differ_as_is_assumed() -> None:
     assert (len(works), spread) == (22, pytest.approx(0.069, abs=0.0005))
     assert 1.96 * spread == pytest.approx(PROCESS_FLOOR_WAITING, abs=0.001)
     assert share_within(works, math.sqrt(2) * PROCESS_FLOOR_WAITING) == pytest.approx(0.93, abs=0.005)
-
-
-def test_settings_that_were_timed_again_keep_to_the_bounds_of_the_warnings() -> None:
-    some = [each for each in settings() if max(each.idle_shares) >= WAITING_SHARE]
-    others = [each for each in settings() if max(each.idle_shares) < WAITING_SHARE]
-    assert (len(some), len(others)) == (16, 2)
-    assert min(max(each.idle_shares) for each in some) == 0.52
-    assert max(each.ratio for each in others) < 1 + LARGE < max(each.ratio for each in some) < 1 + LARGE_WAITING
-    spread = deviation([[math.log(speedup) for speedup in each.found] for each in some])
-    assert spread == pytest.approx(0.0575, abs=5e-4)
-
-
-def test_cells_that_were_measured_twice_keep_to_the_bounds_of_the_warnings() -> None:
-    # BEiT's differed by what Python's stack did to the earlier ones.
-    cells = [each for each in kept()["cells"] if each["workload"] != "beit"]
-    ratios = [max(each["speedups"]) / min(each["speedups"]) for each in cells]
-    assert len(ratios) == 44
-    assert max(ratios) - 1 == pytest.approx(WAITING_DIFFERS, abs=0.006) and max(ratios) < 1 + LARGE_WAITING
-    some, pairs = set(waiting()), zip(cells, ratios, strict=True)
-    waited = [ratio for each, ratio in pairs if (each["workload"], each["batch_size"]) in some]
-    spread = math.sqrt(sum(math.log(ratio) ** 2 for ratio in waited) / len(waited) / 2)
-    assert (len(waited), spread) == (34, pytest.approx(0.059, abs=0.0005))
-    assert math.log1p(LARGE_WAITING) / spread / math.sqrt(2) == pytest.approx(4.0, abs=0.05)
-
-
-def test_what_is_kept_of_a_sweep_are_eager_s_medians_and_speed_ups_by_time() -> None:
-    found = collect((SWEEP, SWEEP))
-    (work,) = found["works"]
-    assert (work["workload"], work["batch_size"]) == ("qwen2.5-vl", 3)
-    first, second = work["eager_median_us"]
-    assert first == second and len(first) == 6
-    assert 28_757 < min(each for each in first if each > 28_000) < 28_759
-    decode = [each["speedups"] for each in found["cells"] if each["mode"] == "reduce-overhead"]
-    assert all(one == other for one, other in decode)
-    assert min(one for one, _ in decode) == pytest.approx(4.837, abs=1e-3)

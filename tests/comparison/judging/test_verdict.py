@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sides import STEADY, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.judging.thresholds import LEAST_IN_ONE_PROCESS
 from tracekit.comparison.judging.verdict import Judged, Pairs, find_noise_floor, judge
@@ -15,8 +16,6 @@ from tracekit.model.compilation import CompilingCall, Diagnostics
 from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes
-
-from ...sides import STEADY, make_form, make_pair, make_side, scaled
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -192,13 +191,6 @@ def test_a_form_that_switches_speeds_by_itself_cannot_be_told_from_a_change_as_l
     assert ("two_speeds", "eager") in about(notes)
     far, _ = judge(*make_pair(switching, np.tile(STEADY, 4) / 2), ORDER * 4)
     assert far.result == "faster"
-
-
-def test_speeds_that_both_forms_switch_between_together_do_not_matter():
-    switching = np.repeat([1000.0, 1080.0], 20) * np.tile(STEADY, 4) / 1000
-    verdict, notes = judge(*make_pair(switching, switching / 1.03), ORDER * 4)
-    assert verdict.result == "faster"
-    assert ("two_speeds", "compiled") in about(notes)
 
 
 def test_the_noise_floor_of_several_processes_is_the_largest():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +13,13 @@ from hypothesis import strategies as st
 from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
 
 from tracekit.comparison.matching import align, check_partition, lacks_operators, lend_operators
+from tracekit.comparison.matching import common_subsequence as subsequence
+from tracekit.comparison.matching.common_subsequence import common_subsequence, places_in_table, same_launches
 from tracekit.comparison.matching.groups import group_by_cells
+from tracekit.comparison.matching.pairing import UnionFind
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence
-
-WIDTH = 4096
 
 
 def cells(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[int, ...]]:
@@ -25,24 +28,6 @@ def cells(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[i
 
 def told(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[tuple[int, ...], str, bool]]:
     return {cell.a: (cell.b, cell.how, cell.exact) for cell in align(make_sequence(a), make_sequence(b))}
-
-
-def test_what_stands_between_two_products_is_divided_by_the_names_of_triton_kernels() -> None:
-    a = [
-        product(64, 64, 64, call=0),
-        eager("add", (64, 64), call=1),
-        eager("gelu", (64, 64), call=2),
-        product(64, 128, 64, call=3),
-        eager("mul", (64, 128), call=4),
-        eager("silu", (64, 128), call=5),
-    ]
-    b = [
-        product(64, 64, 64, call=0, within="addmm"),
-        triton("add_gelu", (64, 64), call=1),
-        product(64, 128, 64, call=2, within="addmm"),
-        triton("mul_silu_view", (64, 128), call=3),
-    ]
-    assert cells(a, b) == {(0,): (0,), (1, 2): (1,), (3,): (2,), (4, 5): (3,)}
 
 
 SPLIT = product(64, 64, 4096, call=0)
@@ -170,17 +155,6 @@ def test_by_names_alone_nothing_is_said_to_be_gone() -> None:
     a = [FIRST, eager("erfinv", (64, 64), call=1), LAST]
     found = align(make_sequence(a), make_sequence(without_operators([FIRST, LAST]), "none"))
     assert [(cell.b, cell.how) for cell in found if cell.a == (1,)] == [((), "unmatched")]
-
-
-def test_without_operators_products_are_told_by_their_kernels() -> None:
-    a = [
-        product(64, 64, 64, call=0, kernel="nvjet_a"),
-        eager("gelu", (64, 64), call=1),
-        product(1, 1, 1, call=2, kernel="x"),
-    ]
-    b = without_operators([a[0], triton("gelu", call=1), a[2]])
-    found = align(make_sequence(a), make_sequence(b, "none"))
-    assert [(cell.a, cell.b) for cell in found] == [((0,), (0,)), ((1,), (1,)), ((2,), (2,))]
 
 
 def test_without_operators_on_either_side_pytorch_s_kernels_are_told_by_their_names() -> None:
@@ -328,11 +302,7 @@ def second(a: list[Activity], b: list[Activity]) -> KernelGroup:
 @pytest.mark.parametrize("kernel", ["gemm", "gemm_bias"])
 def test_a_product_and_what_was_added_to_it_are_fused_into_one_call_that_adds(kernel: str) -> None:
     a, b = [FIRST, plain(1), add(2), LAST], [FIRST, adding(1, kernel), LAST]
-    assert told(a, b) == {
-        (0,): ((0,), "anchors", True),
-        (1, 2): ((1,), "anchors", True),
-        (3,): ((2,), "anchors", True),
-    }
+    assert told(a, b) == {(0,): ((0,), "anchors", True), (1, 2): ((1,), "anchors", True), (3,): ((2,), "anchors", True)}
     assert second(a, b).kind == "fused"
     assert second(b, a).kind == "defused"
 
@@ -379,3 +349,82 @@ def test_an_operator_that_adds_in_place_of_one_that_does_not_is_no_unchanged_ker
     assert (
         Evidence("other_operator", {"work": "product", "before": "aten::mm", "after": "aten::addmm"}) in group.evidence
     )
+
+
+def test_things_hang_together_over_others_and_stand_in_the_order_they_were_named() -> None:
+    together: UnionFind[str] = UnionFind()
+    for some in (["d"], ["a", "b"], ["c", "e"], ["b", "c"], []):
+        together.join(some)
+    assert together.groups() == [["d"], ["a", "b", "c", "e"]]
+
+
+LETTERS = st.lists(st.sampled_from("abcd"), max_size=25)
+
+
+def longest(a: list[str], b: list[str]) -> int:
+    table = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    for i, one in enumerate(a):
+        for j, other in enumerate(b):
+            table[i + 1][j + 1] = table[i][j] + 1 if one == other else max(table[i][j + 1], table[i + 1][j])
+    return table[-1][-1]
+
+
+def check(a: list[str], b: list[str], pairs: list[tuple[int, int]]) -> None:
+    assert all(a[i] == b[j] for i, j in pairs)
+    assert all(p < q and r < s for (p, r), (q, s) in pairwise(pairs))
+
+
+@given(LETTERS, LETTERS)
+def test_it_is_common_increasing_and_as_long_as_can_be(a: list[str], b: list[str]) -> None:
+    for pairs in (common_subsequence(a, b), list(same_launches(a, b))):
+        check(a, b, pairs)
+        assert len(pairs) == longest(a, b)
+
+
+@settings(max_examples=50)
+@given(LETTERS, LETTERS)
+def test_through_short_windows_it_is_still_common_and_increasing(a: list[str], b: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subsequence, "WINDOW", 4)
+        patch.setattr(subsequence, "LONGEST", 8)
+        check(a, b, common_subsequence(a, b))
+
+
+def test_twenty_thousand_on_a_side_take_seconds() -> None:
+    a = [f"{i % 7}{i % 11}" for i in range(20_000)]
+    b = [each for i, each in enumerate(a) if i % 9]
+    began = time.process_time()
+    pairs = common_subsequence(a, b)
+    assert time.process_time() - began < 7
+    assert len(pairs) > 0.95 * len(b)
+
+
+def test_recordings_that_differ_throughout_pair_nothing() -> None:
+    assert list(same_launches(["a", "b", "e"] * 300, ["c", "d", "e"] * 300)) == [(899, 899)]
+    assert list(same_launches(["a", "b"] * 50_000, ["b", "c", "d"] * 50_000)) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [("abc", [0, 1, 2]), ("abcabc", [0, 1, 2, 0, 1, 2]), ("axbc", [0, None, 1, 2]), ("ac", [0, 2]), ("", [])],
+)
+def test_names_find_their_place_in_the_table(names: str, found: list[int | None]) -> None:
+    assert places_in_table(names, "abc", 2 if names == "abcabc" else 1) == found
+
+
+def test_what_stands_between_two_products_is_divided_by_the_names_of_triton_kernels() -> None:
+    a = [
+        product(64, 64, 64, call=0),
+        eager("add", (64, 64), call=1),
+        eager("gelu", (64, 64), call=2),
+        product(64, 128, 64, call=3),
+        eager("mul", (64, 128), call=4),
+        eager("silu", (64, 128), call=5),
+    ]
+    b = [
+        product(64, 64, 64, call=0, within="addmm"),
+        triton("add_gelu", (64, 64), call=1),
+        product(64, 128, 64, call=2, within="addmm"),
+        triton("mul_silu_view", (64, 128), call=3),
+    ]
+    assert cells(a, b) == {(0,): (0,), (1, 2): (1,), (3,): (2,), (4, 5): (3,)}

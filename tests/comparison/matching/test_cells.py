@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.sides import make_pair, scaled
+
 from tracekit.comparison.matching import check_partition
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.groups import group_by_cells
@@ -19,8 +21,6 @@ from tracekit.model.provenance import (
     TensorShape,
 )
 from tracekit.model.sequence import Activity, Operator, Sequence
-
-from ...sides import make_pair, scaled
 
 A, B = make_pair(scaled(1.5), scaled(1.1))
 SHAPE = (TensorShape((4, 8), "float32"),)
@@ -86,21 +86,10 @@ def test_equal_blocks_are_one_group_under_the_pattern_of_their_modules():
     assert group.traffic.eager_bytes == 2 * 2 * 256
 
 
-def test_without_provenance_of_both_sides_alignment_does_all():
-    a = replace(A, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
-    b = replace(B, sequence=Sequence(COMPILED, 1, "own"))
-    cells, _ = find_cells(a, b)
-    assert {cell.how for cell in cells} <= {"anchors", "names", "unmatched"}
-    assert find_cells(replace(a, sequence=None), b) == (None, ())
-
-
 def test_provenance_is_of_no_use_across_runs_or_backwards():
     a = replace(A, path="one/eager-light.json", sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
     b = replace(B, path="one/compiled-light.json", sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
-    for one, other, reason in (
-        (a, replace(b, path="two/compiled-light.json"), "two_runs"),
-        (b, a, "other_forms"),
-    ):
+    for one, other, reason in ((a, replace(b, path="two/compiled-light.json"), "two_runs"), (b, a, "other_forms")):
         cells, _ = find_cells(one, other)
         assert all(cell.how != "provenance" for cell in cells)
         assert why_no_provenance(one, other) == reason

@@ -46,23 +46,6 @@ def fused_block(call: int, count: int = 3) -> list[Activity]:
     return [product(64, 64, 64, call=call, within="addmm"), triton(f"_fused_{names}", (64, 64), call=call + 1)]
 
 
-@pytest.mark.parametrize("count", range(1, 7))
-def test_any_number_of_operators_behind_a_product_is_fused_and_the_product_stays(count: int) -> None:
-    a = [each for at in range(0, 100, 10) for each in block(at, count)]
-    b = [each for at in range(0, 100, 10) for each in fused_block(at, count)]
-    groups = {group.kind: group for group in grouped(a, b)}
-    assert {kind: group.repeats for kind, group in groups.items()} == {"unchanged": 10, "fused": 10}
-    assert groups["fused"].delta_count == 10 * (1 - count)
-    assert groups["fused"].delta_us == pytest.approx(10 * (12 - 10 * count))
-
-
-@pytest.mark.parametrize("count", range(1, 7))
-def test_a_cell_with_the_same_product_on_both_sides_is_no_substitution(count: int) -> None:
-    a, b = make_sequence(block(0, count)), make_sequence(fused_block(0, count))
-    (group,) = group_by_cells(a, b, (Cell(tuple(range(count + 1)), (0, 1), "provenance"),))
-    assert (group.kind, group.evidence) == ("fused", ())
-
-
 def test_repeats_are_those_of_a_and_of_b_where_a_has_nothing() -> None:
     one, other = make_sequence(block(0)), make_sequence([*fused_block(0), *fused_block(10)], per_step=0.5)
     cells = (Cell((0,), (0, 2), "anchors"), Cell((1, 2, 3), (1,), "anchors"), Cell((), (3,), "anchors"))
@@ -119,10 +102,7 @@ def test_attention_by_another_operator_says_so() -> None:
     operator = replace(before.operator, name="aten::_efficient_attention_forward")  # type: ignore[type-var]
     (group,) = grouped([before], [replace(before, name="fmha_cutlassF", operator=operator)])
     assert group.kind == "substituted"
-    operators = {
-        "before": "aten::_scaled_dot_product_cudnn_attention",
-        "after": "aten::_efficient_attention_forward",
-    }
+    operators = {"before": "aten::_scaled_dot_product_cudnn_attention", "after": "aten::_efficient_attention_forward"}
     assert group.evidence[-1] == Evidence("attention_asked_otherwise", {"operator": operators})
 
 
@@ -134,13 +114,6 @@ def test_repeated_blocks_are_one_group_with_their_number() -> None:
     counts = KernelCounts(3, 0, ()), KernelCounts(1, 1, ())
     assert group.label == GroupLabel("fused", 38, *counts, ("rms_norm", "mul", "add"))
     assert (group.delta_count, group.delta_us) == (38 - 3 * 38, pytest.approx(38 * (12 - 30)))
-
-
-def test_several_steps_in_one_sequence_are_told_per_step() -> None:
-    a = [each for at in range(0, 40, 10) for each in block(at)]
-    b = [each for at in range(0, 40, 10) for each in fused_block(at)]
-    (fused,) = [group for group in grouped(a, b, per_step=0.25) if group.kind == "fused"]
-    assert (fused.repeats, fused.delta_count) == (1, -2)
 
 
 def test_work_of_a_few_shapes_stays_apart_and_a_loop_that_grows_is_one() -> None:
@@ -168,12 +141,6 @@ def test_an_attention_kernel_that_became_products_in_float32_is_defused_with_evi
     )
 
 
-def test_products_put_together_to_attention_are_fused() -> None:
-    a = [batched(8, 16, 16, 32, call=0), eager("softmax", (8, 16, 16), call=1), batched(8, 16, 32, 16, call=2)]
-    groups = grouped(a, [attention(8, 16, 32, call=0), triton("_softmax", (8, 16, 16), call=1)])
-    assert {"fused"} == {group.kind for group in groups if any(each.name == "flash_fprop" for each in group.b)}
-
-
 def test_a_product_that_lost_its_bias_and_was_split_says_so() -> None:
     before = product(64, 64, 4096, call=0, kernel="gemm_128x64_bias")
     parts = replace(before, name="gemm_64x64_splitK")
@@ -189,18 +156,6 @@ def test_a_product_that_lost_its_bias_and_was_split_says_so() -> None:
         Evidence("split_along_k", {"is_split": True}),
         Evidence("other_kernel", {"before": "gemm_128x64_bias", "after": "gemm_64x64_splitK"}),
     )
-
-
-def test_copies_in_front_of_attention_are_evidence() -> None:
-    one = attention(8, 16, 32, call=0)
-    b = [triton("_scaled_dot_product_cudnn_attention_clone_expand", (8 * 16, 32), call=0), replace(one, call=1)]
-    group = only([one], b)
-    assert (group.kind, group.evidence) == ("defused", (Evidence("inputs_prepared", {"kernels": 1}),))
-
-
-def test_unchanged_kernels_have_no_evidence_and_keep_their_names() -> None:
-    (group,) = grouped([product(1, 2, 3, call=0)], [product(1, 2, 3, call=0)])
-    assert (group.kind, group.label, group.evidence) == ("unchanged", "nvjet_bias", ())
 
 
 def test_cells_may_come_from_several_places_at_once() -> None:

@@ -7,7 +7,9 @@ from tests.sequences import attention, batched, eager, make_activity, product, t
 
 from tracekit.comparison.matching.inputs import Masking, masking_of, same_inputs
 from tracekit.comparison.matching.kinds import find_evidence, kind_of, without_same
-from tracekit.model.groups import Evidence
+from tracekit.comparison.matching.labels import label_of, sizes_of
+from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue, plain_name
+from tracekit.model.groups import Evidence, GroupLabel, KernelCounts
 from tracekit.model.sequence import Activity, Operator
 
 GEMM = product(64, 64, 64, call=0)
@@ -146,3 +148,51 @@ def test_the_sum_of_a_split_product_is_no_product_in_float32() -> None:
     after = [replace(before, name=WHOLE, operator=None), replace(before, name=SUM, operator=None)]
     told = find_evidence("defused", [before], after)
     assert Evidence("single_precision", {"products": 1, "before": "bfloat16"}) in told
+
+
+@pytest.mark.parametrize(
+    ("operator", "plain"),
+    [
+        ("aten.add_.Tensor", "add"),
+        ("aten::addmm", "addmm"),
+        ("extern_kernels.addmm", "addmm"),
+        ("torch.ops.aten._scaled_dot_product_cudnn_attention.default", "_scaled_dot_product_cudnn_attention"),
+        ("aten.__and__.Tensor", "__and__"),
+        ("aten._foreach_copy_.default", "_foreach_copy"),
+    ],
+)
+def test_one_operator_has_one_plain_name(operator: str, plain: str) -> None:
+    assert plain_name(operator) == plain
+
+
+def test_what_is_done_beside_a_product_is_told_by_operators_templates_and_kernels() -> None:
+    assert operator_epilogue("aten::mm") == operator_epilogue("aten::add") == frozenset()
+    assert operator_epilogue("aten::baddbmm") == {"add"}
+    assert operator_epilogue("triton_tem_fused_addmm_relu_3") == {"add", "relu"}
+    assert operator_epilogue("triton_poi_fused_addmm_relu_3") == frozenset()
+    assert kernel_epilogue("nvjet_tst_128x64_bias_TNT") == {"add"}
+
+
+def test_each_kind_of_library_kernel_is_counted_by_itself() -> None:
+    attends, multiplies, adds = attention(8, 16, 32, call=0), product(8, 8, 8, call=1), eager("add", (8,), call=2)
+    other = replace(multiplies, call=3)
+    told = label_of("defused", [attends, multiplies, other, adds], [attends, multiplies], 3)
+    assert isinstance(told, GroupLabel)
+    assert (told.kind, told.repeats) == ("defused", 3)
+    assert told.before == KernelCounts(4, 0, (("attention", 1), ("product", 2)))
+    assert told.after == KernelCounts(2, 0, (("attention", 1), ("product", 1)))
+
+
+def test_what_sums_up_a_split_product_is_one_more_kernel() -> None:
+    multiplies = product(8, 8, 8, call=1)
+    told = label_of("substituted", [multiplies], [multiplies, replace(multiplies, name=SUM)], 1)
+    assert isinstance(told, GroupLabel)
+    assert told.before == KernelCounts(1, 0, (("product", 1),))
+    assert told.after == KernelCounts(2, 0, (("product", 1),))
+
+
+def test_the_library_kernel_s_inputs_or_the_longest_one_s_are_told() -> None:
+    assert sizes_of([eager("mul", (4, 4), call=0, us=1e6), product(64, 32, 16, call=1)]) == "32, 64x16, 16x32"
+    assert sizes_of([eager("mul", (4, 4), call=0, us=1), eager("add", (8,), (8,), call=1, us=2)]) == "8, 8"
+    assert sizes_of([eager("cat", (1,), (2,), (3,), (4,), call=0)]) == "1, 2, 3, ..."
+    assert sizes_of([replace(eager("mul", call=0), operator=None)]) == sizes_of([]) == ""

@@ -241,13 +241,6 @@ def test_an_operator_that_became_another_on_its_line_is_linked_approximately() -
     assert [(each.a_positions, each.b_positions, each.exact) for each in found.links] == [((0,), (0, 1), False)]
 
 
-def test_other_sizes_make_a_link_doubtful() -> None:
-    nodes = [replace(NODES[0], outputs=(TensorShape((9,), "float32"),)), *NODES[1:]]
-    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(nodes, SITES), RUN))
-    assert {each.a_positions: each.exact for each in found.links} == {(0,): False, (1, 2): True}
-    assert "operators_of_other_sizes" in [note.code for note in found.notes]
-
-
 def test_what_was_not_compiled_is_linked_kernel_by_kernel() -> None:
     before, after = (
         (make_op("embedding", "t5", "t.py:1"), ["embedding_kernel"]),

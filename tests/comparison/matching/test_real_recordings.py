@@ -23,7 +23,6 @@ from tracekit.comparison.matching import Cell, align, check_partition, lend_oper
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.operators import without_number
 from tracekit.model.comparison import Comparison, GroupMember, Side
-from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.tracefile import read_trace
 from tracekit.walks.reading import Reading
@@ -177,13 +176,6 @@ def test_a_recording_against_itself_is_unchanged_kernel_by_kernel(name: str) -> 
     assert all(cell.a == cell.b for cell in cells)
 
 
-def test_the_modes_of_one_model_do_the_same_but_for_copying_the_inputs_in() -> None:
-    cells = align(work_of("vit_default"), work_of("vit_reduce-overhead"))
-    alone = [cell for cell in cells if not cell.a or not cell.b]
-    names = [work_of("vit_reduce-overhead").activities[at].name for cell in alone for at in cell.b]
-    assert all("multi_tensor_apply" in name for name in names) and len(names) == 2
-
-
 @cache
 def compared(a: str, b: str, lender: str | None = None) -> Comparison:
     return compare(side_of(a), side_of(b, lender))
@@ -258,22 +250,6 @@ def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() ->
     assert single.kind == "single_precision"
 
 
-def test_large_groups_have_parts_of_the_waterfall_by_their_labels() -> None:
-    comparison = compared("flux_eager", "flux_default")
-    labels = [part.label for part in comparison.waterfall.parts]
-    assert labels[:2] == [group.label for group in comparison.groups[:2]]
-    assert "unchanged_kernels" in labels
-
-
-def test_flux_s_blocks_are_reported_once_with_their_number() -> None:
-    groups = compared("flux_eager", "flux_default").groups
-    one = KernelCounts(1, 1, ())
-    assert [group.label for group in groups[:2]] == [
-        GroupLabel("fused", 76, KernelCounts(20, 0, ()), one, ("rms_norm", "neg", "stack", "mul"), more_operators=True),
-        GroupLabel("fused", 36, KernelCounts(18, 0, ()), one, ("neg", "stack", "mul", "add")),
-    ]
-
-
 def test_names_alone_are_no_exact_match_and_lent_operators_are() -> None:
     bare, lent = (compared("vit_eager", "vit_reduce-overhead", each) for each in (None, "vit_default"))
     for comparison, how, inexact in ((bare, "names", True), (lent, "anchors", False)):
@@ -283,18 +259,6 @@ def test_names_alone_are_no_exact_match_and_lent_operators_are() -> None:
     # What copies the inputs into the graph is new in B; names alone do not tell.
     assert [group.kind for group in lent.groups if not group.a] == ["added"]
     assert [group.kind for group in bare.groups if not group.a] == ["unmatched"]
-
-
-def test_kernels_that_inductor_wrote_one_for_one_are_no_substitution() -> None:
-    kinds = {group.label: group.kind for group in compared("vit_eager", "vit_default").groups}
-    label = GroupLabel("fused", 24, KernelCounts(1, 0, ()), KernelCounts(1, 1, ()), ("gelu",))
-    assert kinds[label] == "fused"
-    assert "substituted" not in kinds.values()
-
-
-def test_rates_are_shares_of_the_peak_of_the_gpu_that_the_trace_names() -> None:
-    rates = [group.rates for group in compared("vit_eager", "vit_default").groups if group.rates]
-    assert any(each.bandwidth_share for each in rates)
 
 
 TRACES = Path(__file__).parents[3] / "traces"

@@ -65,12 +65,6 @@ def test_eager_that_differs_between_processes_makes_more_of_a_tie() -> None:
     assert 0.39 < found.least < 0.41
 
 
-def test_eager_can_be_the_best() -> None:
-    slower = make_result(compiled_cell(), 10_000.0, 12_000.0, seed=2)
-    assert tied(best("latency", EAGER, slower)) == ["eager"]
-    assert tied(best("cold_start", EAGER, DEFAULT, calls=1)) == ["eager"]
-
-
 def test_a_tie_may_skip_one_that_is_clearly_behind() -> None:
     # Between the best and a wide interval lies a narrow one.
     wide = make_result(compiled_cell(mode="max-autotune"), 10_000.0, 5_400.0, seed=9, share=0.15)
@@ -192,9 +186,3 @@ def test_memory_of_eager_is_compared_where_it_had_a_process_of_its_own() -> None
     for reserved, clear in ((2.05, True), (2.01, False)):
         other = make_result(compiled_cell(mode="reduce-overhead"), reserved=reserved, seed=3)
         assert (tied(best("memory", DEFAULT, other)) == ["default"]) is clear
-
-
-def test_the_eager_command_keeps_the_prompt() -> None:
-    cells = (eager_cell("flux", prompt="a dog"), compiled_cell("flux", prompt="a dog"))
-    found = best("latency", *(make_result(each) for each in cells))
-    assert all(each.command.endswith("--prompt 'a dog'") for each in found.candidates)

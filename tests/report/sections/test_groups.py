@@ -12,10 +12,10 @@ from tracekit.model.groups import Evidence
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.numbers import duration_change
 from tracekit.report.sections import groups as section
-from tracekit.report.sections import waterfall
+from tracekit.report.sections import headline
 from tracekit.report.sections.groups import _group_row, clipped_before, distinct_places, every_group, group_place
+from tracekit.report.sections.headline import part_labels
 from tracekit.report.sections.kernels import bytes_of
-from tracekit.report.sections.waterfall import part_labels
 
 
 def test_every_group_has_a_row_whose_figures_are_its_own():
@@ -178,7 +178,7 @@ def test_places_are_told_apart_once_however_many_parts_are_called_alike(monkeypa
         asked.append(len(groups))
         return tuple(f"place {at}" for at in range(len(groups)))
 
-    monkeypatch.setattr(waterfall, "distinct_places", once)
+    monkeypatch.setattr(headline, "distinct_places", once)
     groups = tuple(KernelGroup("fused", "2 -> 1", "names", (), (), -1, -float(at), ()) for at in range(8))
     parts = tuple(WaterfallPart("gpu", each.label, each.delta_us) for each in groups)
     comparison = replace(timed_comparison(), groups=groups, waterfall=Waterfall("trace", 99.0, 71.0, parts, 0.0))

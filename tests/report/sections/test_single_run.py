@@ -10,11 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.browser import opened
-from tests.report.conftest import (
-    cpu_comparison,
-    matched_comparison,
-    timed_comparison,
-)
+from tests.report.conftest import cpu_comparison, matched_comparison, timed_comparison
 from tests.report.showing import side_markdown, side_page
 from tests.report.test_page_in_browser import columns, was_quiet, written
 from tests.sides import make_run

@@ -11,8 +11,14 @@ from tracekit.model.run import FormName
 from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes
 from tracekit.report.method import how_measured
 from tracekit.report.sections.single_run import compiled_too_late
-from tracekit.report.sections.startup import break_even_sentence, pays_after, startup_table
-from tracekit.report.sections.timing import certainty_table, process_table, timing_table
+from tracekit.report.sections.timing import (
+    break_even_sentence,
+    certainty_table,
+    pays_after,
+    process_table,
+    startup_table,
+    timing_table,
+)
 from tracekit.report.sides import both_sides
 from tracekit.report.words.common import verdict_evidence, verdict_sentence
 

@@ -23,9 +23,9 @@ from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import MISSING
 from tracekit.report.composition.summaries import sweep_summary
+from tracekit.report.contract import sweep_json
 from tracekit.report.document import Name
 from tracekit.report.schemas import schema
-from tracekit.report.sweep.contract import sweep_json
 from tracekit.report.sweep.figures import eager_table, heat_map, matrices, speedup_table
 from tracekit.report.sweep.labels import label
 from tracekit.report.sweep.tables import (

@@ -14,7 +14,7 @@ from tracekit.cli.sweep_report import load_sweep
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep
-from tracekit.report.sweep.contract import sweep_json
+from tracekit.report.contract import sweep_json
 from tracekit.report.sweep.figures import heat_map, speedup_table
 from tracekit.report.sweep.tables import cell_table, published_table
 from tracekit.report.sweep.words import SLIGHT_NOTE, headline, slight_note, spread_notes

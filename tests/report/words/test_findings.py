@@ -29,11 +29,7 @@ COLD = {
     "can_be_regional": True,
 }
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
-MADE_AT = {
-    "place": {"operator": "aten::copy_", "module": None, "line": None},
-    "lines": {},
-    "in_eager_code": False,
-}
+MADE_AT = {"place": {"operator": "aten::copy_", "module": None, "line": None}, "lines": {}, "in_eager_code": False}
 CALL = {"call": 1, "wall_us": 12.3e6, "failed_checks": [CHECK], "cuda_graphs": 0}
 RECOMPILED: dict[str, Any] = {
     "side": "compiled",
@@ -140,14 +136,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
         },
     ),
     "pageable_copies": (
-        {
-            "side": "compiled",
-            "copies": 1.0,
-            "copy_us": 3.0,
-            "idle_us": 100.0,
-            "call_us": 1300.0,
-            "made_by": [MADE_AT],
-        },
+        {"side": "compiled", "copies": 1.0, "copy_us": 3.0, "idle_us": 100.0, "call_us": 1300.0, "made_by": [MADE_AT]},
         {"side": "compiled", "copies": 2.0, "copy_us": 3.0, "idle_us": 100.0, "call_us": 1300.0, "made_by": []},
     ),
     "profiler_distortion": (
@@ -167,11 +156,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
         },
         {**RECOMPILED, "first": [{**CALL, "failed_checks": []}], "warmed_up_at": {}},
     ),
-    "single_precision": (
-        SINGLE,
-        {**SINGLE, "read_before": 1},
-        {**SINGLE, "read_before": 1, "before": None},
-    ),
+    "single_precision": (SINGLE, {**SINGLE, "read_before": 1}, {**SINGLE, "read_before": 1, "before": None}),
     "skipped_cuda_graphs": (
         {"graphed_share": 0.3, "skips": []},
         {"graphed_share": 0.0, "skips": [{"reason": "mutated inputs", "times": 3}, {"reason": None, "times": 1}]},
@@ -182,13 +167,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
         {**CONVOLVED, "laid_out_by_inductor": True, "others_gained_us": 500.0},
         {**CONVOLVED, "laid_out_by_inductor": True, "others_gained_us": 9000.0},
         {**CONVOLVED, "laid_out_by_inductor": True, "others_gained_us": -100.0},
-        {
-            **CONVOLVED,
-            "convolutions": 1,
-            "shown_by": [],
-            "laid_out_by_inductor": False,
-            "others_gained_us": None,
-        },
+        {**CONVOLVED, "convolutions": 1, "shown_by": [], "laid_out_by_inductor": False, "others_gained_us": None},
     ),
     "synchronising_calls": (
         {

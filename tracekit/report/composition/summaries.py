@@ -14,38 +14,20 @@ from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, counted, duration, duration_change
 from tracekit.report.document import Column, Commands, FindingText, GroupedTable, Line, Styled, Summary, Table
-from tracekit.report.sections import several
+from tracekit.report.sections import headline, several
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.findings import finding_texts
 from tracekit.report.sections.groups import clipped_before, distinct_places, group_label
-from tracekit.report.sections.headline import (
-    gate_outcome,
-    gate_sentences,
-    idle_sentence,
-    limit_sentences,
-    reason_sentence,
-)
+from tracekit.report.sections.headline import part_labels, waterfall_note
 from tracekit.report.sections.outputs import accuracy_sentence
 from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
-from tracekit.report.sections.startup import break_even_sentence
-from tracekit.report.sections.waterfall import part_labels, waterfall_note
+from tracekit.report.sections.timing import break_even_sentence
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.sweep.words import slight_note
-from tracekit.report.words.common import (
-    became,
-    cause_words,
-    extent,
-    kinds_told,
-    legend,
-    scope,
-    shared_scope,
-    subjects,
-    verdict_evidence,
-    verdict_sentence,
-)
+from tracekit.report.words import common as words
 from tracekit.report.words.groups import evidence_sentences
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
@@ -78,10 +60,15 @@ def analysis_summary(side: Side, *, top: int = 10) -> Summary:
     """One trace at a glance, with what its run folder adds. `top` is how many kernels or operators are listed."""
     late = compiled_too_late(side)
     tables = (_kernels(side, top), _idle(side), _operators(side, top))
+    window, idle = side.analysis.window, headline.idle_sentence(side)
+    steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
+    over = {"steps": steps, "span": spans, "whole": words.extent(side)}[window.kind]
+    caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
+    columns = _columns(words.scope(side).capitalize(), "")
     return (
         *_health(side.health),
         *_lines((late,), style="yellow"),
-        _figures(side),
+        Table(caption, columns, tuple(figure_rows(side)), f"GPU {idle}." if idle else ""),
         *_lines(compilation_sentences(side)),
         *(part for table in tables if table for part in (BLANK, table)),
     )
@@ -112,14 +99,14 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     notes = other_sentences(each for each in comparison.notes if each.code != "damaged_recording")
     gate = tuple(_gate(comparison))
     return (
-        Line(subjects(comparison), "dim"),
+        Line(words.subjects(comparison), "dim"),
         BLANK,
         *_parted(gate, before=False),
-        Line(verdict_sentence(comparison), RESULT_STYLES[comparison.verdict.result]),
-        *_lines((verdict_evidence(comparison),)),
+        Line(words.verdict_sentence(comparison), RESULT_STYLES[comparison.verdict.result]),
+        *_lines((words.verdict_evidence(comparison),)),
         *_lines(grave_sentences(comparison.notes), lead="warning: "),
-        *_lines((break_even_sentence(comparison), reason_sentence(comparison))),
-        *_lines((*limit_sentences(comparison), accuracy_sentence(comparison))),
+        *_lines((break_even_sentence(comparison), headline.reason_sentence(comparison))),
+        *_lines((*headline.limit_sentences(comparison), accuracy_sentence(comparison))),
         *_health(each for each in health if each.severity == "error"),
         BLANK,
         overview_table(comparison),
@@ -205,8 +192,8 @@ def _columns(first: str, *others: str) -> tuple[Column, ...]:
 
 def _gate(comparison: Comparison) -> Iterator[Line]:
     if comparison.gate is not None:
-        yield Line(gate_outcome(comparison.gate), OUTCOME_STYLES[comparison.gate.ends_as])
-        for sentence, each in zip(gate_sentences(comparison), comparison.gate.checked, strict=True):
+        yield Line(headline.gate_outcome(comparison.gate), OUTCOME_STYLES[comparison.gate.ends_as])
+        for sentence, each in zip(headline.gate_sentences(comparison), comparison.gate.checked, strict=True):
             yield Line(sentence, OUTCOME_STYLES[each.outcome])
 
 
@@ -229,15 +216,6 @@ def _finding(finding: FindingText) -> Iterator[Line | Commands]:
     yield from (Line(f"  {note}", "dim") for note in finding.notes)
 
 
-def _figures(side: Side) -> Table:
-    window, idle = side.analysis.window, idle_sentence(side)
-    steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
-    over = {"steps": steps, "span": spans, "whole": extent(side)}[window.kind]
-    caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
-    columns = _columns(scope(side).capitalize(), "")
-    return Table(caption, columns, tuple(figure_rows(side)), f"GPU {idle}." if idle else "")
-
-
 def _kernels(side: Side, limit: int) -> Table | None:
     kernels = side.analysis.kernels
     if kernels is None or not kernels.by_name:
@@ -252,7 +230,7 @@ def _kernels(side: Side, limit: int) -> Table | None:
         for each in kernels.by_name[:limit]
     )
     columns = (Column("Kernel", numeric=False), *_columns("Family", "Count", "Total"))
-    return Table(f"Largest {len(rows)} of {kernels.unique:,} kernels, {scope(side)}", columns, rows)
+    return Table(f"Largest {len(rows)} of {kernels.unique:,} kernels, {words.scope(side)}", columns, rows)
 
 
 def _idle(side: Side) -> Table | None:
@@ -261,9 +239,9 @@ def _idle(side: Side) -> Table | None:
     causes = sorted(side.idle_by_cause().items(), key=lambda item: -item[1])
     note = "Host time that the light recording does not divide is divided as in the rich one."
     return Table(
-        f"Idle time by cause, as recorded, {scope(side)}",
+        f"Idle time by cause, as recorded, {words.scope(side)}",
         _columns("Cause", "Idle"),
-        tuple((cause_words(cause), duration(us)) for cause, us in causes),
+        tuple((words.cause_words(cause), duration(us)) for cause, us in causes),
         note if side.host is side.rich else "",
     )
 
@@ -273,7 +251,7 @@ def _operators(side: Side, limit: int) -> Table | None:
     if cpu is None:
         return None
     return Table(
-        f"CPU recording: operators with the most time of their own, {scope(side)}",
+        f"CPU recording: operators with the most time of their own, {words.scope(side)}",
         _columns("Operator", "Count", "Own time"),
         tuple(
             (clipped(printable(each.name), 48), count(each.count / side.steps), duration(each.self_us / side.steps))
@@ -298,7 +276,7 @@ def _waterfall(comparison: Comparison) -> tuple[Table, ...]:
     ]
     return (
         Table(
-            f"Where the difference comes from ({basis}, {shared_scope(comparison)})",
+            f"Where the difference comes from ({basis}, {words.shared_scope(comparison)})",
             (*_columns("Part", "Change"), Column("", numeric=False)),
             (
                 (f"A: {a}", duration(waterfall.a_us), ""),
@@ -319,7 +297,7 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
         name = clipped(group_label(group), NAME) if group.kind == "unchanged" else group_label(group)
         below = f"\n{clipped_before(place, NAME)}" if place else ""
         change = duration_change(group.delta_us)
-        rows.append((Styled(((name, ""), (below, "dim"))), became(group), " → ".join(numbers), change))
+        rows.append((Styled(((name, ""), (below, "dim"))), words.became(group), " → ".join(numbers), change))
     evidence = [
         f"{group_label(group)}: {printable(' '.join(evidence_sentences(group.evidence)))}"
         for group in groups
@@ -327,10 +305,10 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
     ]
     return (
         Table(
-            f"Kernel groups with the largest change, {shared_scope(comparison)}",
+            f"Kernel groups with the largest change, {words.shared_scope(comparison)}",
             (Column("Kernels", numeric=False), *_columns("Became", "Count", "Change")),
             tuple(rows),
-            "\n".join((*evidence, legend(kinds_told(groups)))),
+            "\n".join((*evidence, words.legend(words.kinds_told(groups)))),
         ),
     )
 

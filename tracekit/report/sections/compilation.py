@@ -169,10 +169,7 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         )
     return Table(
         caption=f"Compiled again in {side_name(letter, side)}",
-        columns=(
-            *_texts("When", "What", "Which check failed"),
-            *map(Column, ("Compiling took", "The call took")),
-        ),
+        columns=(*_texts("When", "What", "Which check failed"), *map(Column, ("Compiling took", "The call took"))),
         rows=tuple(rows),
         note=f"{len(rows)} of {len(found.recompiles)}.",
     )

@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tracekit import numbers
 from tracekit.model.comparison import Basis, Comparison, Side, comparable
-from tracekit.numbers import (
-    MINUS,
-    MISSING,
-    change_with_share,
-    count,
-    count_change,
-    duration,
-    is_whole,
-    percent,
-    points_change,
-    size,
-    size_change,
-    times,
-)
 from tracekit.report.document import Column, Table
 from tracekit.report.sections.traffic import traffic_note, traffic_row
 from tracekit.report.words.common import shared_scope
@@ -57,7 +44,7 @@ def overview_table(comparison: Comparison) -> Table:
         ("Compilation before timing", compilation_time(a), compilation_time(b), ""),
     )
     if not comparable(a, b):
-        rows = tuple((label, one, other, MISSING) for label, one, other, _ in rows)
+        rows = tuple((label, one, other, numbers.MISSING) for label, one, other, _ in rows)
     return Table(
         caption=f"Figures, {shared_scope(comparison)}",
         columns=(Column("Figure", numeric=False), Column(f"A: {a.label}"), Column(f"B: {b.label}"), Column("Change")),
@@ -78,7 +65,7 @@ def key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
     figures = []
     if verdict.speedup is not None:
         spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
-        figures.append(("Speed-up", times(verdict.speedup), spread))
+        figures.append(("Speed-up", numbers.times(verdict.speedup), spread))
     # The speed-up is of all processes that timed the forms, what stands beside it of the one that was recorded.
     wall = "Wall time, recorded process" if (verdict.processes or 1) > 1 else "Wall time"
     idle = "GPU idle" if basis == "unprofiled" else "GPU idle, as recorded"
@@ -88,12 +75,18 @@ def key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
         (idle, a.idle_us(basis), b.idle_us(basis)),
     ):
         if one is not None and other is not None:
-            figures.append((label, change_with_share(other - one, one), f"{duration(one)} → {duration(other)}"))
+            figures.append(
+                (
+                    label,
+                    numbers.change_with_share(other - one, one),
+                    f"{numbers.duration(one)} → {numbers.duration(other)}",
+                )
+            )
     if a.analysis.kernels and b.analysis.kernels:
         one, other = a.analysis.kernels.count / a.steps, b.analysis.kernels.count / b.steps
-        change = percent(other / one - 1, 0).replace("-", MINUS) if one else count(other)
-        signed = change if change.startswith(MINUS) else f"+{change}"
-        figures.append(("Kernels", signed, f"{count(one)} → {count(other)}"))
+        change = numbers.percent(other / one - 1, 0).replace("-", numbers.MINUS) if one else numbers.count(other)
+        signed = change if change.startswith(numbers.MINUS) else f"+{change}"
+        figures.append(("Kernels", signed, f"{numbers.count(one)} → {numbers.count(other)}"))
     return tuple(figures)
 
 
@@ -104,9 +97,9 @@ def basis_of(sides: Sequence[Side]) -> Basis:
 
 def figures_note(sides: Sequence[Side]) -> str:
     """What a reader must know of the figures of these sides."""
-    missing = f"{MISSING} means: not measured."
+    missing = f"{numbers.MISSING} means: not measured."
     counts = [_per_step(side, figure) for figure in COUNTS.values() for side in sides]
-    if any(each is not None and not is_whole(each) for each in counts):
+    if any(each is not None and not numbers.is_whole(each) for each in counts):
         steps = " and ".join(dict.fromkeys(f"{side.steps:,}" for side in sides))
         missing += (
             f" Counts with a decimal are means of the {steps} steps recorded: a kernel of about 10 µs is shorter in"
@@ -149,7 +142,7 @@ def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     shares = tuple(us / whole if us is not None and whole else None for us, whole in zip(idle, wholes, strict=True))
     yield _durations("GPU busy", (side.busy_us for side in sides))
     yield _durations("GPU idle", idle)
-    yield Figures("GPU idle, share", shares, percent, lambda change, _: points_change(change))
+    yield Figures("GPU idle, share", shares, numbers.percent, lambda change, _: numbers.points_change(change))
     for label, figure in COUNTS.items():
         yield _counts(label, (_per_step(side, figure) for side in sides))
     copies = (side.analysis.copies.total_us if side.analysis.copies else None for side in sides)
@@ -163,15 +156,15 @@ def memory_figures(sides: Sequence[Side]) -> Iterator[Figures]:
         recorded = side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None
         known = side.form is not None and side.form.peak_memory_bytes is not None
         peaks.append(side.form.peak_memory_bytes if side.form and known else recorded)
-    yield Figures("Peak memory", tuple(peaks), size, lambda change, _: size_change(change))
+    yield Figures("Peak memory", tuple(peaks), numbers.size, lambda change, _: numbers.size_change(change))
 
 
 def _durations(label: str, values: Iterable[float | None]) -> Figures:
-    return Figures(label, tuple(values), duration, change_with_share)
+    return Figures(label, tuple(values), numbers.duration, numbers.change_with_share)
 
 
 def _counts(label: str, values: Iterable[float | None]) -> Figures:
-    return Figures(label, tuple(values), count, lambda change, _: count_change(change))
+    return Figures(label, tuple(values), numbers.count, lambda change, _: numbers.count_change(change))
 
 
 def _per_step(side: Side, figure: Callable[[Side], int | None]) -> float | None:
@@ -187,6 +180,6 @@ def compilation_time(side: Side) -> str:
     """How long the calls took that compiled, and whether a cache on disk made them short."""
     facts = side.form.compilation if side.form else None
     if facts is None:
-        return MISSING
+        return numbers.MISSING
     cached = f" ({facts.cache_hits} of {facts.graphs} graphs from a cache)" if facts.cache_hits else ""
-    return duration(facts.seconds * 1e6) + cached
+    return numbers.duration(facts.seconds * 1e6) + cached

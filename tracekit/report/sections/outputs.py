@@ -12,7 +12,7 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
 from tracekit.report.document import Column, Table
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.accuracy import accuracy_because
+from tracekit.report.words.reasons import accuracy_because
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
 MOST_TENSORS = 6

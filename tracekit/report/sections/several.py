@@ -12,16 +12,10 @@ from tracekit.model.note import distinct
 from tracekit.names import printable
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Column, Table
-from tracekit.report.sections.figures import (
-    compilation_time,
-    figures_note,
-    memory_figures,
-    time_figures,
-    work_figures,
-)
+from tracekit.report.sections.figures import compilation_time, figures_note, memory_figures, time_figures, work_figures
 from tracekit.report.sections.headline import reason_sentence
 from tracekit.report.sections.outputs import accuracy_sentence
-from tracekit.report.sections.startup import KINDS, pays_after
+from tracekit.report.sections.timing import KINDS, pays_after
 from tracekit.report.sides import Sides, side_name, with_letters
 from tracekit.report.words.common import result_word, scope_of, subject
 from tracekit.report.words.notes import note_sentence

@@ -11,7 +11,7 @@ from tracekit.names import clipped_within, printable
 from tracekit.numbers import count, counted, duration, mean_count, percent, size
 from tracekit.report.document import Column, Table
 from tracekit.report.sections.headline import limit_sentence
-from tracekit.report.sections.startup import KINDS
+from tracekit.report.sections.timing import KINDS
 from tracekit.report.words.common import extent, scope
 from tracekit.report.words.notes import other_sentences
 

@@ -8,17 +8,8 @@ from collections.abc import Callable
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Sweep, Work
 from tracekit.numbers import MISSING, count, percent, size, times
 from tracekit.report.document import Column, HeatCell, HeatMap, Table
+from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import label, left_ways, ways
-from tracekit.report.sweep.words import (
-    OUTCOMES,
-    TO_RUN,
-    both_medians,
-    calls_until_even,
-    compiling,
-    milliseconds,
-    slight_note,
-    speedup,
-)
 from tracekit.report.words.notes.sweeps import SLIGHT
 
 WORK = Column("Work", numeric=False)
@@ -68,7 +59,7 @@ LEAST_PERCENT = 18
 
 
 NOT_THERE = HeatCell(MISSING, "missing")
-LEFT = HeatCell(TO_RUN, "missing")
+LEFT = HeatCell(sweeping.TO_RUN, "missing")
 KEY = (
     ("gain", "faster, a little", LEAST_PERCENT),
     ("gain", f"faster, {FULL:.0f} times or more", MOST_PERCENT),
@@ -93,7 +84,7 @@ def matrix(
     has_eager = any(each != MISSING for each in eager)
     left, rows = left_ways(sweep, labels), []
     for at, work in enumerate(sweep.works):
-        found = {way: TO_RUN for key, way in left if key == work.key}
+        found = {way: sweeping.TO_RUN for key, way in left if key == work.key}
         found |= {labels.way(cell): of_cell(cell) for cell in work.cells if cell.cell.form == "compiled"}
         first = [eager[at]] if has_eager else []
         rows.append((labels.of(work), *first, *(found.get(each, MISSING) for each in columns)))
@@ -109,15 +100,17 @@ def matrices(sweep: Sweep) -> dict[str, Table]:
         "mean": matrix(sweep, mean, _of_calls(_mean), _of_eager(_mean), CALLS_NOTE),
         "median": matrix(sweep, median, _of_calls(_median), _of_eager(_median), CALLS_NOTE),
         "device": matrix(sweep, "Between two device events, median, ms", _of_calls(_device), _of_eager(_device)),
-        "compile": matrix(sweep, "Compiling, s", compiling, note=COMPILE_NOTE),
-        "even": matrix(sweep, "Break-even, calls", lambda cell: calls_until_even(cell.break_even), note=EVEN_NOTE),
+        "compile": matrix(sweep, "Compiling, s", sweeping.compiling, note=COMPILE_NOTE),
+        "even": matrix(
+            sweep, "Break-even, calls", lambda cell: sweeping.calls_until_even(cell.break_even), note=EVEN_NOTE
+        ),
         "memory": matrix(sweep, "Memory", *_of_memory("memory_bytes"), MEMORY_NOTE),
         "warmup_memory": matrix(sweep, warming, *_of_memory("warmup_memory_bytes"), WARMUP_MEMORY_NOTE),
     }
     return {
         name: table
         for name, table in every.items()
-        if any(cell not in (MISSING, TO_RUN) for row in table.rows for cell in row[1:])
+        if any(cell not in (MISSING, sweeping.TO_RUN) for row in table.rows for cell in row[1:])
     }
 
 
@@ -126,8 +119,8 @@ def speedup_table(sweep: Sweep) -> Table:
 
     def of_cell(cell: CellFigures) -> str:
         # Here no colour tells the verdict: what is not `faster` is called what it is.
-        medians, verdict = both_medians(cell), cell.verdict.result if cell.verdict else "faster"
-        words = speedup(cell) if verdict == "faster" else f"{speedup(cell)}, {verdict}"
+        medians, verdict = sweeping.both_medians(cell), cell.verdict.result if cell.verdict else "faster"
+        words = sweeping.speedup(cell) if verdict == "faster" else f"{sweeping.speedup(cell)}, {verdict}"
         return words if medians == MISSING else f"{words}; {medians}"
 
     caption = "Speed-up over eager (95 % interval), and both medians, ms"
@@ -136,7 +129,7 @@ def speedup_table(sweep: Sweep) -> Table:
 
 def speedup_note(sweep: Sweep) -> str:
     """What a speed-up is, and its mark where it has one."""
-    return " ".join(filter(None, (SPEEDUP_NOTE, slight_note(sweep))))
+    return " ".join(filter(None, (SPEEDUP_NOTE, sweeping.slight_note(sweep))))
 
 
 def _of_calls(figure: Callable[[CallFigures, bool], str]) -> Callable[[CellFigures], str]:
@@ -163,15 +156,15 @@ def _of_eager(figure: Callable[[CallFigures, bool], str]) -> Callable[[Work], st
 
 
 def _mean(figures: CallFigures, with_interval: bool) -> str:
-    return milliseconds(figures.mean_us, figures.mean_ci95 if with_interval else None)
+    return sweeping.milliseconds(figures.mean_us, figures.mean_ci95 if with_interval else None)
 
 
 def _median(figures: CallFigures, with_interval: bool) -> str:
-    return milliseconds(figures.median_us, figures.median_ci95 if with_interval else None)
+    return sweeping.milliseconds(figures.median_us, figures.median_ci95 if with_interval else None)
 
 
 def _device(figures: CallFigures, with_interval: bool) -> str:
-    return milliseconds(figures.device_median_us)
+    return sweeping.milliseconds(figures.device_median_us)
 
 
 def _of_memory(field: str) -> tuple[Callable[[CellFigures], str], Callable[[Work], str]]:
@@ -190,10 +183,10 @@ def eager_table(sweep: Sweep) -> Table | None:
             labels.of(work),
             count(work.eager.processes),
             count(work.eager.calls),
-            milliseconds(work.eager.mean_us, work.eager.mean_ci95),
-            milliseconds(work.eager.median_us, work.eager.median_ci95),
-            milliseconds(work.eager.lowest_us),
-            milliseconds(work.eager.highest_us),
+            sweeping.milliseconds(work.eager.mean_us, work.eager.mean_ci95),
+            sweeping.milliseconds(work.eager.median_us, work.eager.median_ci95),
+            sweeping.milliseconds(work.eager.lowest_us),
+            sweeping.milliseconds(work.eager.highest_us),
             percent(work.eager.spread) if work.eager.processes > 1 else MISSING,
         )
         for work in sweep.works
@@ -232,7 +225,7 @@ def heat(cell: CellFigures) -> HeatCell:
     """A cell's colour: of its verdict, the stronger the larger the change; none where none was established."""
     verdict = cell.verdict
     if cell.failure is not None:
-        return HeatCell(OUTCOMES[cell.outcome], "failed")
+        return HeatCell(sweeping.OUTCOMES[cell.outcome], "failed")
     if verdict is None or verdict.speedup is None:
         return NOT_THERE
     interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
@@ -240,4 +233,4 @@ def heat(cell: CellFigures) -> HeatCell:
     text = f"{times(verdict.speedup)}{SLIGHT if cell.within_eager_spread else ''}"
     share = min(abs(math.log(verdict.speedup)) / math.log(FULL), 1.0)
     percent_of_colour = 0 if tone == "even" else round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT))
-    return HeatCell(text, tone, percent_of_colour, (interval, f"{both_medians(cell)} ms"))
+    return HeatCell(text, tone, percent_of_colour, (interval, f"{sweeping.both_medians(cell)} ms"))

@@ -7,21 +7,9 @@ from collections import defaultdict
 from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Column, Name, Table
+from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.figures import WORK
 from tracekit.report.sweep.labels import label
-from tracekit.report.sweep.words import (
-    OUTCOMES,
-    best_words,
-    candidate_name,
-    goal_words,
-    milliseconds,
-    next_words,
-    published_differences,
-    ratio,
-    seconds,
-    slight_note,
-    speedup,
-)
 from tracekit.report.words.notes import note_sentences
 
 BEST_NOTE = (
@@ -44,12 +32,12 @@ def best_table(sweep: Sweep) -> Table | None:
     for work in sweep.works:
         found = {}
         for best in work.best:
-            behind = next_words(best, labels, work)
-            words = best_words(best, labels, work)
+            behind = sweeping.next_words(best, labels, work)
+            words = sweeping.best_words(best, labels, work)
             found[best.goal, best.calls] = words if behind == MISSING else f"{words}; then {behind}"
         if found:
             rows.append((labels.of(work), *(found.get(each, MISSING) for each in goals)))
-    columns = tuple(Column(name, numeric=False) for name in ("Work", *(goal_words(*each) for each in goals)))
+    columns = tuple(Column(name, numeric=False) for name in ("Work", *(sweeping.goal_words(*each) for each in goals)))
     return Table("What is best for what", columns, tuple(rows), BEST_NOTE) if rows else None
 
 
@@ -63,8 +51,10 @@ def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
         for best in work.best:
             for at in best.tied:
                 each = best.candidates[at]
-                words = goal_words(best.goal, best.calls) + ("" if best.clear else " (tie)")
-                goals.setdefault(each.key, (each.command, candidate_name(each, labels, work), []))[2].append(words)
+                words = sweeping.goal_words(best.goal, best.calls) + ("" if best.clear else " (tie)")
+                goals.setdefault(each.key, (each.command, sweeping.candidate_name(each, labels, work), []))[2].append(
+                    words
+                )
         if not with_eager and len(goals) > 1:
             left_out |= goals.pop(None, None) is not None
         rows += [
@@ -82,7 +72,7 @@ def failure_table(sweep: Sweep) -> Table | None:
     for work in sweep.works:
         for cell in work.cells:
             if why := cell.failure:
-                told = (labels.way(cell), OUTCOMES[why.kind], why.during or MISSING, why.message)
+                told = (labels.way(cell), sweeping.OUTCOMES[why.kind], why.during or MISSING, why.message)
                 works.setdefault(told, []).append(labels.of(work))
     rows = tuple(("; ".join(names), *told) for told, names in works.items())
     columns = tuple(Column(name, numeric=False) for name in ("Work", "Way", "What became of it", "While", "Why"))
@@ -102,16 +92,16 @@ def cell_table(sweep: Sweep) -> Table | None:
                     labels.of(work),
                     labels.way(cell),
                     count(compiled.calls if compiled else None),
-                    milliseconds(cell.eager.median_us if cell.eager else None),
-                    milliseconds(compiled.median_us if compiled else None),
-                    speedup(cell),
+                    sweeping.milliseconds(cell.eager.median_us if cell.eager else None),
+                    sweeping.milliseconds(compiled.median_us if compiled else None),
+                    sweeping.speedup(cell),
                     verdict.result,
                     percent(verdict.noise_floor),
                     percent(verdict.least_change),
                     count(cell.graphs),
                     count(cell.graph_breaks),
                     duration(cell.first_call_us),
-                    seconds(cell.seconds),
+                    sweeping.seconds(cell.seconds),
                 )
             )
     timed = ("Calls each", "Eager there, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise", "Needed")
@@ -165,7 +155,7 @@ def building_table(sweep: Sweep) -> Table | None:
         if work.settings is not None and loads:
             # Free memory is another in each process, and the reason with it.
             reason = next(cell.size_reason for cell in work.cells if cell.size_reason is not None)
-            ends = dict.fromkeys(map(seconds, (min(loads), max(loads))))
+            ends = dict.fromkeys(map(sweeping.seconds, (min(loads), max(loads))))
             rows.append((labels.of(work), work.settings.size, reason, " to ".join(ends)))
     columns = (*(Column(name, numeric=False) for name in ("Work", "Size", "Why this size")), Column("Loading, s"))
     note = (
@@ -182,7 +172,7 @@ def published_table(sweep: Sweep) -> Table | None:
     for each in sweep.published:
         there = each.published
         sized = f"{each.size} size" if each.size not in (None, "full") else None
-        gain = ratio(each.speedup, each.ci95, slight=each.within_eager_spread)
+        gain = sweeping.ratio(each.speedup, each.ci95, slight=each.within_eager_spread)
         rows.append(
             (
                 there.workload,
@@ -201,7 +191,7 @@ def published_table(sweep: Sweep) -> Table | None:
         f"There: {sweep.published_source}. Mean of a call, mode default. Here both forms are of one process, with"
         " their medians beside the means, and the gain is that process's speed-up with its 95 % interval: the median"
         f" over rounds, which hears less of outliers than a ratio of means."
-        f" {' '.join(filter(None, (slight_note(sweep), *published_differences(sweep))))}"
+        f" {' '.join(filter(None, (sweeping.slight_note(sweep), *sweeping.published_differences(sweep))))}"
     )
     return Table("Beside the figures of 2023", columns, tuple(rows), note) if rows else None
 
@@ -209,7 +199,7 @@ def published_table(sweep: Sweep) -> Table | None:
 def _mean_and_median(mean_ms: float | None, median_ms: float | None) -> str:
     if mean_ms is None or median_ms is None:
         return MISSING
-    return f"{milliseconds(mean_ms * 1e3)} (median {milliseconds(median_ms * 1e3)})"
+    return f"{sweeping.milliseconds(mean_ms * 1e3)} (median {sweeping.milliseconds(median_ms * 1e3)})"
 
 
 def note_rows(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -230,6 +220,6 @@ def last_words(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:
     for work in sweep.works:
         for cell in work.cells:
             if cell.failure and cell.failure.last_lines:
-                how = f"{labels.way(cell)}: {OUTCOMES[cell.outcome]}"
+                how = f"{labels.way(cell)}: {sweeping.OUTCOMES[cell.outcome]}"
                 cells[how, cell.failure.last_lines].append(labels.of(work))
     return tuple((f"{'; '.join(works)}, {how}", lines) for (how, lines), works in cells.items())

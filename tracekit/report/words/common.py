@@ -11,7 +11,7 @@ from tracekit.model.run import Settings
 from tracekit.names import printable
 from tracekit.numbers import count, counted, duration, times
 from tracekit.report.sides import Sides
-from tracekit.report.words.estimates import reason_words
+from tracekit.report.words.reasons import reason_words
 from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracekit.model.groups import Evidence, EvidenceKind, GroupLabel, KernelCounts, Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import counted, duration
+from tracekit.report.words.saying import Sentence, say
 
 Facts = dict[str, Any]
 
@@ -77,63 +78,17 @@ def _kernels(side: KernelCounts) -> str:
 
 
 def evidence_sentence(evidence: Evidence) -> str:
-    return EVIDENCE[evidence.kind](evidence.facts)
+    return say(EVIDENCE[evidence.kind], evidence.facts)
 
 
 def evidence_sentences(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     return tuple(map(evidence_sentence, evidence))
 
 
-def attention_lost(facts: Facts) -> str:
-    work = f"{counted(facts['products'], 'matrix product')} and {counted(facts['other_kernels'], 'other kernel')}"
-    return f"The attention kernel {_short(facts['kernel'])} is gone: {work} do its work."
-
-
-def single_precision(facts: Facts) -> str:
-    number = facts["products"]
-    before = facts["before"] or "another precision"
-    return (
-        f"{counted(number, 'matrix product')} {'is' if number == 1 else 'are'} computed in float32, before in {before}."
-    )
-
-
-def epilogue_lost(facts: Facts) -> str:
-    beside = facts["kernels_beside"]
-    by = (
-        ""
-        if not beside
-        else ": a kernel beside it does that"
-        if beside == 1
-        else f": {beside} kernels beside it do that"
-    )
+def epilogue_lost(*, kernels_beside: int) -> str:
+    does = "a kernel beside it does" if kernels_beside == 1 else f"{kernels_beside} kernels beside it do"
+    by = f": {does} that" if kernels_beside else ""
     return f"The product no longer adds the bias or applies the activation itself{by}."
-
-
-def other_operator(facts: Facts) -> str:
-    return f"The {facts['work']} is asked for by {facts['after']}, before by {facts['before']}."
-
-
-def inputs_prepared(facts: Facts) -> str:
-    more = facts["kernels"]
-    return f"{more} more {'kernel prepares' if more == 1 else 'kernels prepare'} inputs or results for it."
-
-
-def split_along_k(facts: Facts) -> str:
-    if facts["is_split"]:
-        return "The product is now split along K, and its parts are summed up afterwards."
-    return "The product is no longer split along K."
-
-
-def other_kernel(facts: Facts) -> str:
-    return f"Another kernel: {_short(facts['after'])} instead of {_short(facts['before'])}."
-
-
-def channels_moved_last(_: Facts) -> str:
-    return "In memory the channels of what is convolved lay first (NCHW) and lie last (NHWC)."
-
-
-def attention_asked_otherwise(facts: Facts) -> str:
-    return f"Attention is asked for otherwise: {'; '.join(_attention_differences(facts))}."
 
 
 def _attention_differences(facts: Facts) -> Iterator[str]:
@@ -151,9 +106,8 @@ def _attention_differences(facts: Facts) -> Iterator[str]:
             yield f"the {name} was {_size(before)} and is {_size(after)}"
 
 
-def same_kernel_other_time(facts: Facts) -> str:
-    took = f"The same kernel takes {duration(facts['after_us'])} a call instead of {duration(facts['before_us'])}."
-    inputs = facts.get("inputs")
+def same_kernel_other_time(*, before_us: float, after_us: float, inputs: Facts | None = None) -> str:
+    took = f"The same kernel takes {duration(after_us)} a call instead of {duration(before_us)}."
     if inputs is None:
         return took
     before, after = (", ".join(map(_size, inputs[side])) for side in ("before", "after"))
@@ -168,15 +122,27 @@ def _short(kernel: str) -> str:
     return short_kernel_name(kernel, LONGEST_NAME)
 
 
-EVIDENCE: dict[EvidenceKind, Callable[[Facts], str]] = {
-    "attention_lost": attention_lost,
-    "single_precision": single_precision,
+EVIDENCE: dict[EvidenceKind, Sentence] = {
+    "attention_lost": lambda kernel, products, other_kernels: (
+        f"The attention kernel {_short(kernel)} is gone: {counted(products, 'matrix product')} and"
+        f" {counted(other_kernels, 'other kernel')} do its work."
+    ),
+    "single_precision": lambda products, before: (
+        f"{counted(products, 'matrix product')} {'is' if products == 1 else 'are'} computed in float32, before in"
+        f" {before or 'another precision'}."
+    ),
     "epilogue_lost": epilogue_lost,
-    "other_operator": other_operator,
-    "inputs_prepared": inputs_prepared,
-    "split_along_k": split_along_k,
-    "other_kernel": other_kernel,
-    "channels_moved_last": channels_moved_last,
-    "attention_asked_otherwise": attention_asked_otherwise,
+    "other_operator": "The {work} is asked for by {after}, before by {before}.",
+    "inputs_prepared": "{kernels} more {kernels:kernel prepares|kernels prepare} inputs or results for it.",
+    "split_along_k": lambda is_split: (
+        "The product is now split along K, and its parts are summed up afterwards."
+        if is_split
+        else "The product is no longer split along K."
+    ),
+    "other_kernel": lambda before, after: f"Another kernel: {_short(after)} instead of {_short(before)}.",
+    "channels_moved_last": ("In memory the channels of what is convolved lay first (NCHW) and lie last (NHWC)."),
+    "attention_asked_otherwise": lambda **changes: (
+        f"Attention is asked for otherwise: {'; '.join(_attention_differences(changes))}."
+    ),
     "same_kernel_other_time": same_kernel_other_time,
 }

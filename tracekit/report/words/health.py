@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from tracekit.model.analysis import HealthFinding
@@ -17,11 +17,6 @@ def health_sentence(finding: HealthFinding) -> str:
     facts = dict(finding.facts)
     where = "in the rich recording: " if facts.pop("recording", None) == "rich" else ""
     return where + say(SENTENCES[finding.code], facts)
-
-
-def skipped_events(*, reasons: Mapping[str, int]) -> str:
-    told = ", ".join(f"{reason}: {n}" for reason, n in reasons.items())
-    return f"events that could not be read were left out ({told})"
 
 
 def no_gpu_activity(*, host_calls: int) -> str:
@@ -71,7 +66,10 @@ def whole_trace(*, spans: Sequence[str]) -> str:
 
 SENTENCES: dict[str, Sentence] = {
     "truncated": "the file ends before its JSON does: what could be read is analysed, the rest is missing",
-    "skipped_events": skipped_events,
+    "skipped_events": lambda reasons: (
+        "events that could not be read were left out"
+        f" ({', '.join(f'{reason}: {number}' for reason, number in reasons.items())})"
+    ),
     "compile_in_window": (
         "torch.compile was compiling while this was recorded: times are not those of compiled code alone"
     ),

@@ -1,10 +1,11 @@
-"""What was noted while a run was made, in English, as its manifest keeps it: a sentence for each code, of its facts."""
+"""What is said and noted while a run or a sweep is made, in English: what is going on, why a cell has no times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from tracekit.model.note import Noted
+from tracekit.model.sweep import Cell
 from tracekit.report.words.saying import Sentence, say
 
 INSTEAD = "kernels are matched by their names and order instead"
@@ -24,21 +25,9 @@ def never_called(*, parts: Sequence[str], more: int) -> str:
     return f"No call comes to {', '.join(parts)}{others}: nothing of it was compiled."
 
 
-def graph_without_sites(*, graph: int, why: str) -> str:
-    return f"graph {graph}: {say(SENTENCES[why], {})}"
-
-
 def reference_does_not_fit(*, dtype: str, needs_bytes: float, free_bytes: float) -> str:
     needs, free = (f"{each / 2**30:.1f} GiB" for each in (needs_bytes, free_bytes))
     return f"it does not fit: {dtype} needs {needs} more, {free} are free"
-
-
-def reference_ran_out_of_memory(*, needs_bytes: float) -> str:
-    return f"it does not fit: more than the {needs_bytes / 2**30:.1f} GiB it was taken to need"
-
-
-def shapes_differ(*, shape: Sequence[int], other_shape: Sequence[int]) -> str:
-    return f"has shape {tuple(shape)} here and {tuple(other_shape)} there"
 
 
 SENTENCES: dict[str, Sentence] = {
@@ -55,7 +44,7 @@ SENTENCES: dict[str, Sentence] = {
     "graph_calls_differ": "the recording shows {recorded} calls of compiled graphs where {made} were made",
     "compiled_after_timing": "something was compiled again after timing, so the order of graphs may be another",
     "provenance_unreadable": "{what} could not be read ({error})",
-    "graph_without_sites": graph_without_sites,
+    "graph_without_sites": lambda graph, why: f"graph {graph}: {say(SENTENCES[why], {})}",
     "cached_without_provenance": "it came from a cache that was filled without provenance",
     "no_launches_marked": "its generated code marks no launches",
     "recorded_by_another": "nothing was recorded: something else was recorded when its steps came",
@@ -79,8 +68,62 @@ SENTENCES: dict[str, Sentence] = {
     "no_higher_precision": "there is no precision above {dtype}",
     "modules_not_named": "the workload does not name its modules",
     "reference_does_not_fit": reference_does_not_fit,
-    "reference_ran_out_of_memory": reference_ran_out_of_memory,
+    "reference_ran_out_of_memory": lambda needs_bytes: (
+        f"it does not fit: more than the {needs_bytes / 2**30:.1f} GiB it was taken to need"
+    ),
     "reference_failed": "the model cannot run in it ({error})",
     "in_one_output_only": "is in one of the two outputs only",
-    "shapes_differ": shapes_differ,
+    "shapes_differ": lambda shape, other_shape: f"has shape {tuple(shape)} here and {tuple(other_shape)} there",
 }
+
+
+LOADING = "loading torch and the model's libraries"
+ASKING_WHETHER_KERNELS_ARE_SEEN = "asking whether kernels can be seen"
+ONE_CALL = "one call, to see that it works"
+CHECKING_A_SWEEP = "looking whether all that the cells need is here"
+#: By how a compiled form is started.
+STARTING = {
+    "eager": "starting up eager",
+    "compiled_no_cache": "starting up compiled, no cache",
+    "compiled_warm_cache": "starting up compiled, warm cache",
+}
+#: What Linux sends to a process when the machine runs out of memory, and anybody else may.
+SIGKILL = -9
+
+
+def timing_process(number: int, of: int) -> str:
+    return f"timing in a process of its own, {number} of {of}"
+
+
+def exit_words(code: int) -> str:
+    """How a process ended; a negative code is a signal."""
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def unchecked_sweep(code: int, last_line: str) -> str:
+    return f"whether all is here could not be seen ({exit_words(code)}: {last_line}): the cells will tell"
+
+
+def cell_timed_out(limit_seconds: float) -> str:
+    return f"not done after {limit_seconds:g} s (--cell-timeout)"
+
+
+def cell_without_answer(code: int) -> str:
+    memory = ": the machine may have run out of memory" if code == SIGKILL else ""
+    return f"its process gave no answer ({exit_words(code)}){memory}"
+
+
+def cell_words(cell: Cell) -> str:
+    """`flux batch 5, 512x512, reduce-overhead of regional`: what tells it from the other cells."""
+    asked = cell.request
+    parts = [f"{asked.workload} batch {asked.batch_size}"]
+    parts += [f"{asked.height}x{asked.width}" if asked.width else f"height {asked.height}"] if asked.height else []
+    parts += [f"{asked.seq_length} tokens"] if asked.seq_length else []
+    parts += [f"{asked.steps} steps"] if asked.steps else []
+    parts += [asked.size] if asked.size != "auto" else []
+    parts += [asked.dtype] if asked.dtype else []
+    parts += [f"{asked.cache} cache"] if asked.cache else []
+    parts += [asked.phase] if asked.phase else []
+    parts += [f"{asked.max_new_tokens} new tokens"] if asked.max_new_tokens else []
+    parts += asked.options
+    return ", ".join([*parts, "eager" if cell.form == "eager" else f"{asked.mode} of {asked.scope}"])

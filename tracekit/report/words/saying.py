@@ -12,10 +12,13 @@ Sentence = str | Callable[..., str]
 
 
 class Facts(string.Formatter):
-    """Writes a fact as its template asks: `{share:percent 0}`, `{cells:counted cell}`, `{call_us:duration}`,
-    `{kernels:count}`, `{speedup:times}`, `{names:list}`; all else as `str.format` does."""
+    """Writes a fact as its template asks: `{share:percent 0}`, `{cells:counted cell}`, `{cells:is|are}`,
+    `{call_us:duration}`, `{kernels:count}`, `{speedup:times}`, `{names:list}`; all else as `str.format` does."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        one, bar, more = format_spec.partition("|")
+        if bar:
+            return one if value == 1 else more
         kind, _, argument = format_spec.partition(" ")
         if kind == "percent":
             return percent(value, int(argument))

@@ -7,9 +7,9 @@ from typing import Any
 from tracekit.model.analysis import Place
 from tracekit.model.groups import Evidence
 from tracekit.numbers import count, counted, duration, duration_change, percent, times
-from tracekit.report.words.accuracy import accuracy_because
 from tracekit.report.words.common import made_at_words
 from tracekit.report.words.groups import evidence_sentence
+from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 
 #: The reason known; `comparison/layers.py` tells what it was measured on.

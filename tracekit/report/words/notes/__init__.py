@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tracekit.model.note import Note
-from tracekit.report.words.notes import matching, sides, sweeps, timing
+from tracekit.report.words.notes import comparisons, sweeps
 from tracekit.report.words.saying import Sentence, say
 
-SENTENCES: dict[str, Sentence] = {
-    **timing.SENTENCES,
-    **sides.SENTENCES,
-    **matching.SENTENCES,
-    **sweeps.SENTENCES,
-}
+SENTENCES: dict[str, Sentence] = comparisons.SENTENCES | sweeps.SENTENCES
 
 
 def note_sentence(note: Note) -> str:

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tracekit.numbers import counted, percent
 from tracekit.report.words.saying import Sentence
 
 #: Stands after a speed-up that is no farther from 1 than processes of its work's eager form are from each other.
 SLIGHT = "~"
 HOW_TO_MEASURE_SPREAD = "tracekit profile with --repeat-process 4 measures that."
-
-
-def cells_of_another_version(*, cells: int, workload: str, files: Sequence[str]) -> str:
-    are, them = ("is", "it") if cells == 1 else ("are", "them")
-    return (
-        f"{counted(cells, 'cell')} of {workload} {are} of another version: {', '.join(files)} changed since; the"
-        f" sweep's command runs {them} anew."
-    )
-
-
-def machines_of_a_work_differ(*, differences: Sequence[str], works: int, of_works: int) -> str:
-    return (
-        f"Cells of the same work were measured on machines that differ ({'; '.join(differences)}), in {works} of"
-        f" {counted(of_works, 'work')}: their eager times are taken together all the same, and times of different"
-        " cells are not of one machine. Speed-ups are."
-    )
 
 
 def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -> str:
@@ -57,7 +39,10 @@ SENTENCES: dict[str, Sentence] = {
         "{cells:counted cell} of {of_cells} were measured before --again began ({since:.16} UTC) and are not measured"
         " anew yet: --resume goes on with it."
     ),
-    "cells_of_another_version": cells_of_another_version,
+    "cells_of_another_version": (
+        "{cells:counted cell} of {workload} {cells:is|are} of another version: {files:list} changed since; the sweep's"
+        " command runs {cells:it|them} anew."
+    ),
     "cells_of_unknown_version": (
         "Of {cells:counted cell} of {workload} nobody noted which version of the model it was."
     ),
@@ -74,7 +59,11 @@ SENTENCES: dict[str, Sentence] = {
     "same_cell_in_files": (
         "{files} files tell of cell {key}: the one that was begun last is shown, and no other counts."
     ),
-    "machines_of_a_work_differ": machines_of_a_work_differ,
+    "machines_of_a_work_differ": lambda differences, works, of_works: (
+        f"Cells of the same work were measured on machines that differ ({'; '.join(differences)}), in {works} of"
+        f" {counted(of_works, 'work')}: their eager times are taken together all the same, and times of different"
+        " cells are not of one machine. Speed-ups are."
+    ),
     "cells_side_by_side": (
         "{cells} of {of_cells:counted cell} with times ran while another cell of this folder did, on the same host"
         " or on another. Processes of one host share its cores: calls that wait for the host, above all the eager ones"

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.sides import make_analysis, make_form, make_side
+
+from tracekit.model.analysis import shrink_idle
+from tracekit.model.compilation import FailedGuard
+from tracekit.model.dtypes import CPP_TYPES, ELEMENT_BYTES
+from tracekit.model.option import OPTIONS, WORK, words_of
+from tracekit.model.run import Generation, Settings
+from tracekit.model.timing import ControlCall, ProcessTimes
+from tracekit.model.workload import Request
+
+NO_TIMES = [math.nan, math.inf, 0.0, -1.0]
+
+
+@pytest.mark.parametrize("us", NO_TIMES)
+def test_a_call_that_took_no_time_is_refused_where_it_is_noted(us: float) -> None:
+    with pytest.raises(ValueError, match="timed call 2 took"):
+        make_form(wall_us=(1.0, us))
+    with pytest.raises(ValueError, match="timed call 3 took"):
+        ProcessTimes((1.0, 1.0, us), None, (), "asked number", 1.0)
+    with pytest.raises(ValueError, match="took"):
+        ControlCall(0, us, None)
+
+
+@pytest.mark.parametrize("us", [math.nan, math.inf])
+def test_a_kernel_that_took_no_time_is_refused_by_its_name(us: float) -> None:
+    with pytest.raises(ValueError, match="gemm took"):
+        make_analysis({"gemm": ("gemm", 1, us)})
+
+
+RECORDED = {"op_dispatch": 60.0, "launch_call": 30.0, "profiler": 20.0, "device": 40.0}
+CAUSES = st.dictionaries(
+    st.sampled_from(["op_dispatch", "launch_call", "sync_wait", "python", "profiler", "device"]), st.floats(0, 1e6)
+)
+
+
+def test_idle_time_that_no_recording_shows_is_given_to_no_cause():
+    without = {cause: us for cause, us in RECORDED.items() if cause != "profiler"}
+    assert shrink_idle(without, 200.0) == without
+
+
+def test_the_profiler_s_own_time_is_no_call_s_however_much_idle_time_there_is():
+    for true_us in (140.0, 1000.0):
+        assert shrink_idle(RECORDED, true_us) == {**RECORDED, "profiler": 0.0}
+
+
+def test_the_host_s_causes_shrink_by_one_factor():
+    assert shrink_idle(RECORDED, 85.0) == {"op_dispatch": 30.0, "launch_call": 15.0, "profiler": 0.0, "device": 40.0}
+
+
+def test_the_gpu_s_own_idle_time_shrinks_when_nothing_else_is_left():
+    assert shrink_idle(RECORDED, 25.0) == {"op_dispatch": 0.0, "launch_call": 0.0, "profiler": 0.0, "device": 25.0}
+
+
+@given(CAUSES, st.floats(0, 1e6))
+def test_causes_add_up_to_the_call_s_idle_time_or_to_what_was_recorded(causes: dict[str, float], true_us: float):
+    left = shrink_idle(causes, true_us)
+    recorded = math.fsum(us for cause, us in causes.items() if cause != "profiler")
+    assert math.fsum(left.values()) == pytest.approx(min(recorded, true_us), rel=1e-9, abs=1e-6)
+    assert all(0 <= left[cause] <= us for cause, us in causes.items())
+
+
+def test_what_neither_recording_attributes_stays_so():
+    light = make_analysis(causes={"device": 0.2, "unattributed": 0.8})
+    rich = make_analysis(causes={"device": 0.19, "guards": 0.01, "unattributed": 0.8})
+    side = replace(make_side("b", light, make_form()), rich=rich)
+    shares = side.idle_by_cause()
+    # 400 us a step: of the 320 that the light recording does not tell the rich one tells an eighty-first part.
+    assert shares["guards"] == pytest.approx(320 / 81)
+    assert shares["unattributed"] == pytest.approx(320 * 80 / 81)
+    assert shares["device"] == pytest.approx(80)
+    assert sum(shares.values()) == pytest.approx(side.recorded_idle_us)
+
+
+def test_what_the_rich_recording_tells_divides_what_the_light_one_cannot():
+    light = make_analysis(causes={"device": 0.2, "unattributed": 0.8})
+    rich = make_analysis(causes={"device": 0.5, "op_dispatch": 0.3, "python": 0.1, "launch_call": 0.1})
+    side = replace(make_side("b", light, make_form()), rich=rich)
+    assert side.idle_by_cause() == pytest.approx({"device": 80, "op_dispatch": 240, "python": 80})
+
+
+CODE = (
+    "___check_obj_id(func.__code__, 1191874112), type=<code object forward at 0x470a8e40, file "
+    '"transformers/models/qwen.py", line 1317>  # output = func(self, *args)  # generic.py:939 in wrapper\nUser stack'
+)
+FORWARD = {"function": "forward", "file": "transformers/models/qwen.py", "line": "1317"}
+ONE = "2 <= x.size()[0]  # return F.layer_norm(  # normalization.py:228 in forward (due to 0/1 specialization)"
+#: What torch writes, and what is checked there.
+CHECKS: dict[str, dict[str, Any]] = {
+    "tensor 'x' size mismatch at index 0. expected 1, actual 4": {
+        "kind": "size",
+        "name": "x",
+        "index": "0",
+        "then": "1",
+        "now": "4",
+    },
+    "tensor 'x' dtype mismatch. expected BFloat16, actual Float": {
+        "kind": "tensor",
+        "name": "x",
+        "what": "dtype",
+        "index": None,
+        "then": "BFloat16",
+        "now": "Float",
+    },
+    "tensor 'x' stride mismatch at index 1. expected 8, actual 1": {
+        "kind": "tensor",
+        "name": "x",
+        "what": "stride",
+        "index": "1",
+        "then": "8",
+        "now": "1",
+    },
+    CODE: {"kind": "function", "name": "func", "then": FORWARD},
+    "___check_obj_id(func.__code__, 140281954985392)": {"kind": "function", "name": "func", "then": None},
+    "___check_obj_id(self.mode, 99)": {"kind": "object", "name": "self.mode"},
+    "___check_type_id(x, 94), type=<class 'torch.Tensor'>": {"kind": "type", "name": "x", "then": "torch.Tensor"},
+    "___check_type_id(x, 94)": {"kind": "type", "name": "x", "then": None},
+    "len(args) == 2       # output = func(": {"kind": "length", "name": "args", "then": "2"},
+    ONE: {"kind": "size_many", "name": "x", "index": "0"},
+    "mode == 3  # forward": {"kind": "other", "check": "mode == 3"},
+}
+
+
+@pytest.mark.parametrize("text", CHECKS)
+def test_a_failed_check_is_read_for_what_it_is_of_without_addresses(text: str):
+    assert FailedGuard("0/0", text).facts == CHECKS[text]
+
+
+def test_a_size_of_one_is_known_for_what_it_is():
+    texts = {ONE: True, "tensor 'x' size mismatch at index 0. expected 1, actual 4": True}
+    texts |= {"tensor 'x' size mismatch at index 0. expected 4, actual 8": False, "mode == 1": False}
+    assert {text: FailedGuard("", text).is_of_one for text in texts} == texts
+
+
+def test_every_type_is_as_wide_as_torch_has_it() -> None:
+    torch = pytest.importorskip("torch")
+    assert {name: getattr(torch, name).itemsize for name in ELEMENT_BYTES} == ELEMENT_BYTES
+
+
+def test_the_names_of_recordings_are_those_of_types_whose_width_is_known() -> None:
+    assert set(CPP_TYPES.values()) == set(ELEMENT_BYTES)
+
+
+#: What the manifest holds of a call beside its options, or under another name.
+FACTS = {"generation", "own", "variables", "fast_processor"}
+
+
+def test_every_field_of_a_request_and_of_settings_is_one_option() -> None:
+    names = [each.name for each in OPTIONS]
+    assert len({*names}) == len(names)
+    asked = {field.name for noun in (Request, Settings, Generation) for field in fields(noun)}
+    assert asked - FACTS == {*names}
+
+
+def test_rows_of_a_sweep_have_one_order() -> None:
+    places = sorted(each.axis for each in OPTIONS if each.axis is not None)
+    assert places == [*range(len(places))]
+
+
+def test_what_makes_a_call_larger_makes_it_other_work() -> None:
+    larger = {each.name for each in OPTIONS if each.larger}
+    assert larger == {"batch_size", "height", "width", "seq_length"}
+    assert larger < words_of(*WORK).keys()
