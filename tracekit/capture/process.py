@@ -20,11 +20,9 @@ SLOTS = 2**16
 
 @contextmanager
 def output_kept(path: Path) -> Iterator[None]:
-    """Whatever this process and its children print, from Python or native code, goes into the file `path`.
-
-    Inductor's autotuning prints thousands of lines, the profiler prints about itself; people look at progress, and
-    programs read standard output. A file without a line is removed.
-    """
+    """Whatever this process and its children print, from Python or native code, goes into the file `path`. Inductor's
+    autotuning prints thousands of lines, the profiler prints about itself; people look at progress, and programs read
+    standard output. A file without a line is removed."""
     sys.stdout.flush()
     sys.stderr.flush()
     before = [(number, os.dup(number)) for number in (1, 2)]

@@ -29,11 +29,9 @@ PATIENCE_SECONDS = 120.0
 
 @contextmanager
 def checked_meanwhile(device: str) -> Iterator[None]:
-    """While the block runs, another process records one small kernel.
-
-    Raises TracekitError, after the block, when the profiler is not allowed to see it. What the process prints goes to
-    this one's output; where it finds no answer, the run goes on.
-    """
+    """While the block runs, another process records one small kernel. Raises TracekitError, after the block, when the
+    profiler is not allowed to see it. What the process prints goes to this one's output; where it finds no answer, the
+    run goes on."""
     if device == "cpu":
         yield
         return

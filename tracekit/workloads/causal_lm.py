@@ -42,10 +42,8 @@ PROMPT_TOKENS = {"full": 512, "small": 512, "tiny": 32}
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The model and its prompts on `device`, ready to be called. `size` is already chosen; `request.scope` checked.
-
     Raises TracekitError for pretrained weights that cannot be had, and for those of a model without repeated layers
-    where these are to be compiled.
-    """
+    where these are to be compiled."""
     settings = fill_in(CAUSAL_LM, request, size, device)
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if request.pretrained:

@@ -65,10 +65,8 @@ class Known:
 
 
 def draw_step(known: Known, config: Config, request: Request, shrink: int | None) -> Drawn:
-    """The arguments of one step, the same for the same seed on every device.
-
-    `shrink` is what the pipeline's own VAE says. Raises TracekitError for sizes the model cannot make.
-    """
+    """The arguments of one step, the same for the same seed on every device. `shrink` is what the pipeline's own VAE
+    says. Raises TracekitError for sizes the model cannot make."""
     if request.seq_length and not known.tokens:
         raise TracekitError(f"{request.workload} reads no prompt: leave --seq-length out")
     shrink = shrink or known.shrink

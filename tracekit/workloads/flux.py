@@ -95,10 +95,8 @@ VARIANTS = {
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The pipeline on `device`, ready to be called. `size` is already chosen; `request.scope` already checked.
-
-    Raises TracekitError for image sizes the model cannot make and for pretrained weights that cannot be had.
-    """
+    """The pipeline on `device`, ready to be called. `size` is already chosen; `request.scope` already checked. Raises
+    TracekitError for image sizes the model cannot make and for pretrained weights that cannot be had."""
     variant = VARIANTS[request.workload]
     architecture = variant.architectures[size]
     settings = _settings(variant, request, size, device)

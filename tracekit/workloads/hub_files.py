@@ -33,11 +33,9 @@ LONGEST_HEADER_BYTES = 100 * 2**20
 
 
 def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
-    """The first of these files that `source` has: a folder, the file itself, or a repository's name on Hugging Face.
-
-    A repository's is looked for in the local cache, and fetched only where `download` allows it. Raises TracekitError
-    when there is none.
-    """
+    """The first of these files that `source` has: a folder, the file itself, or a repository's name on Hugging Face. A
+    repository's is looked for in the local cache, and fetched only where `download` allows it. Raises TracekitError
+    when there is none."""
     here = Path(source).expanduser()
     missing = f"{source} holds no {' and no '.join(names)}"
     if here.is_dir():

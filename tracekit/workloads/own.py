@@ -71,10 +71,8 @@ class Called(nn.Module):
 
 
 def parts_of_return(returned: object, place: str, device: str) -> Parts:
-    """The parts of what `place` returned; a module and its inputs are brought to `device`.
-
-    Raises TracekitError for whatever it may not return.
-    """
+    """The parts of what `place` returned; a module and its inputs are brought to `device`. Raises TracekitError for
+    whatever it may not return."""
     if isinstance(returned, Workload):
         return parts_of_workload(returned, place)
     if isinstance(returned, tuple) and returned and isinstance(returned[0], nn.Module):
@@ -101,10 +99,7 @@ def parts_of_return(returned: object, place: str, device: str) -> Parts:
 
 def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> Parts:
     """A module called without gradients, or a function called as it is; where they are, with these inputs. `came` says
-    where it came from: `my_model.py:build() returned`.
-
-    Raises TracekitError for inputs that it does not take.
-    """
+    where it came from: `my_model.py:build() returned`. Raises TracekitError for inputs that it does not take."""
     _refuse_compiled(model)
     _check_inputs(model, args, kwargs, came)
     inputs = tuple(each for each in tree_leaves((args, dict(kwargs))) if isinstance(each, torch.Tensor))
@@ -179,10 +174,8 @@ GPU_ITERATIONS = 50
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """Runs the user's file and their function, and takes what it returns.
-
-    Raises TracekitError for whatever does not fit together, TheirCodeError for what their code raises.
-    """
+    """Runs the user's file and their function, and takes what it returns. Raises TracekitError for whatever does not
+    fit together, TheirCodeError for what their code raises."""
     name = request.workload
     function, arguments = _prepared(request, device)
     place = f"{name}()"

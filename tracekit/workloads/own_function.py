@@ -31,11 +31,9 @@ MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def load_function(name: str) -> Callable[..., object]:
-    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own.
-
-    Raises TracekitError for whatever keeps it from being had, TheirCodeError with their traceback for what the code
-    itself raised.
-    """
+    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own. Raises
+    TracekitError for whatever keeps it from being had, TheirCodeError with their traceback for what the code itself
+    raised."""
     where, function = split_name(name)
     module = _load_module(where)
     if not hasattr(module, function):
@@ -131,10 +129,8 @@ def arguments_of(
     build: Callable[..., object], place: str, options: Iterable[str], common: Mapping[str, object]
 ) -> dict[str, Any]:
     """The keyword arguments to call `build` with: the options, as the types that it names or has by default, and of
-    `common` what it takes.
-
-    Raises TracekitError for an option that it does not take, a value of another type and an argument that is missing.
-    """
+    `common` what it takes. Raises TracekitError for an option that it does not take, a value of another type and an
+    argument that is missing."""
     parameters = _parameters(build)
     given = dict(option.split("=", 1) for option in options)
     for name in given:

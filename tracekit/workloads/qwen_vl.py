@@ -85,10 +85,8 @@ ARCHITECTURES = {
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The model and its prompts on `device`, ready to be called. `size` is already chosen; `request.scope` checked.
-
     Raises TracekitError for pretrained weights and processors that cannot be had, and for a scope or a number of tokens
-    that the phase has not.
-    """
+    that the phase has not."""
     settings, generation = _settings(request, size, device)
     if settings.scope == "visual" and generation.phase == "decode":
         raise TracekitError("decoding looks at no image, so there is nothing visual to compile: pass another --scope")

@@ -64,9 +64,7 @@ def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
 
 def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
     """The size to build and why, in words for the user. `free_bytes` is the free memory of the device it goes to.
-
-    Raises TracekitError for a size that cannot fit.
-    """
+    Raises TracekitError for a size that cannot fit."""
     if "options" in info.takes:
         # Of a model that tracekit does not know there is one size.
         return next(iter(info.sizes.items()))
