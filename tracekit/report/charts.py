@@ -134,6 +134,9 @@ def phase_chart(sides: Sides) -> Chart | None:
 
 def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides, unit: str) -> Chart:
     """A bar of each side for each label, the first label on top."""
+    # No two sides look alike.
+    colours = [{"color": f"side-{hue}"} for hue in HUES]
+    looks: list[dict[str, Any]] = [*colours, *({**each, "pattern": {"shape": "/"}} for each in colours * 2)]
     labels = list(values)
     traces = tuple(
         {
@@ -143,7 +146,7 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides,
             "y": list(range(len(labels))),
             "customdata": [html.escape(printable(label), quote=False) for label in labels],
             "x": [figures[index] for figures in values.values()],
-            "marker": _look(ascii_lowercase.index((letter or "b").lower())),
+            "marker": looks[ascii_lowercase.index((letter or "b").lower())],
             "hovertemplate": f"%{{customdata}}: %{{x:,.3~f}} {unit}<extra>{letter}</extra>",
         }
         for index, (letter, side) in enumerate(sides)
@@ -157,12 +160,6 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides,
         layout={"barmode": "group", "xaxis": {"title": {"text": unit}, "rangemode": "tozero"}, "yaxis": _axis(labels)},
         height=(BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + 30,
     )
-
-
-def _look(place: int) -> dict[str, Any]:
-    """Of the bars of the side at this place: no two look alike."""
-    colour = {"color": f"side-{HUES[place % len(HUES)]}"}
-    return colour if place < len(HUES) else {**colour, "pattern": {"shape": "/"}}
 
 
 def _axis(labels: list[str]) -> dict[str, Any]:

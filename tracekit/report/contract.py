@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Bound, Comparison, Finding, KernelGroup, Side
+from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.sweep_figures import Sweep
@@ -36,8 +36,9 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
         "grave": grave_sentences(alone.notes),
         "notes": msgspec.to_builtins(alone.notes),
     }
-    run = {"run": _measured(side, top)} if side.form else {}
-    return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told, **run})
+    if side.form:
+        told["run"] = {"form": msgspec.to_builtins(side.form), "steps": side.steps, **_derived(side, top)}
+    return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told})
 
 
 def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
@@ -75,18 +76,18 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
             said["because"] = reason_words(checked.reasons)
         fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
     _say_parts(comparison, fields)
-    fields["groups"] = list(map(_group, comparison.groups))
+    for group, told in zip(comparison.groups, fields["groups"], strict=True):
+        # Positions in sequences that are not written say nothing.
+        del told["a_at"], told["b_at"]
+        told["label"], told["evidence_facts"] = label_words(group.label), told["evidence"]
+        told["evidence"] = evidence_sentences(group.evidence)
     fields["findings"] = list(map(_finding, comparison.findings))
     del fields["a_bound"], fields["b_bound"]
-    bounds = map(_bound, (comparison.a_bound, comparison.b_bound))
     fields["a"], fields["b"] = (
-        {**_side(side, top), "bound": bound} for side, bound in zip((comparison.a, comparison.b), bounds, strict=True)
+        _side(comparison.a, comparison.a_bound, top),
+        _side(comparison.b, comparison.b_bound, top),
     )
     return fields
-
-
-def _bound(bound: Bound | None) -> dict[str, Any] | None:
-    return {**msgspec.to_builtins(bound), "because": bound_because(bound)} if bound else None
 
 
 def _say_parts(comparison: Comparison, fields: dict[str, Any]) -> None:
@@ -116,25 +117,14 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _group(group: KernelGroup) -> dict[str, Any]:
-    """With words beside facts, and without positions in sequences that are not written."""
-    fields: dict[str, Any] = msgspec.to_builtins(group)
-    del fields["a_at"], fields["b_at"]
-    fields["label"] = label_words(group.label)
-    return {**fields, "evidence": evidence_sentences(group.evidence), "evidence_facts": fields["evidence"]}
-
-
-def _side(side: Side, top: int) -> dict[str, Any]:
+def _side(side: Side, bound: Bound | None, top: int) -> dict[str, Any]:
     bare = replace(side, sequence=None, provenance=None, timeline=None, pictures=())
     fields: dict[str, Any] = msgspec.to_builtins(bare)
     # Every activity one by one is the trace over again; where their operators come from says how far to trust groups.
     del fields["sequence"], fields["provenance"], fields["timeline"], fields["pictures"]
     fields["operators"] = side.sequence.operators if side.sequence else None
-    return {**fields, "steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
-
-
-def _measured(side: Side, top: int) -> dict[str, Any]:
-    return {"form": msgspec.to_builtins(side.form), "steps": side.steps, **_derived(side, top)}
+    fields |= {"steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
+    return {**fields, "bound": {**msgspec.to_builtins(bound), "because": bound_because(bound)} if bound else None}
 
 
 def _derived(side: Side, top: int) -> dict[str, Any]:

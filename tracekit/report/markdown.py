@@ -65,19 +65,17 @@ def bounded(pieces: Iterable[str | Piece]) -> str:
         if whole and len(piece.text) <= room:
             room -= len(piece.text)
             kept.add(at)
-    left_out = [piece.title for _, at, piece in others if at not in kept]
+    titles = [piece.title for _, at, piece in others if at not in kept]
     text = "".join(piece if isinstance(piece, str) else piece.text for at, piece in enumerate(every) if at in kept)
     if not whole:
         return f"{text}\n\n{THE_REST}\n"
-    return text + (_left_out(left_out) if left_out else "")
-
-
-def _left_out(titles: list[str]) -> str:
+    if not titles:
+        return text
     named = [escaped(clipped(printable(each), LONGEST_TITLE)) for each in titles[:NAMED]]
     more = f" and {len(titles) - NAMED} more" if len(titles) > NAMED else ""
     sentence = f"\nLeft out for length: {'; '.join(named)}{more}. The HTML page has all of it.\n"
     # Escaping makes a title several times as long, if it is made for that.
-    return sentence if len(sentence) < RESERVE - MARK else f"\n{THE_REST}\n"
+    return text + (sentence if len(sentence) < RESERVE - MARK else f"\n{THE_REST}\n")
 
 
 def _pieces(report: doc.Report) -> Iterator[str | Piece]:
@@ -112,7 +110,15 @@ def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:
     """The block under a heading of its own."""
     match block:
         case doc.Findings():
-            yield from _findings(block)
+            # What asks for something in full, what is good to know folded.
+            yield "## Findings\n\n" if block.findings else ""
+            for at, finding in enumerate(each for each in block.findings if each.severity != "info"):
+                rank = doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
+                yield Piece(f"finding: {finding.title}", _finding(finding), rank)
+            for finding in block.findings:
+                if finding.severity == "info":
+                    saving = f" ({finding.saving})" if finding.saving else ""
+                    yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
         case doc.Bullets() if block.items:
             yield f"## {block.title}\n\n"
             yield from (Piece(each, f"- {escaped(each)}\n", doc.WARNINGS) for each in block.items)
@@ -127,20 +133,6 @@ def _detail(title: str, text: str, rank: int = doc.DETAILS) -> Piece:
     # Between the blank lines GitHub reads markdown; the title's line is HTML.
     summary = unlinked(html.escape(printable(title), quote=False))
     return Piece(title, f"<details><summary>{summary}</summary>\n\n{text.strip()}\n\n</details>\n\n", rank)
-
-
-def _findings(block: doc.Findings) -> Iterator[str | Piece]:
-    """What asks for something in full, what is good to know folded."""
-    if block.findings:
-        yield "## Findings\n\n"
-    for at, finding in enumerate(each for each in block.findings if each.severity != "info"):
-        yield Piece(
-            f"finding: {finding.title}", _finding(finding), doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
-        )
-    for finding in block.findings:
-        if finding.severity == "info":
-            saving = f" ({finding.saving})" if finding.saving else ""
-            yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
 
 
 def _text(block: doc.Block) -> str:

@@ -74,26 +74,18 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("tracekit.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_shown,
+        # Text from traces without control characters; what is markup already is the page's own.
+        finalize=lambda value: printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["unbroken"] = _unbroken
+    # A figure is not parted from its unit; what follows may go to the next line.
+    made.filters["unbroken"] = lambda figure: UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
     made.filters["script_json"] = _script_json
     made.filters["kind"] = lambda block: type(block).__name__
     made.tests["wide"] = _is_wide
     made.tests["name"] = lambda cell: isinstance(cell, Name)
     return made
-
-
-def _shown(value: object) -> object:
-    """Text from traces without control characters; what is markup already is the page's own."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _unbroken(figure: str) -> str:
-    """A figure that is not parted from its unit; what follows may go to the next line."""
-    return UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
 
 
 def _script_json(data: object) -> Markup:

@@ -28,22 +28,19 @@ def shown(summary: Summary) -> RenderableType:
             case Line():
                 drawn.append(Text.assemble((part.lead, part.lead_style), (printable(part.text), part.style)))
             case Table():
-                drawn.append(_table(part))
+                table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+                for column in part.columns:
+                    label = Text(clipped_within(printable(column.label), 24))
+                    table.add_column(label, justify="right" if column.numeric else "left", overflow="fold")
+                for row in part.rows:
+                    table.add_row(*map(_cell, row))
+                drawn += [Text(part.caption, style="bold"), table]
+                drawn += [Text(part.note, style="dim")] if part.note else []
             case GroupedTable():
                 drawn += _grouped(part)
             case Commands():
                 drawn.append(_command(part.text))
     return Group(*drawn)
-
-
-def _table(table: Table) -> RenderableType:
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in table.columns:
-        label = Text(clipped_within(printable(column.label), 24))
-        drawn.add_column(label, justify="right" if column.numeric else "left", overflow="fold")
-    for row in table.rows:
-        drawn.add_row(*map(_cell, row))
-    return Group(Text(table.caption, style="bold"), drawn, *([Text(table.note, style="dim")] if table.note else []))
 
 
 def _cell(cell: Cell) -> Text:

@@ -219,13 +219,28 @@ def _drawn(sides: Sides, lit: Lit, lights: str, *more: str) -> Timelines | None:
     drawn = [side.timeline for _, side in sides if side.timeline is not None]
     if len(drawn) < len(sides):
         return None
+    told = []
+    for (letter, side), timeline in zip(sides, drawn, strict=True):
+        lanes = [f"stream {stream}" if stream is not None else "GPU" for stream in timeline.streams]
+        if len(lanes) > MOST_LANES:
+            lanes = [*lanes[: MOST_LANES - 1], f"{len(lanes) - MOST_LANES + 1} more streams"]
+        label = clipped(printable(side.label), 40)
+        fields = {
+            "letter": letter,
+            "title": f"{letter}: {label}" if letter else label,
+            "length": round(timeline.length_us, 2),
+            "lanes": lanes,
+            "labels": _named(timeline),
+            "counts": [len(bars.labels) for bars in _bars(timeline)],
+        }
+        told.append(fields)
     packed = b"".join(_packed(timeline, of) for timeline, of in zip(drawn, lit.numbers, strict=True))
     kinds = {each.labels[at].kind for each in drawn for bars in _bars(each) for at in bars.labels}
     letters = [letter for letter, _ in sides]
     above = f"{' above '.join(letters)} on one axis of time. " if len(sides) > 1 else ""
     return Timelines(
         data={
-            "sides": [_side(*each, timeline) for each, timeline in zip(sides, drawn, strict=True)],
+            "sides": told,
             "groups": lit.groups,
             "words": {kind: cause_words(kind) for kind in sorted(kinds)},
             "textures": {kind: texture(kind) for kind in sorted(kinds)},
@@ -261,20 +276,6 @@ def _unattributed(sides: Sides) -> str:
 
 def _bars(timeline: StepTimeline) -> tuple[Bars, ...]:
     return timeline.work, timeline.gaps, timeline.host
-
-
-def _side(letter: str, side: Side, timeline: StepTimeline) -> dict[str, Any]:
-    lanes = [f"stream {stream}" if stream is not None else "GPU" for stream in timeline.streams]
-    if len(lanes) > MOST_LANES:
-        lanes = [*lanes[: MOST_LANES - 1], f"{len(lanes) - MOST_LANES + 1} more streams"]
-    return {
-        "letter": letter,
-        "title": f"{letter}: {clipped(printable(side.label), 40)}" if letter else clipped(printable(side.label), 40),
-        "length": round(timeline.length_us, 2),
-        "lanes": lanes,
-        "labels": _named(timeline),
-        "counts": [len(bars.labels) for bars in _bars(timeline)],
-    }
 
 
 def _packed(timeline: StepTimeline, groups: dict[int, int]) -> bytes:

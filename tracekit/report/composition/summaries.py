@@ -97,7 +97,11 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     # That a trace marks no steps is among the warnings, said of both sides; damage stands at the top already.
     health = [each for side in sides for each in side.health if each.code != "whole_trace"]
     notes = other_sentences(each for each in comparison.notes if each.code != "damaged_recording")
-    gate = tuple(_gate(comparison))
+    gate: tuple[Line, ...] = ()
+    if comparison.gate is not None:
+        said = zip(headline.gate_sentences(comparison), comparison.gate.checked, strict=True)
+        ends = Line(headline.gate_outcome(comparison.gate), OUTCOME_STYLES[comparison.gate.ends_as])
+        gate = (ends, *(Line(sentence, OUTCOME_STYLES[each.outcome]) for sentence, each in said))
     return (
         Line(words.subjects(comparison), "dim"),
         BLANK,
@@ -156,6 +160,12 @@ def sweep_summary(sweep: Sweep) -> Summary:
         for cell in work.cells
         if cell.failure
     ]
+    best: list[Line] = []
+    for work in sweep.works:
+        for each in work.best:
+            goal = sweeping.goal_words(each.goal, each.calls).lower()
+            best.append(Line(f"{labels.of(work)}: {goal}: {sweeping.best_words(each, labels, work)}"))
+            best += [Line(f"  {each.candidates[0].command}", "dim")] if each.clear else []
     cells = sweep.cells
     return (
         Line(sweeping.headline(sweep), "bold"),
@@ -168,7 +178,7 @@ def sweep_summary(sweep: Sweep) -> Summary:
         *_lines((WHENCE if any(cell.verdict for cell in cells) else None, slight_note(sweep)), style="dim"),
         *_lines((EVEN if any(cell.break_even and cell.break_even.calls for cell in cells) else None,), style="dim"),
         *_lines(failed, style="red"),
-        *((BLANK, *_best(sweep, labels)) if len(sweep.works) <= MOST_WORKS else ()),
+        *((BLANK, *best) if len(sweep.works) <= MOST_WORKS else ()),
     )
 
 
@@ -188,13 +198,6 @@ def _next(commands: Sequence[str]) -> Summary:
 
 def _columns(first: str, *others: str) -> tuple[Column, ...]:
     return Column(first, numeric=False), *map(Column, others)
-
-
-def _gate(comparison: Comparison) -> Iterator[Line]:
-    if comparison.gate is not None:
-        yield Line(headline.gate_outcome(comparison.gate), OUTCOME_STYLES[comparison.gate.ends_as])
-        for sentence, each in zip(headline.gate_sentences(comparison), comparison.gate.checked, strict=True):
-            yield Line(sentence, OUTCOME_STYLES[each.outcome])
 
 
 def _health(findings: Iterable[HealthFinding]) -> tuple[Line, ...]:
@@ -323,12 +326,3 @@ def _cell(cell: CellFigures, labels: Labels) -> tuple[tuple[str, str], ...]:
         (sweeping.seconds(cell.compile_seconds), ""),
         (sweeping.calls_to_reckon_with(cell.break_even), ""),
     )
-
-
-def _best(sweep: Sweep, labels: Labels) -> Iterator[Line]:
-    for work in sweep.works:
-        for best in work.best:
-            goal = sweeping.goal_words(best.goal, best.calls).lower()
-            yield Line(f"{labels.of(work)}: {goal}: {sweeping.best_words(best, labels, work)}")
-            if best.clear:
-                yield Line(f"  {best.candidates[0].command}", "dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, IdleGap, Percentiles
+from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, duration_change, percent
@@ -88,34 +88,33 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     idle = side.host.idle
     if idle is None or not idle.largest:
         return None
-    rows = tuple(map(_gap_row, idle.largest[:limit]))
+    rows = []
+    for gap in idle.largest[:limit]:
+        # Its largest cause, what the launching thread did meanwhile, and the launch that ended it, with the call that
+        # let the GPU run dry and where that was made.
+        whole_us = sum(gap.causes.values())
+        cause = max(gap.causes, key=gap.causes.__getitem__) if whole_us else None
+        work = ", ".join(
+            f"{clipped(printable(each.name), 40) if each.name else 'nothing recorded'} {duration(each.us)}"
+            for each in gap.host[:MOST_WORK]
+        )
+        ended = (gap.launched_by, f"after {gap.sync}" if gap.sync else None, gap.where.words if gap.where else None)
+        row: tuple[Cell, ...] = (
+            duration(gap.start_us),
+            duration(gap.duration_us),
+            f"{cause_words(cause)} ({percent(gap.causes[cause] / whole_us, 0)})" if cause else MISSING,
+            work or MISSING,
+            kernel_name(gap.after, 40) if gap.after else "start of the window",
+            kernel_name(gap.before, 40) if gap.before else "end of the window",
+            clipped(printable("; ".join(filter(None, ended))), 120) or MISSING,
+        )
+        rows.append(row)
     texts = (Column(each, numeric=False) for each in ("Mostly", "The host meanwhile", "After", "Before", "Ended by"))
     return Table(
         caption=f"Longest idle gaps of {side_name(letter, side)}",
         columns=(Column("Starts at"), Column("Lasts"), *texts),
-        rows=rows,
+        rows=tuple(rows),
         note=f"{len(rows)} of {idle.gap_count:,} gaps, as recorded{_in_which(side)}.",
-    )
-
-
-def _gap_row(gap: IdleGap) -> tuple[Cell, ...]:
-    """Its largest cause, what the launching thread did meanwhile, and the launch that ended it, with the call that let
-    the GPU run dry and where that was made."""
-    whole_us = sum(gap.causes.values())
-    cause = max(gap.causes, key=lambda each: gap.causes[each]) if whole_us else None
-    work = ", ".join(
-        f"{clipped(printable(each.name), 40) if each.name else 'nothing recorded'} {duration(each.us)}"
-        for each in gap.host[:MOST_WORK]
-    )
-    ended = (gap.launched_by, f"after {gap.sync}" if gap.sync else None, gap.where.words if gap.where else None)
-    return (
-        duration(gap.start_us),
-        duration(gap.duration_us),
-        f"{cause_words(cause)} ({percent(gap.causes[cause] / whole_us, 0)})" if cause else MISSING,
-        work or MISSING,
-        kernel_name(gap.after, 40) if gap.after else "start of the window",
-        kernel_name(gap.before, 40) if gap.before else "end of the window",
-        clipped(printable("; ".join(filter(None, ended))), 120) or MISSING,
     )
 
 

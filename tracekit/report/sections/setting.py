@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tracekit.model.comparison import Side
 from tracekit.model.gpu import GpuState
 from tracekit.model.run import Run
 from tracekit.names import clipped, printable
@@ -60,31 +59,38 @@ def settings_table(sides: Sides) -> Table | None:
 
 def environment_table(sides: Sides) -> Table | None:
     """Machine and software; None for bare traces."""
-    return _compared("Machine and software", sides, [_environment(side) for _, side in sides])
-
-
-def _environment(side: Side) -> dict[str, object]:
-    environment = side.environment
-    if environment is None:
-        return {}
-    return {
-        "GPU": environment.gpu,
-        "GPU memory": size(environment.gpu_memory_bytes) if environment.gpu_memory_bytes else None,
-        "driver": environment.driver,
-        "CUDA": environment.cuda,
-        "CPU": environment.cpu,
-        "CPU threads": environment.cpu_threads,
-        "platform": environment.platform,
-        "Python": environment.python,
-        **environment.packages,
-        "git commit": environment.git_commit,
-        "float32 products": environment.float32_matmul_precision,
-    }
+    found: list[dict[str, object]] = [
+        {
+            "GPU": environment.gpu,
+            "GPU memory": size(environment.gpu_memory_bytes) if environment.gpu_memory_bytes else None,
+            "driver": environment.driver,
+            "CUDA": environment.cuda,
+            "CPU": environment.cpu,
+            "CPU threads": environment.cpu_threads,
+            "platform": environment.platform,
+            "Python": environment.python,
+            **environment.packages,
+            "git commit": environment.git_commit,
+            "float32 products": environment.float32_matmul_precision,
+        }
+        if (environment := side.environment)
+        else {}
+        for _, side in sides
+    ]
+    return _compared("Machine and software", sides, found)
 
 
 def _compared(caption: str, sides: Sides, values: list[dict[str, object]]) -> Table | None:
     """One column where all sides agree in everything, one for each where they do not."""
-    found = [{name: _shown(value) for name, value in each.items() if value is not None} for each in values]
+    words = {True: "yes", False: "no"}
+    found = [
+        {
+            name: words[value] if isinstance(value, bool) else clipped(printable(str(value)), 300)
+            for name, value in each.items()
+            if value is not None
+        }
+        for each in values
+    ]
     if not any(found):
         return None
     names = tuple(dict.fromkeys(name for each in found for name in each))
@@ -94,12 +100,6 @@ def _compared(caption: str, sides: Sides, values: list[dict[str, object]]) -> Ta
         return Table(caption, agreed, tuple((name, found[0][name]) for name in names))
     columns = (Column("Name", numeric=False), *(Column(side_name(*each), numeric=False) for each in sides))
     return Table(caption, columns, tuple((name, *(each.get(name, MISSING) for each in found)) for name in names))
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return clipped(printable(str(value)), 300)
 
 
 def component_table(run: Run) -> Table | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import repeat
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
@@ -148,12 +147,15 @@ def figures_table(compared: Comparisons) -> Table:
     forms = [side for _, side in sides]
     by_side = [compared.of(side) for side in compared.sides]
     kinds = dict.fromkeys(start.kind for each in compared.comparisons for start in each.break_even)
+    # Empty of an eager form.
+    starts = [{start.kind: pays_after(start) for start in each.break_even} if each else None for each in by_side]
+    paid_after = {kind: ["" if each is None else each.get(kind, MISSING) for each in starts] for kind in kinds}
     rows = (
         *((each.label, *map(each.shown, each.values)) for each in time_figures(forms)),
         *((label, *(figure(each) if each else "" for each in by_side)) for label, figure in AGAINST_EAGER.items()),
         *((each.label, *map(each.shown, each.values)) for each in (*work_figures(forms), *memory_figures(forms))),
         ("Compilation before timing", *map(compilation_time, forms)),
-        *((f"Pays after ({KINDS[kind]})", *map(_paid_after, by_side, repeat(kind))) for kind in kinds),
+        *((f"Pays after ({KINDS[kind]})", *paid) for kind, paid in paid_after.items()),
     )
     eager = "The eager column is of the first run. " if compared.alike else ""
     return Table(
@@ -162,12 +164,6 @@ def figures_table(compared: Comparisons) -> Table:
         rows=tuple(rows),
         note=f"{eager}{figures_note(forms)}",
     )
-
-
-def _paid_after(found: Comparison | None, kind: str | None) -> str:
-    """Empty of an eager form."""
-    each_start = found.break_even if found else ()
-    return next((pays_after(each) for each in each_start if each.kind == kind), MISSING if found else "")
 
 
 def ends_of(comparison: Comparison) -> tuple[str, str]:

@@ -48,7 +48,10 @@ RECORDING: dict[str, Callable[[Side], str]] = {
     ),
     "Events": lambda side: count(side.analysis.trace.events),
     "File size": lambda side: size(side.analysis.trace.bytes),
-    "Events skipped": lambda side: _skipped(side.analysis.trace.skipped),
+    "Events skipped": lambda side: (
+        clipped(", ".join(f"{n:,} {printable(reason)}" for reason, n in side.analysis.trace.skipped.items() if n), 200)
+        or "none"
+    ),
 }
 
 
@@ -116,11 +119,6 @@ def recording_table(sides: Sides) -> Table:
     rows = tuple((label, *(figure(side) for _, side in sides)) for label, figure in RECORDING.items())
     caption = "The recordings" if len(sides) > 1 else "The recording"
     return Table(caption, (Column("Recording", numeric=False), *(Column(side_name(*each)) for each in sides)), rows)
-
-
-def _skipped(skipped: dict[str, int]) -> str:
-    reasons = (f"{number:,} {printable(reason)}" for reason, number in skipped.items() if number)
-    return clipped(", ".join(reasons), 200) or "none"
 
 
 def health_table(sides: Sides) -> Table | None:

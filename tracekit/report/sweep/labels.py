@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracekit.model.sweep import Cell
@@ -54,7 +53,8 @@ def way(mode: str, scope: str | None, more: str = "") -> str:
 def label(sweep: Sweep) -> Labels:
     """Names for the works and cells of this sweep."""
     parts = {_identity(work): _parts(work) for work in sweep.works}
-    shared = [_is_shared([each[at] for each in parts.values()]) for at in range(len(next(iter(parts.values()), ())))]
+    # Of works that never ran nobody knows what they would have had.
+    shared = [len({*column} - {None}) <= 1 for column in zip(*parts.values(), strict=True)]
     named = {
         identity: ", ".join(part for at, part in enumerate(each) if part and (at < ALWAYS or not shared[at]))
         for identity, each in parts.items()
@@ -65,7 +65,13 @@ def label(sweep: Sweep) -> Labels:
     for cell in sweep.cells:
         if cell.cell.form == "compiled":
             scopes.setdefault(cell.cell.request.workload, set()).add(cell.cell.request.scope)
-    return Labels(common, _distinct(named), any(len(each) > 1 for each in scopes.values()))
+    # What is called the same gets the digest of its cells' files besides: it was asked for otherwise.
+    number = Counter(named.values())
+    distinct = {
+        identity: name if number[name] == 1 else f"{name} [{str(identity[0]).rpartition('-')[2]}]"
+        for identity, name in named.items()
+    }
+    return Labels(common, distinct, any(len(each) > 1 for each in scopes.values()))
 
 
 def ways(sweep: Sweep, labels: Labels) -> tuple[str, ...]:
@@ -81,20 +87,6 @@ def left_ways(sweep: Sweep, labels: Labels) -> frozenset[tuple[str, str]]:
 def _identity(work: Work) -> Identity:
     settings = work.settings
     return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()))
-
-
-def _is_shared(values: Sequence[str | None]) -> bool:
-    """Of works that never ran nobody knows what they would have had."""
-    return len({value for value in values if value is not None}) <= 1
-
-
-def _distinct(names: Mapping[Identity, str]) -> dict[Identity, str]:
-    """What is called the same gets the digest of its cells' files besides: it was asked for otherwise."""
-    number = Counter(names.values())
-    return {
-        identity: name if number[name] == 1 else f"{name} [{str(identity[0]).rpartition('-')[2]}]"
-        for identity, name in names.items()
-    }
 
 
 def _parts(work: Work) -> tuple[str | None, ...]:

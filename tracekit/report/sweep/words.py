@@ -134,20 +134,17 @@ def best_words(best: Best, labels: Labels, work: Work) -> str:
     """Which is best, or which are and nothing tells them apart."""
     tied = [best.candidates[at] for at in best.tied]
     words = [candidate_words(each, best, labels, work) for each in tied]
-    return words[0] if best.clear else f"a tie{_why_tied(best)}: {'; '.join(words)}"
-
-
-def _why_tied(best: Best) -> str:
-    """` within 10.5 %`: so far another compiled form would have to be behind. Beside eager it is its verdict. One that
-    is farther behind ties by intervals that meet, or, of starts, by the least that either may take."""
-    first, *others = (best.candidates[at] for at in best.tied)
+    if best.clear:
+        return words[0]
+    # So far another compiled form would have to be behind; beside eager it is its verdict. One that is farther behind
+    # ties by intervals that meet, or, of starts, by the least that either may take.
+    first, *others = tied
     needed = [each.needed for each in others if each.needed is not None]
-    if not needed:
-        return ""
     far = any(each.needed is not None and each.value > first.value * (1 + each.needed) for each in others)
+    why = f" within {percent(max(needed))}{' at the lower ends' if far else ''}" if needed else ""
     if far and best.goal == "latency":
-        return ", for intervals meet"
-    return f" within {percent(max(needed))}{' at the lower ends' if far else ''}"
+        why = ", for intervals meet"
+    return f"a tie{why}: {'; '.join(words)}"
 
 
 def next_words(best: Best, labels: Labels, work: Work) -> str:

@@ -152,7 +152,7 @@ def _answer(comparison: Comparison) -> str:
         were = "were" if len(compiled) > 1 else "was"
         return f"{' and '.join(compiled)} {were} compiled again inside the timed calls: the verdict is withheld."
     if verdict.apart is not None:
-        return _apart(verdict.apart, a, b)
+        return _separate_runs(verdict.apart, a, b)
     if verdict.basis == "apart":
         one, other = comparison.a.settings, comparison.b.settings
         if one and other and one.workload != other.workload:
@@ -162,7 +162,7 @@ def _answer(comparison: Comparison) -> str:
     return f"No difference in speed between {a} and {b} could be established."
 
 
-def _apart(change: SeparateRunsChange, a: str, b: str) -> str:
+def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
     """What separate runs say, which is less than a verdict."""
     if not change.beyond:
         return (
@@ -215,23 +215,16 @@ STOPPED = {
 def _what_was_timed(comparison: Comparison) -> str:
     verdict = comparison.verdict
     if verdict.basis not in ("rounds", "processes"):
-        numbers = [_processes(side) for side in (comparison.a, comparison.b)]
+        timings = [side.form.timing if side.form else None for side in (comparison.a, comparison.b)]
+        numbers = [1 + len(timing.processes if timing else ()) for timing in timings]
         if max(numbers) > 1:
             return f"the speed-up is of {numbers[0]} and {numbers[1]} processes, whose median calls were averaged"
-        return f"medians of {_calls(comparison.a)} and {_calls(comparison.b)} unprofiled calls"
+        a, b = (count(len(side.form.wall_us)) if side.form else "0" for side in (comparison.a, comparison.b))
+        return f"medians of {a} and {b} unprofiled calls"
     rounds = f"{counted(verdict.n or 0, 'round')}, an unprofiled call of each form"
     if verdict.basis == "processes":
         rounds += f", in {count(verdict.processes)} processes whose medians are averaged"
     return rounds + STOPPED.get(verdict.stopped or "", "")
-
-
-def _processes(side: Side) -> int:
-    timing = side.form.timing if side.form else None
-    return 1 + len(timing.processes if timing else ())
-
-
-def _calls(side: Side) -> str:
-    return count(len(side.form.wall_us)) if side.form else "0"
 
 
 def machine(side: Side) -> str:

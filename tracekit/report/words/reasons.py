@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tracekit.model.comparison import Bound, BoundIfSlowed
+from tracekit.model.comparison import Bound
 from tracekit.model.estimate import Statement
 from tracekit.numbers import duration, percent
 from tracekit.report.words.saying import Sentence, say
@@ -137,15 +137,20 @@ SECOND, UNKNOWN = 0.1, 0.02
 
 def bound_because(bound: Bound) -> str:
     """`in 59 % of the call the GPU had nothing to do ...`, with what a bare recording leaves open."""
-    return ". ".join(_sentences(bound))
-
-
-def _sentences(bound: Bound) -> Iterator[str]:
-    yield _shares(bound)
+    said = [_shares(bound)]
     if bound.starved_share is not None and bound.kind == "launch-bound":
-        yield f"At {_percent(bound.starved_share)} of the launches, as recorded, the GPU had run out of work"
-    if bound.if_slowed:
-        yield _if_slowed(bound.if_slowed)
+        starved = f"{bound.starved_share * 100:.0f} %"
+        said.append(f"At {starved} of the launches, as recorded, the GPU had run out of work")
+    if told := bound.if_slowed:
+        as_recorded, slowed = (kind or "of unknown limit" for kind in (told.as_recorded, told.slowed))
+        longer = f"recording made the call {told.times:g} times as long, the most that was ever measured"
+        only = "only times without the profiler can tell"
+        said.append(
+            f"Even if {longer}, the answer is the same"
+            if as_recorded == slowed
+            else f"As recorded it is {as_recorded}; if {longer}, it is {slowed}: {only}"
+        )
+    return ". ".join(said)
 
 
 def _shares(bound: Bound) -> str:
@@ -158,25 +163,8 @@ def _shares(bound: Bound) -> str:
     named = [part for part in (first, second) if part == first or parts[part] >= SECOND * whole]
     if "unknown" not in named and parts.get("unknown", 0.0) >= UNKNOWN * whole:
         named.append("unknown")
-    shares = [_percent(parts[part] / whole) for part in named]
+    shares = [f"{parts[part] / whole * 100:.0f} %" for part in named]
     shares[0] = f"{shares[0]} of the {whole_is}"
-    return "; ".join(f"in {share} {_part(part, bound)}" for share, part in zip(shares, named, strict=True))
-
-
-def _part(part: str, bound: Bound) -> str:
-    if part != "unknown":
-        return PARTS[part]
     why = f" ({UNKNOWN_BECAUSE[bound.unknown_because]})" if bound.unknown_because else ""
-    return f"the GPU ran products of unknown limit{why}"
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"
-
-
-def _if_slowed(told: BoundIfSlowed) -> str:
-    as_recorded, slowed = (kind or "of unknown limit" for kind in (told.as_recorded, told.slowed))
-    longer = f"recording made the call {told.times:g} times as long, the most that was ever measured"
-    if as_recorded == slowed:
-        return f"Even if {longer}, the answer is the same"
-    return f"As recorded it is {as_recorded}; if {longer}, it is {slowed}: only times without the profiler can tell"
+    told = PARTS | {"unknown": f"the GPU ran products of unknown limit{why}"}
+    return "; ".join(f"in {share} {told[part]}" for share, part in zip(shares, named, strict=True))
