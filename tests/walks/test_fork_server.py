@@ -217,8 +217,8 @@ def test_a_process_that_has_a_gpu_open_forks_none(notes: Path, tmp_path: Path) -
 
 def test_a_server_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh_one(start: Start, notes: Path) -> None:
     began = time.monotonic()
-    # What it has forked itself lives until its group is ended, and is not waited for. The server has told of the process
-    # by then: of one that was not told of, a fresh one is started.
+    # What it has forked itself lives until its group is ended, and is not waited for. It is given the time to be told
+    # of: in place of one that nobody was told of, a fresh one is started.
     code = "import time; time.sleep(1); os.fork() and os.kill(os.getppid(), 9); time.sleep(20)"
     killed = run(start, notes, code)
     assert (killed.code, killed.answer) == (-signal.SIGKILL, None)
