@@ -100,7 +100,7 @@ def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progr
     quiet_libraries()
     progress.phase(LOADING)
     builder = load_builder(info)
-    # Not before: where torch is missing, the builder says how to get it.
+    # Imports torch, of which the line above says how to install it where it is missing.
     from tracekit.capture.inductor import check_cache
 
     check_cache()
