@@ -14,7 +14,6 @@ import math
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
 from pathlib import Path
@@ -25,35 +24,10 @@ KEPT = Path(__file__).with_name("processes.json")
 Work = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting that was timed again: the share of the call in which the GPU waited, eager and compiled, and by
-    time (cell, profile, cell, profile) eager's median and the speed-up; None where it was not timed then."""
-
-    name: str
-    idle_shares: tuple[float, float]
-    eager_ms: tuple[float | None, ...]
-    speedups: tuple[float | None, ...]
-
-    @property
-    def found(self) -> list[float]:
-        return [each for each in self.speedups if each is not None]
-
-    @property
-    def ratio(self) -> float:
-        return max(self.found) / min(self.found)
-
-
 @cache
 def kept() -> dict[str, Any]:
     told: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8"))
     return told
-
-
-def settings() -> list[Setting]:
-    return [
-        Setting(**{key: tuple(v) if key != "name" else v for key, v in each.items()}) for each in kept()["settings"]
-    ]
 
 
 @cache

@@ -26,8 +26,8 @@ SHORT = (
 )
 SHORT_HEADER = "| `tracekit profile` | eager | compiled | speed-up (95 % interval) |\n|---|--:|--:|--:|\n"
 HEADER = (
-    "| `tracekit profile` | eager | compiled | speed-up (95 % interval) | GPU busy | GPU idle | largest part |"
-    " compiling | pays after |\n|---|--:|--:|--:|--:|--:|---|--:|--:|\n"
+    "| `tracekit profile` | eager | compiled | speed-up (95 % interval) | GPU busy | GPU idle |"
+    " compiling, s | pays after calls |\n|---|--:|--:|--:|--:|--:|--:|--:|\n"
 )
 BEGIN = """# Results
 
@@ -81,25 +81,20 @@ def pays_after(told: dict[str, Any] | None) -> str:
     if told is None:
         return "—"
     calls = told.get("calls_at_most", told.get("calls"))
-    return "never" if told["never"] or calls is None else f"{math.ceil(calls):,} calls"
+    return "never" if told["never"] or calls is None else f"{math.ceil(calls):,}"
 
 
 def row(run: dict[str, Any]) -> str:
     verdict, (a, b) = run["verdict"], (run["eager"], run["compiled"])
     # Of a run whose report alone was kept these are not known.
     changes = [_signed(b[key] - a[key]) if key in a else "—" for key in ("busy_us", "unprofiled_idle_us")]
-    parts = run.get("waterfall", {"parts": ()})["parts"]
-    largest = f"{_label(parts[0]['label'])} {_signed(parts[0]['delta_us'])}" if parts else "—"
+
     even = next(iter(run["break_even"]), None)
     cells = (
         *(f"`{run['works_as']}`", duration(verdict["a_wall_us"]), duration(verdict["b_wall_us"]), speedup(verdict)),
-        *(*changes, largest, f"{run['compilation']['seconds']:.0f} s", pays_after(even)),
+        *(*changes, f"{run['compilation']['seconds']:.0f}", pays_after(even)),
     )
     return "| " + " | ".join(cells) + " |\n"
-
-
-def _label(label: str) -> str:
-    return f"`{label}`" if label.islower() and " " not in label else label.replace("|", "\\|")
 
 
 def short_table() -> str:

@@ -1,4 +1,4 @@
-"""Records of torch's compile log by hand: what a small model on the CPU does not say."""
+"""Records of torch's compile log and Inductor's code by hand: what a small model on the CPU does not say."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from tracekit.capture.compile_log import BREAK, METRICS, RECOMPILE, SKIPS, LogEntry, read_log
+pytest.importorskip("torch")
+
+from tracekit.capture.compile_log import METRICS, RECOMPILE, SKIPS, LogEntry, read_log
+from tracekit.capture.compiled_graph import launch_sites
 from tracekit.model.compilation import CudaGraphSkip, Diagnostics
+from tracekit.model.provenance import GraphNode
 
 
 def metrics(id_: str | None = "0/0", **content: Any) -> LogEntry:
@@ -49,14 +53,6 @@ def test_the_limit_is_told_with_the_name_that_the_first_compilation_has():
 
 def test_a_frame_without_anything_to_compile_is_no_fallback():
     assert found_in(metrics(fail_type="torch._dynamo.exc.SkipFrame")).fallbacks == ()
-
-
-def test_a_break_of_a_frame_that_was_given_up_is_no_break():
-    stop = LogEntry(BREAK, "0/0", "Graph Break Reason: a loop\n", "warm-up", 1)
-    assert len(found_in(metrics(), stop).breaks) == 1
-    given_up = found_in(metrics(fail_type="torch._dynamo.exc.Unsupported", fail_reason="a loop"), stop)
-    assert given_up.breaks == ()
-    assert [each.kind for each in given_up.fallbacks] == ["skipped"]
 
 
 @pytest.mark.parametrize(
@@ -103,3 +99,37 @@ def test_a_failed_check_keeps_paths_within_a_package_whole():
     line = "0/0: len(args) == 2  # at /usr/lib/python3/dist-packages/some/model.py:9"
     (frame,) = found_in(LogEntry(RECOMPILE, "0/1", f'["{line}"]', "warm-up", 1), metrics("0/1")).frames
     assert frame.because[0].text.endswith("# at some/model.py:9")
+
+
+def test_launches_are_in_the_order_of_call_also_through_partitions() -> None:
+    code = """
+triton_poi_fused_add_0 = async_compile.triton('''
+def triton_poi_fused_add_0(in_ptr0):
+    other.run(in_ptr0)
+''')
+def partition_1(args):
+    # [Provenance debug handles] extern_kernels.mm:4
+    extern_kernels.mm(a, b, out=c)
+def partition_0(args):
+    # [Provenance debug handles] triton_poi_fused_add_0:1
+    triton_poi_fused_add_0.run(a, b, 10, stream=stream0)
+    triton_per_fused_mix_1.run(a, b, 10, stream=stream0)
+async_compile.wait(globals())
+class Runner:
+    def call(self, args):
+        (buf0,) = self.partitions[0](partition0_args)
+        # [Provenance debug handles] torch.ops.aten.sort.default:2
+        buf1 = torch.ops.aten.sort.default(buf0)
+        (buf2,) = self.partitions[1](partition1_args)
+def benchmark_compiled_module():
+    triton_poi_fused_add_0.run(a, b, 10)
+"""
+    kernels = {"triton_poi_fused_add_0:1": ["add"], "extern_kernels.mm:4": ["mm"], "torch.ops.aten.sort.default:2": []}
+    nodes = tuple(GraphNode(name, name, None, None, None, 0) for name in ("mm", "add"))
+    sites = launch_sites(code, kernels, nodes)
+    assert [(site.kernel, site.nodes) for site in sites] == [
+        ("triton_poi_fused_add_0", (1,)),
+        ("triton_per_fused_mix_1", None),
+        ("torch.ops.aten.sort.default", ()),
+        ("extern_kernels.mm", (0,)),
+    ]

@@ -120,6 +120,10 @@ def test_without_nvml_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     assert watched.state_of("eager") is None
     monkeypatch.setattr(gpu_state, "find_gpu", None)
     assert GpuWatch("cpu").state_of("eager") is None, "nothing is asked of a CPU"
+    with warm_up_watched("cpu") as warm_up:
+        pass
+    assert warm_up.found is None
+    assert measure_steady(Form("eager", "cpu", lambda: 1 / 0), None) is None
 
 
 class Allocator:
@@ -184,10 +188,3 @@ def test_a_torch_that_does_not_tell_pools_is_not_taken_for_one_without(allocator
         pass
     assert watch.found is not None
     assert watch.found.graph_pool_bytes is None
-
-
-def test_a_cpu_is_asked_nothing() -> None:
-    with warm_up_watched("cpu") as watch:
-        pass
-    assert watch.found is None
-    assert measure_steady(Form("eager", "cpu", lambda: 1 / 0), None) is None

@@ -1,4 +1,4 @@
-"""What keeps torch.compile from making code is said before anything is built, and what its cache held is known."""
+"""What keeps torch.compile or the profiler from working is said before anything is built; what the machine is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 import torch
 from tests.capture.conftest import make_settings
 
-from tracekit.capture import inductor
+from tracekit.capture import inductor, visible_kernels
+from tracekit.capture.device import read_environment
 from tracekit.capture.forms import compiled_form
 from tracekit.capture.inductor import cache_is_empty, check_cache, check_compilers, idle_mode
+from tracekit.capture.visible_kernels import SEEN, UNSEEN, checked_meanwhile
 from tracekit.capture.warmup import warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
@@ -84,3 +86,61 @@ def test_what_lies_in_the_cache_is_looked_up_before_a_form_fills_it(
         first = warm_up(compiled_form(workload), Silent()).compilation
     assert first is not None and first.cache_was_empty is True
     assert cache_is_empty() is False
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    monkeypatch.setattr(visible_kernels, "_command", lambda: [sys.executable, "-c", code])
+
+
+def test_kernels_that_no_profiler_sees_end_the_run_when_the_block_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, f"raise SystemExit({UNSEEN})")
+    built = []
+    with pytest.raises(TracekitError, match="tracekit doctor"), checked_meanwhile("cuda"):
+        built.append("model")
+    assert built == ["model"]
+
+
+@pytest.mark.parametrize("code", [f"raise SystemExit({SEEN})", "raise RuntimeError('this GPU is taken')"])
+def test_kernels_that_are_seen_and_a_process_without_an_answer_let_the_run_go_on(
+    monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    answering(monkeypatch, code)
+    with checked_meanwhile("cuda"):
+        pass
+
+
+def test_a_process_that_hangs_is_ended_and_what_fails_meanwhile_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, "import time; time.sleep(600)")
+    with pytest.raises(MemoryError), checked_meanwhile("cuda"):
+        raise MemoryError
+    monkeypatch.setattr(visible_kernels, "PATIENCE_SECONDS", 0.1)
+    with checked_meanwhile("cuda"):
+        pass
+
+
+def test_a_cpu_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visible_kernels, "_command", lambda: ["/nowhere"])
+    with checked_meanwhile("cpu"):
+        pass
+
+
+def test_a_cpu_run_claims_no_gpu() -> None:
+    environment = read_environment("cpu")
+    assert (environment.gpu, environment.gpu_memory_bytes, environment.driver) == (None, None, None)
+    assert environment.packages["torch"] == torch.__version__
+    assert environment.cpu_threads == torch.get_num_threads()
+
+
+def test_it_holds_how_float32_is_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("high")
+        assert read_environment("cpu").float32_matmul_precision == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+    def mixed() -> str:
+        raise RuntimeError("PyTorch is checking whether allow_tf32_new is enabled")
+
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", mixed)
+    assert read_environment("cpu").float32_matmul_precision is None

@@ -1,10 +1,11 @@
-"""Recording a form, and a loop: which it never ends, whatever the profiler or another recording does."""
+"""Recording a form, and a loop, which it never ends, whatever the profiler or another recording does; named regions."""
 
 from __future__ import annotations
 
 import json
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,41 @@ def test_one_after_the_other_both_record(tmp_path: Path, published: Any) -> None
             with one.step(), other.step():
                 torch.ones(3).sin()
     assert published == [("cpu", 1), ("cpu", 1)]
+
+
+@pytest.fixture
+def opened() -> Iterator[list[str]]:
+    """What happens to spans while something is recorded."""
+    told: list[str] = []
+
+    @contextmanager
+    def span(name: str) -> Iterator[None]:
+        told.append(f"begin {name}")
+        yield
+        told.append(f"end {name}")
+
+    spans.open_spans(span)
+    yield told
+    spans.open_spans(None)
+
+
+def test_without_a_recording_a_region_is_nothing_and_nests() -> None:
+    assert not spans.is_recording()
+    with spans.region("outer") as outer, spans.region("outer") as inner:
+        assert outer is inner is None
+
+
+def test_in_a_recording_regions_open_and_end_by_their_names(opened: list[str]) -> None:
+    assert spans.is_recording()
+    with spans.region("forward"), spans.region("attention"):
+        pass
+    assert opened == ["begin forward", "begin attention", "end attention", "end forward"]
+
+
+def test_a_region_ends_as_it_began_though_the_recording_ended_inside(opened: list[str]) -> None:
+    with spans.region("last"):
+        spans.open_spans(None)
+    assert opened == ["begin last", "end last"]
+    with spans.region("after"):
+        pass
+    assert opened == ["begin last", "end last"]

@@ -5,10 +5,11 @@ import html
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.cli.runs import make_run_folder, tracekit
+from tests.cli.runs import ROOT, make_run_folder, tracekit
 from tests.traces import DATA, make_kernel, make_op, write_trace
 
 from tracekit.cli.main import main
@@ -74,31 +75,25 @@ def test_traces_alone_give_no_verdict() -> None:
 
 
 def test_a_run_alone_is_its_eager_form_against_its_compiled_one(folder: Path) -> None:
-    comparison = compare_json(make_run_folder(folder))
+    comparison: Any = compare_json(make_run_folder(folder))
     assert labels(comparison) == ["eager", "compiled"]
-    assert comparison["verdict"]["result"] == "faster"  # type: ignore[index]
-    assert comparison["deltas"]["kernels"] == -1  # type: ignore[index]
+    assert comparison["verdict"]["result"] == "faster"
+    assert comparison["deltas"]["kernels"] == -1
+    assert (comparison["a"]["rich"]["window"]["steps"], comparison["a"]["analysis"]["window"]["steps"]) == (1, 2)
     assert (folder / "reports/flux-compiled.html").is_file()
+    turned: Any = compare_json(folder / "flux-compiled", "--form-a", "compiled", "--form-b", "eager", "--out", "x.html")
+    assert turned["verdict"]["result"] == "slower"
+    apart: Any = compare_json(folder / "flux-compiled", make_run_folder(folder, "other"))
+    in_alternation = [any("alternation" in each for each in told["warnings"]) for told in (comparison, turned, apart)]
+    assert in_alternation == [False, False, True], "the calls of one run are timed in alternation"
 
 
-def test_the_calls_of_one_run_count_as_timed_in_alternation(folder: Path) -> None:
-    alone = compare_json(make_run_folder(folder))
-    apart = compare_json(folder / "flux-compiled", make_run_folder(folder, "other"))
-    assert not any("alternation" in warning for warning in alone["warnings"])  # type: ignore[attr-defined]
-    assert any("alternation" in warning for warning in apart["warnings"])  # type: ignore[attr-defined]
-
-
-def test_the_forms_of_a_run_may_be_named_in_either_order(folder: Path) -> None:
-    turned = compare_json(make_run_folder(folder), "--form-a", "compiled", "--form-b", "eager")
-    assert turned["verdict"]["result"] == "slower"  # type: ignore[index]
-    assert not any("alternation" in warning for warning in turned["warnings"])  # type: ignore[attr-defined]
-
-
-def test_a_named_span_of_a_run_is_looked_up_in_its_rich_recordings(folder: Path) -> None:
-    comparison = compare_json(make_run_folder(folder), "--window", "denoise")
-    assert comparison["a"]["path"].endswith("eager-rich.json")  # type: ignore[index]
-    assert comparison["a"]["analysis"]["window"]["kind"] == "span"  # type: ignore[index]
-    assert comparison["a"]["rich"] is None  # type: ignore[index]
+@pytest.mark.parametrize(("window", "recording"), [("denoise", "rich"), ("tracekit.step#1", "light")])
+def test_a_window_is_read_in_the_recording_that_has_it(folder: Path, window: str, recording: str) -> None:
+    comparison: Any = compare_json(make_run_folder(folder), "--window", window)
+    assert comparison["a"]["path"].endswith(f"eager-{recording}.json")
+    told = comparison["a"]["analysis"]["window"]
+    assert told["steps"] == 1 and (recording == "light" or (told["kind"], comparison["a"]["rich"]) == ("span", None))
 
 
 def test_a_recording_compared_with_itself_is_noticed() -> None:
@@ -106,58 +101,68 @@ def test_a_recording_compared_with_itself_is_noticed() -> None:
     assert any("the same recording" in warning for warning in comparison["warnings"])  # type: ignore[attr-defined]
 
 
-def test_a_step_is_not_subtracted_from_a_whole_recording(folder: Path) -> None:
-    comparison = compare_json(make_run_folder(folder), VIT[0], "--form-a", "eager")
-    assert set(comparison["deltas"].values()) == {None}  # type: ignore[attr-defined]
-    assert comparison["waterfall"] is None
-
-
-def test_a_run_named_after_its_form_is_not_named_twice(folder: Path) -> None:
-    other = make_run_folder(folder, "flux-compiled-regional")
-    assert labels(compare_json(make_run_folder(folder), other)) == ["flux-compiled", "flux-compiled-regional compiled"]
-
-
-def test_a_folder_of_runs_names_those_in_it(folder: Path) -> None:
-    (folder / "traces").mkdir()
-    make_run_folder(folder / "traces")
-    result = run("traces", VIT[0])
-    assert result.exit_code == 1
-    assert "in it are traces/flux-compiled" in result.stderr
-
-
-def test_a_folder_for_the_json_is_refused_before_anything_is_read(folder: Path) -> None:
-    result = run("nowhere.json", VIT[0], "--json", folder)
-    assert result.exit_code == 1
-    assert "is a folder: name a file" in result.stderr
-
-
-def test_two_runs_are_compared_by_their_compiled_forms(folder: Path) -> None:
-    comparison = compare_json(make_run_folder(folder, "before"), make_run_folder(folder, "after"))
-    assert labels(comparison) == ["before compiled", "after compiled"]
-    assert (folder / "reports/before-compiled-vs-after-compiled.html").is_file()
-
-
-def test_a_form_can_be_chosen_for_each_side(folder: Path) -> None:
-    comparison = compare_json(make_run_folder(folder, "before"), make_run_folder(folder, "after"), "--form-a", "eager")
-    assert labels(comparison) == ["before eager", "after compiled"]
-
-
-def test_a_run_can_be_compared_with_a_trace_file(folder: Path) -> None:
-    comparison = compare_json(make_run_folder(folder), VIT[0], "--form-a", "eager")
-    assert labels(comparison) == ["flux-compiled eager", "vit_eager"]
-
-
-def test_a_runs_rich_recording_is_read_too(folder: Path) -> None:
-    comparison = compare_json(make_run_folder(folder))
-    assert comparison["a"]["rich"]["window"]["steps"] == 1  # type: ignore[index]
-    assert comparison["a"]["analysis"]["window"]["steps"] == 2  # type: ignore[index]
-
-
-def test_files_of_one_name_are_told_apart_by_their_folders(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (("flux-compiled", "flux-compiled-regional"), ["flux-compiled", "flux-compiled-regional compiled"]),
+        (("flux-compiled", "before"), ["flux-compiled", "before compiled"]),
+        (("before", "flux-compiled", "--form-a", "eager"), ["before eager", "flux-compiled"]),
+        (("before", VIT[0], "--form-a", "eager"), ["before eager", "vit_eager"]),
+        (("old/trace.json", "new/trace.json"), ["old-trace", "new-trace"]),
+    ],
+)
+def test_sides_are_named_by_what_differs(folder: Path, arguments: tuple[object, ...], names: list[str]) -> None:
+    for name in ("flux-compiled", "flux-compiled-regional", "before"):
+        make_run_folder(folder, name)
     for name in ("old", "new"):
         (folder / name).mkdir()
         write_trace(folder / name, [make_kernel(0, 5)]).rename(folder / name / "trace.json")
-    assert labels(compare_json("old/trace.json", "new/trace.json")) == ["old-trace", "new-trace"]
+    assert labels(compare_json(*arguments)) == names
+
+
+def test_a_step_is_not_subtracted_from_a_whole_recording(folder: Path) -> None:
+    comparison: Any = compare_json(make_run_folder(folder), VIT[0], "--form-a", "eager")
+    assert set(comparison["deltas"].values()) == {None}
+    assert comparison["waterfall"] is None
+
+
+SWEPT = "swept is a sweep's folder, which holds no traces: tracekit sweep --show swept"
+GRAPH = DATA / "vit_reduce-overhead.json.gz"
+RUNS = ROOT / "traces"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("traces", VIT[0]), 1, "in it are traces/flux-compiled"),
+        (("nowhere.json", VIT[0], "--json", "."), 1, "is a folder: name a file"),
+        (("nope",), 1, "nope is not there; check the path"),
+        (("nope", "--gate", "kernels<=+0"), 1, "nope is not there; check the path"),
+        ((VIT[0],), 1, "name a second one"),
+        (("lost",), 1, "lost is no run folder, it has no run.json: name two of its traces"),
+        (("swept",), 1, SWEPT),
+        (("swept", VIT[0]), 1, SWEPT),
+        ((VIT[0], "swept"), 1, SWEPT),
+        (("flux-eager",), 1, "has no compiled form: it holds eager"),
+        ((VIT[0], "nowhere.json"), 1, "nowhere.json is not there"),
+        ((*VIT, "--form-a", "eager"), 1, "has no forms"),
+        ((VIT[0], GRAPH, "--ops", DATA / "flux_default.json.gz"), 1, "to few of vit_reduce-overhead's kernels"),
+        ((RUNS / "h200-vit", RUNS / "h200-qwen2.5-vl-decode", "--gate", "kernels<=+0"), 1, "compares like with like"),
+        (("traces/flux-compiled", "--inconclusive", "fail"), 2, "--inconclusive says what to do about a --gate"),
+        (("traces/flux-compiled", "--out", ""), 2, "it names no place"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_and_nothing_is_written(
+    folder: Path, arguments: tuple[object, ...], code: int, message: str
+) -> None:
+    make_run_folder(folder / "traces")
+    make_run_folder(folder, "flux-eager", forms=("eager",))
+    (make_run_folder(folder, "lost") / "run.json").unlink()
+    (folder / "swept" / "cells").mkdir(parents=True)
+    (folder / "swept" / "sweep.json").write_text("{}")
+    result = run(*arguments)
+    assert (result.exit_code, message in result.stderr) == (code, True), result.output
+    assert not (folder / "reports").exists()
 
 
 @pytest.mark.parametrize(("out", "page"), [("mine", "mine/vit_eager-vs-vit_default"), ("x/mine.html", "x/mine")])
@@ -179,36 +184,6 @@ def test_an_inconclusive_gate_says_what_it_was_asked_to_end_as(folder: Path) -> 
     assert "--inconclusive" not in run(made, "--gate", "kernels<=+0", "--inconclusive", "pass").stdout
 
 
-@pytest.mark.parametrize("options", [(), ("--gate", "kernels<=+0")])
-def test_a_place_that_does_not_exist_is_said_not_to_be_there(options: tuple[str, ...]) -> None:
-    result = run("nope", *options)
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: nope is not there; check the path")
-
-
-def test_one_trace_file_alone_is_asked_for_a_second() -> None:
-    result = run(VIT[0])
-    assert result.exit_code == 1
-    assert "name a second one" in result.stderr
-
-
-def test_a_folder_of_traces_that_lost_its_manifest_is_not_called_a_trace(folder: Path) -> None:
-    place = make_run_folder(folder)
-    (place / "run.json").unlink()
-    result = run(place)
-    assert result.exit_code == 1
-    assert f"{place} is no run folder, it has no run.json: name two of its traces" in result.stderr
-
-
-def test_a_sweep_s_folder_is_sent_to_the_command_that_shows_it(folder: Path) -> None:
-    (folder / "swept" / "cells").mkdir(parents=True)
-    (folder / "swept" / "sweep.json").write_text("{}")
-    for asked in (("swept",), ("swept", VIT[0]), (VIT[0], "swept")):
-        result = run(*asked)
-        assert result.exit_code == 1
-        assert "swept is a sweep's folder, which holds no traces: tracekit sweep --show swept" in result.stderr
-
-
 def test_damage_of_the_rich_recording_is_not_said_to_be_the_light_one_s(folder: Path) -> None:
     place = make_run_folder(folder)
     (rich,) = place.glob("compiled-rich.*")
@@ -227,25 +202,6 @@ def test_runs_of_different_models_are_said_to_be_that(folder: Path) -> None:
     result = run(one, other)
     assert result.exit_code == 0
     assert "of different models (flux and vit): which is faster was not judged." in " ".join(result.stdout.split())
-
-
-def test_a_run_without_a_compiled_form_cannot_be_compared_alone(folder: Path) -> None:
-    result = run(make_run_folder(folder, "flux-eager", forms=("eager",)))
-    assert result.exit_code == 1
-    assert "has no compiled form: it holds eager" in result.stderr
-
-
-def test_nothing_is_written_when_a_side_cannot_be_read(folder: Path) -> None:
-    result = run(VIT[0], "nowhere.json")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: nowhere.json is not there")
-    assert not (folder / "reports").exists()
-
-
-def test_a_trace_has_no_forms(folder: Path) -> None:
-    result = run(*VIT, "--form-a", "eager")
-    assert result.exit_code == 1
-    assert "has no forms" in result.stderr
 
 
 def test_a_report_says_how_to_make_it_again(folder: Path) -> None:
@@ -288,12 +244,6 @@ def test_a_call_s_time_is_called_one_call_s_beside_a_whole_recording(folder: Pat
     assert "unprofiled median of one call" in told
     assert "for want of unprofiled times" not in told
     assert "No steps are marked" not in told
-
-
-def test_a_step_that_the_rich_recording_lacks_is_read_in_the_light_one(folder: Path) -> None:
-    comparison = compare_json(make_run_folder(folder), "--window", "tracekit.step#1")
-    assert comparison["a"]["path"].endswith("eager-light.json")  # type: ignore[index]
-    assert comparison["a"]["analysis"]["window"]["steps"] == 1  # type: ignore[index]
 
 
 def test_groups_are_matched_by_operators_and_shapes_and_no_activity_is_listed_one_by_one() -> None:
@@ -349,12 +299,6 @@ def test_a_lender_of_other_sizes_is_refused_with_the_reason(folder: Path) -> Non
     assert "products have other sizes than any of vit_eager's; pass one of the same sizes" in result.stderr
 
 
-def test_a_lender_of_another_model_is_refused() -> None:
-    result = run(VIT[0], DATA / "vit_reduce-overhead.json.gz", "--ops", DATA / "flux_default.json.gz")
-    assert result.exit_code == 1
-    assert "lends operators to few of vit_reduce-overhead's kernels" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -379,20 +323,6 @@ def test_a_gate_ends_with_its_outcome(folder: Path, options: tuple[str, ...], co
         assert "Gate: " in (folder / "reports/flux-compiled.md").read_text()
 
 
-def test_a_gate_on_other_work_is_refused_and_writes_no_report(folder: Path) -> None:
-    traces = Path(__file__).parents[2] / "traces"
-    result = run(traces / "h200-vit", traces / "h200-qwen2.5-vl-decode", "--gate", "kernels<=+0")
-    assert result.exit_code == 1
-    assert "--gate compares like with like" in result.stderr
-    assert not list(folder.iterdir())
-
-
-def test_an_empty_place_is_no_place(tmp_path: Path) -> None:
-    told = run(make_run_folder(tmp_path), "--out", "")
-    assert told.exit_code == 2
-    assert "it names no place" in told.stderr
-
-
 def test_the_json_does_not_replace_the_page_or_its_twin(folder: Path) -> None:
     made = make_run_folder(folder, "base")
     for name in ("base.html", "base.md"):
@@ -401,11 +331,6 @@ def test_the_json_does_not_replace_the_page_or_its_twin(folder: Path) -> None:
         assert not (folder / "reports").exists()
     assert run(made, "--json", "reports/base.json").exit_code == 0
     assert (folder / "reports/base.html").is_file() and (folder / "reports/base.json").is_file()
-
-
-def test_what_is_to_become_of_a_gate_is_not_said_without_one(folder: Path) -> None:
-    result = run(make_run_folder(folder), "--inconclusive", "fail")
-    assert (result.exit_code, "--inconclusive says what to do about a --gate" in result.stderr) == (2, True)
 
 
 def changed(folder: Path, **settings: object) -> Path:
@@ -441,22 +366,21 @@ def test_without_a_place_it_lies_among_the_reports(three: list[Path], monkeypatc
     assert (three[0].parent / "reports" / "flux-default-and-2-more.html").is_file()
 
 
-def test_other_work_is_refused(three: list[Path], tmp_path: Path) -> None:
-    result = run(*three[:2], changed(three[2], batch_size=8), "--out", tmp_path / "x.html")
-    assert (result.exit_code, "differ in batch size" in result.stderr) == (1, True)
-    assert not (tmp_path / "x.html").exists()
-
-
-def test_a_trace_among_them_and_a_run_of_one_form_are_refused(three: list[Path], tmp_path: Path) -> None:
-    eager = make_run_folder(tmp_path, "eager-only", forms=("eager",))
-    for other in (DATA / "vit_eager.json.gz", eager):
-        result = run(*three, other)
-        assert (result.exit_code, "is no run with both forms" in result.stderr) == (1, True)
-
-
-def test_a_run_that_is_named_twice_is_refused(three: list[Path]) -> None:
-    result = run(*three, three[0])
-    assert (result.exit_code, "is named twice" in result.stderr) == (1, True)
+def test_what_cannot_stand_side_by_side_is_refused(three: list[Path], tmp_path: Path) -> None:
+    other = changed(make_run_folder(tmp_path, "other"), batch_size=8)
+    broken = make_run_folder(tmp_path, "broken")
+    (broken / "run.json").write_text((broken / "run.json").read_text().replace('"complete"', '"incomplete"'))
+    for arguments, message in (
+        ((*three[:2], other), "differ in batch size"),
+        ((*three, VIT[0]), "is no run with both forms"),
+        ((*three, make_run_folder(tmp_path, "eager-only", forms=("eager",))), "is no run with both forms"),
+        ((*three, three[0]), "is named twice"),
+        ((*three, broken), "was interrupted and is not whole"),
+        ((*three, "--json", tmp_path / "x.html"), "would both be written to"),
+    ):
+        result = run(*arguments, "--out", tmp_path / "x.html")
+        assert (result.exit_code, message in result.stderr) == (1, True), result.output
+        assert not (tmp_path / "x.html").exists()
 
 
 @pytest.mark.parametrize("option", [("--gate", "wall<=+3%"), ("--form-a", "eager"), ("--ops", "x.json")])
@@ -465,20 +389,7 @@ def test_what_is_asked_of_two_sides_is_not_asked_of_three(three: list[Path], opt
     assert (result.exit_code, f"{option[0]} is for two sides" in result.stderr) == (2, True)
 
 
-def test_an_interrupted_run_is_refused(three: list[Path]) -> None:
-    manifest = three[1] / "run.json"
-    manifest.write_text(manifest.read_text().replace('"complete"', '"incomplete"'))
-    result = run(*three)
-    assert (result.exit_code, "was interrupted and is not whole" in result.stderr) == (1, True)
-
-
 def test_runs_of_one_folder_name_are_told_apart_by_the_folders_they_lie_in(tmp_path: Path) -> None:
     runs = [make_run_folder(tmp_path / name, "vit") for name in ("before", "after", "later")]
     result = run(*runs, "--out", tmp_path / "x.html", "--json", "-")
     assert json.loads(result.stdout)["names"] == ["before/vit", "after/vit", "later/vit"]
-
-
-def test_the_json_of_several_does_not_replace_their_page(three: list[Path], tmp_path: Path) -> None:
-    result = run(*three, "--out", tmp_path / "x.html", "--json", tmp_path / "x.html")
-    assert (result.exit_code, "would both be written to" in result.stderr) == (1, True)
-    assert not (tmp_path / "x.html").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.cli.runs import tracekit
+from tests.cli.runs import make_run_folder, tracekit
 
 from tracekit import store
 from tracekit.cli.main import main
@@ -44,65 +44,86 @@ def profile(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    pytest.importorskip("torch")
-    folder = tmp_path_factory.mktemp("compiled")
-    return folder, profile(folder, "mlp", "--compiled", "--iterations", "5", "--json", "-")
-
-
 @pytest.mark.slow
-def test_both_forms_are_run_recorded_and_reported(compiled: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    folder, found = compiled
+def test_both_forms_are_run_recorded_and_reported(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    found = profile(tmp_path, "mlp", "--compiled", "--iterations", "5", "--json", "-")
     assert found.returncode == 0, found.stderr
-    run = store.load(folder / "traces" / "mlp-compiled")
-    assert run.status == "complete"
-    assert [form.name for form in run.forms] == ["eager", "compiled"]
+    run = store.load(tmp_path / "traces" / "mlp-compiled")
+    assert (run.status, [form.name for form in run.forms]) == ("complete", ["eager", "compiled"])
     assert all(len(form.wall_us) == 5 and form.device_us is None for form in run.forms)
     assert sorted(run.order) == ["compiled"] * 5 + ["eager"] * 5
-    assert (folder / "reports" / "mlp-compiled.html").is_file()
-    assert (folder / "reports" / "mlp-compiled.md").is_file()
-    assert [path.name for path in (folder / "traces").iterdir()] == ["mlp-compiled"]
-
-
-@pytest.mark.slow
-def test_standard_output_holds_the_json_alone(compiled: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    _folder, found = compiled
+    assert [path.name for path in (tmp_path / "traces").iterdir()] == ["mlp-compiled"]
     comparison = json.loads(found.stdout)
     assert comparison["schema"] == "tracekit.comparison/1"
     assert comparison["verdict"]["result"] in ("faster", "slower", "inconclusive")
     assert comparison["deltas"] == {"kernels": None, "launches": None, "busy_us": None, "idle_us": None}
     assert comparison["waterfall"] is None
-
-
-@pytest.mark.slow
-def test_what_a_cpu_run_cannot_show_is_said(compiled: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    folder, found = compiled
-    assert "mlp at size tiny: there is no GPU here" in found.stderr
-    assert "This is a CPU run" in found.stderr
-    page = (folder / "reports" / "mlp-compiled.html").read_text()
-    assert "CPU run" in page
-    assert "no kernel" in page or "no GPU kernels" in page
-
-
-@pytest.mark.slow
-def test_progress_names_every_phase(compiled: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    _folder, found = compiled
+    # What a run on a CPU cannot show is said.
+    assert "mlp at size tiny: there is no GPU here" in found.stderr and "This is a CPU run" in found.stderr
+    page = (tmp_path / "reports" / "mlp-compiled.html").read_text()
+    assert "CPU run" in page and ("no kernel" in page or "no GPU kernels" in page)
+    assert (tmp_path / "reports" / "mlp-compiled.md").is_file()
     phases = ["building mlp (tiny)", "eager warm-up", "compiling", "timing", "recording eager (light)"]
     positions = [found.stderr.index(phase) for phase in phases]
-    assert positions == sorted(positions)
-    assert "USDT" not in found.stderr
-
-
-@pytest.mark.slow
-def test_compiled_recordings_show_fused_kernels_and_eager_ones_do_not(
-    compiled: tuple[Path, subprocess.CompletedProcess[str]],
-) -> None:
-    folder, _found = compiled
+    assert positions == sorted(positions) and "USDT" not in found.stderr
     for form, fused in (("eager", False), ("compiled", True)):
-        trace = read_trace(folder / "traces" / "mlp-compiled" / f"{form}-light.json.gz")
+        trace = read_trace(tmp_path / "traces" / "mlp-compiled" / f"{form}-light.json.gz")
         assert trace.host["name"].str.contains("cpp_fused").any() is fused
         assert trace.metadata["form"] == form
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        *((["mlp", option, value], 2, option) for option in ("--target", "--time-budget") for value in ("nan", "inf")),
+        (["flx"], 1, "did you mean flux?"),
+        (["flux", "--no-baseline"], 1, "--no-baseline says how to compile: pass --compiled too"),
+        (["flux", "--mode", "max-autotune", "--no-fullgraph"], 1, "--mode, --fullgraph says how to compile"),
+        (["flux", "--size", "huge"], 1, "has no size 'huge'"),
+        (["flux", "--height", "100"], 1, "multiples of 16"),
+        (["mlp", "--height", "224", "--steps", "2"], 1, "mlp has no --height and no --steps: leave them out"),
+        (["hf:owner/model", "--steps", "2"], 1, "hf:owner/model has no --steps: leave it out"),
+        (["nowhere.py:build"], 1, "there is no file nowhere.py here"),
+        (["flux", "--compiled", "--warmup", "hight=256"], 1, "did you mean height?"),
+        (["mlp", "--compiled", "--warmup", "steps=2"], 1, "mlp has no steps to warm up at"),
+        (["flux", "--warmup", "batch=2"], 1, "--warmup says how to compile"),
+        *(
+            (["mlp", "--compiled", "--warmup", "batch=2", *other], 1, f"{other[0]} in others that warm up as usual")
+            for other in (["--repeat-process", "2"], ["--verify-advice"], ["--startup"])
+        ),
+        (["flux", "--json", "."], 1, "--json '.' is a folder"),
+        (
+            ["flux", "--compiled", "--json", "reports/flux-compiled.html"],
+            1,
+            "--json and the page would both be",
+        ),
+        (["a.b:c", "--compiled", "--out", "x/y", "--json", "x/reports/y.md"], 1, "--json and its twin would both be"),
+        (["flux", "--pretrained", "a/b", "--size", "tiny"], 1, "real weights have a size of their own"),
+        (["flux", "--compiled", "--out", "there"], 1, "already there; pass --force"),
+    ],
+)
+def test_a_wrong_request_is_one_line_before_anything_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], code: int, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Whatever is built or measured would be asked of it.
+    monkeypatch.setattr("tracekit.walks.profiling.load_builder", None)
+    make_run_folder(tmp_path, "there")
+    before = sorted(tmp_path.rglob("*"))
+    found = CliRunner().invoke(main, ["profile", *options])
+    assert (found.exit_code, message in found.stderr) == (code, True), found.output
+    assert code == 2 or len(found.stderr.strip().splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_size_that_does_not_fit_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("diffusers")
+    found = profile(tmp_path, "flux", "--size", "full")
+    (error,) = [line for line in found.stderr.splitlines() if line.startswith("error: ")]
+    assert found.returncode == 1 and "needs about 76 GiB of memory" in error
+    assert "Traceback" not in found.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.slow
@@ -128,77 +149,6 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
     assert not (tmp_path / "traces" / "mlp-eager").exists()
     assert "what was measured until now is in" in "".join(told)
     assert "Traceback" not in "".join(told)
-
-
-@pytest.mark.parametrize("option", ["--target", "--time-budget"])
-@pytest.mark.parametrize("value", ["nan", "inf"])
-def test_what_is_no_number_is_no_target_and_no_budget(tmp_path: Path, option: str, value: str) -> None:
-    found = profile(tmp_path, "mlp", option, value)
-    assert found.returncode == 2
-    assert option in found.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["flx"], "did you mean flux?"),
-        (["flux", "--no-baseline"], "--no-baseline says how to compile: pass --compiled too"),
-        (["flux", "--mode", "max-autotune", "--no-fullgraph"], "--mode, --fullgraph says how to compile"),
-        (["flux", "--size", "huge"], "has no size 'huge'"),
-        (["flux", "--height", "100"], "multiples of 16"),
-        (["flux", "--compiled", "--warmup", "hight=256"], "did you mean height?"),
-        (["mlp", "--compiled", "--warmup", "steps=2"], "mlp has no steps to warm up at"),
-        (["flux", "--warmup", "batch=2"], "--warmup says how to compile"),
-        (
-            ["mlp", "--compiled", "--warmup", "batch=2", "--repeat-process", "2"],
-            "--repeat-process in others that warm up as usual",
-        ),
-        (
-            ["mlp", "--compiled", "--warmup", "batch=2", "--verify-advice"],
-            "--verify-advice in others that warm up as usual",
-        ),
-        (["mlp", "--compiled", "--warmup", "batch=2", "--startup"], "--startup in others that warm up"),
-        (["flux", "--json", "."], "--json '.' is a folder"),
-        (
-            ["flux", "--compiled", "--json", "reports/flux-compiled.html"],
-            "--json and the page would both be written to",
-        ),
-        (["a.b:c", "--compiled", "--out", "x/y", "--json", "x/reports/y.md"], "--json and its twin would both be"),
-        (["flux", "--pretrained", "a/b", "--size", "tiny"], "real weights have a size of their own"),
-    ],
-)
-def test_a_wrong_request_is_one_line_before_anything_is_loaded(
-    tmp_path: Path, options: list[str], message: str
-) -> None:
-    found = profile(tmp_path, *options)
-    assert found.returncode == 1
-    assert message in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
-    assert list(tmp_path.rglob("*")) == []
-
-
-@pytest.mark.parametrize(("options", "message"), [(["flux", "--size", "full"], "needs about 76 GiB of memory")])
-def test_a_request_the_workload_refuses_is_one_error_and_leaves_nothing(
-    tmp_path: Path, options: list[str], message: str
-) -> None:
-    pytest.importorskip("diffusers")
-    found = profile(tmp_path, *options)
-    assert found.returncode == 1
-    errors = [line for line in found.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1
-    assert message in errors[0]
-    assert "Traceback" not in found.stderr
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
-def test_a_run_that_is_there_is_kept_before_anything_is_loaded(tmp_path: Path) -> None:
-    from tests.cli.runs import make_run_folder
-
-    (tmp_path / "traces").mkdir()
-    make_run_folder(tmp_path / "traces", "flux-compiled")
-    found = profile(tmp_path, "flux", "--compiled")
-    assert found.returncode == 1
-    assert "already there; pass --force" in found.stderr
 
 
 MODEL = """
@@ -262,19 +212,6 @@ def test_what_any_later_call_raises_is_shown_as_theirs_too(last: int, tmp_path: 
     lines = shown.splitlines()
     assert "later.py" in lines[1] and "tracekit" not in "".join(lines[:-1]).replace(str(tmp_path), "")
     assert lines[-1].startswith("error: a call of what later.py:build() returned raised ValueError: one call too many")
-
-
-def test_a_file_that_is_not_there_is_one_line_before_anything_is_loaded(tmp_path: Path) -> None:
-    found = tracekit("profile", "nowhere.py:build", folder=tmp_path)
-    assert found.returncode == 1
-    assert found.stderr.startswith("error: there is no file nowhere.py here")
-    assert len(found.stderr.splitlines()) == 1
-
-
-def test_an_own_model_can_be_described_like_any_other(place: Path) -> None:
-    found = tracekit("workloads", "my_model.py:build", folder=place)
-    assert found.returncode == 0
-    assert "as build() makes it" in found.stdout
 
 
 @pytest.mark.slow
@@ -374,14 +311,6 @@ def _are_finite_and_near(compiled: FormResult) -> None:
             assert output.max_abs <= 1e-3 * max(output.other_max, 1.0)
 
 
-@pytest.mark.parametrize("name", ["vit", "causal-lm", "mlp"])
-def test_options_a_workload_has_not_are_one_line_before_anything_is_loaded(tmp_path: Path, name: str) -> None:
-    found = tracekit("profile", name, "--height", 224, "--steps", 2, folder=tmp_path)
-    assert found.returncode == 1
-    assert found.stderr == f"error: {name} has no --height and no --steps: leave them out\n"
-    assert list(tmp_path.rglob("*")) == []
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_a_cpu")
 def test_a_decoding_step_of_qwen_is_one_graph_and_told_as_a_phase(
@@ -462,11 +391,6 @@ def test_a_configuration_that_is_not_here_is_one_line(asked: tuple[str, ...], li
     assert found.returncode == 1
     assert found.stderr.splitlines()[-1] == f"error: {line}"
     assert not (tmp_path / "traces").exists() or list((tmp_path / "traces").iterdir()) == []
-
-
-def test_options_a_configuration_has_not_are_one_line_before_anything_is_loaded(tmp_path: Path) -> None:
-    found = tracekit("profile", "hf:owner/model", "--steps", 2, folder=tmp_path)
-    assert found.stderr == "error: hf:owner/model has no --steps: leave it out\n"
 
 
 @pytest.mark.parametrize(

@@ -125,16 +125,32 @@ def test_resume_goes_on_by_the_rule_of_the_last_call(children: Children) -> None
     assert (last["cell_timeout_seconds"], last["target_percent"]) == (90.0, 2.0)
 
 
-def test_failed_cells_are_tried_again_when_asked(children: Children) -> None:
+def test_failed_cells_stop_nothing_and_are_tried_again_when_asked(children: Children) -> None:
     command = ("vit", "--mode", "default,reduce-overhead")
-    sweep(*command)
-    assert len(children.jobs) == 2
-    sweep(*command)
-    assert len(children.jobs) == 2
+    result = sweep(*command, "--json", "-", "--calls", "50")
+    assert (result.exit_code, len(children.jobs)) == (0, 2)
+    told = json.loads(result.stdout)
+    assert (told["schema"], told["name"], told["calls"]) == ("tracekit.sweep/1", "vit", 50)
+    again = "tracekit sweep --resume sweeps/vit --retry-failed"
+    assert f"1 cell without times; to try again: {again}" in result.stderr
+    assert f"# tries cells that failed again\n{again}\n" in Path("reports/sweep-vit.md").read_text()
+    # What is there already is shown without a look whether it could be run.
+    children.found = CheckAnswer("vit needs the package torch")
+    assert (sweep(*command).exit_code, len(children.jobs)) == (0, 2)
+    assert sweep(*command, "--again").exit_code == 1
+    children.found = CheckAnswer()
     sweep(*command, "--retry-failed")
     assert [job.request.mode for job in children.jobs[2:]] == ["reduce-overhead"]
     sweep(*command, "--again")
     assert len(children.jobs) == 5
+    assert "leave --batch-size out" in sweep("--resume", "sweeps/vit", "--batch-size", "2").stderr
+
+
+def test_an_empty_folder_says_how_to_fill_it(children: Children) -> None:
+    children.interrupt_at = 0
+    sweep("vit")
+    result = sweep("--show", "sweeps/vit")
+    assert "holds no cells yet: tracekit sweep --resume sweeps/vit runs them" in result.stderr
 
 
 def test_all_anew_that_was_interrupted_goes_on(children: Children) -> None:
@@ -200,6 +216,7 @@ def test_cells_of_which_nobody_noted_the_version_are_kept_and_said(children: Chi
         (("--time-budget", "9"), (), "timed by another rule"),
         (("--iterations", "40"), ("--iterations", "40"), None),
         ((), (), None),
+        (("--iterations", "40"), ("--iterations", "80"), "timed by another rule before; --again runs them by this one"),
         (("--seed", "3"), (), "made with another --seed; --again makes them with 0"),
     ],
 )
@@ -232,12 +249,6 @@ def test_cells_that_were_measured_with_other_variables_are_said_to_be_so(
     assert go_on in Path("reports/sweep-vit.md").read_text(), "as it was last asked for"
 
 
-def test_seeds_that_differ_within_a_folder_are_said(children: Children) -> None:
-    sweep("vit", "--seed", "3")
-    shown = sweep("vit", "--batch-size", "4")
-    assert "made with several seeds (0, 3)" in " ".join(shown.stdout.split())
-
-
 def test_what_keeps_every_cell_from_running_is_said_before_anything_is_written(children: Children) -> None:
     children.found = CheckAnswer("vit needs the package torch", ("below",))
     result = sweep("vit", "--batch-size", "1,4")
@@ -245,21 +256,6 @@ def test_what_keeps_every_cell_from_running_is_said_before_anything_is_written(c
     assert "error: vit needs the package torch\nbelow" in result.stderr
     assert not Path("sweeps").exists()
     assert [request.workload for request in children.checked[0].requests] == ["vit"]
-
-
-def test_what_is_there_already_is_shown_without_a_look(children: Children) -> None:
-    sweep("vit")
-    children.found = CheckAnswer("vit needs the package torch")
-    assert sweep("vit").exit_code == 0
-    assert sweep("vit", "--again").exit_code == 1
-
-
-def test_failing_cells_never_stop_the_rest_and_are_told_how_to_try_again(children: Children) -> None:
-    result = sweep("vit", "--mode", "default,reduce-overhead")
-    assert result.exit_code == 0
-    again = "tracekit sweep --resume sweeps/vit --retry-failed"
-    assert f"1 cell without times; to try again: {again}" in result.stderr
-    assert f"# tries cells that failed again\n{again}\n" in Path("reports/sweep-vit.md").read_text()
 
 
 def test_a_sweep_of_which_nothing_has_times_fails_at_its_end(children: Children) -> None:
@@ -362,8 +358,13 @@ def test_a_suite_is_run_in_parts_into_one_folder(children: Children) -> None:
     assert len(children.jobs) == 2 * 3 * 3
     assert {(job.request.iterations, job.request.size) for job in children.jobs} == {(300, "auto")}
     assert "90 to run" in first.stdout
+    other = ("--batch-size", "2", "--dtype", "float16", "--time-budget", "4", "--out", "other")
+    assert sweep("--suite", "vision", "--only", "vit", *other).exit_code == 0
+    asked = {(job.request.batch_size, job.request.dtype, job.request.iterations) for job in children.jobs[18:]}
+    assert asked == {(2, "float16", None)}
+    children.jobs.clear()
     second = sweep("--suite", "vision", "--only", "resnet")
-    assert len(children.jobs) == 3 * 3 * 3
+    assert len(children.jobs) == 3 * 3
     assert "81 to run" in second.stdout
     page = Path("reports/sweep-vision.md").read_text()
     assert "Beside the figures of 2023" in page
@@ -377,30 +378,6 @@ def test_every_workload_of_a_suite_exists_and_vision_has_the_users_table() -> No
     vision = SUITES["vision"]
     assert (len(vision.workloads), vision.batch_sizes, vision.iterations) == (12, (1, 4, 16), 300)
     assert {each.workload for each in vision.published} == set(vision.workloads)
-
-
-def test_a_suite_may_be_of_other_sizes_and_types(children: Children) -> None:
-    result = sweep(
-        "--suite", "vision", "--only", "vit", "--batch-size", "2", "--dtype", "float16", "--time-budget", "4"
-    )
-    assert result.exit_code == 0, result.output
-    assert {(job.request.batch_size, job.request.dtype, job.request.iterations) for job in children.jobs} == {
-        (2, "float16", None)
-    }
-
-
-def test_json_has_standard_output_to_itself(children: Children) -> None:
-    result = sweep("vit", "--json", "-", "--calls", "50")
-    told = json.loads(result.stdout)
-    assert (told["schema"], told["name"], told["calls"]) == ("tracekit.sweep/1", "vit", 50)
-    assert "compiling made" in result.stderr
-
-
-def test_cells_timed_by_another_rule_are_kept_and_said(children: Children) -> None:
-    sweep("vit", "--iterations", "40")
-    result = sweep("vit", "--iterations", "80")
-    assert "2 cells of these were timed by another rule before; --again runs them by this one" in result.stderr
-    assert len(children.jobs) == 2
 
 
 @pytest.mark.parametrize(
@@ -437,19 +414,6 @@ def test_what_cannot_be_is_said_in_a_line_before_anything_runs(
 @pytest.mark.parametrize(("option", "value"), [("--batch-size", "1,none"), ("--mode", "eager,fast"), ("--height", "0")])
 def test_a_list_with_a_wrong_value_is_a_wrong_option(option: str, value: str) -> None:
     assert sweep("vit", option, value).exit_code == 2
-
-
-def test_resume_takes_no_other_settings(children: Children) -> None:
-    sweep("vit")
-    result = sweep("--resume", "sweeps/vit", "--batch-size", "2")
-    assert (result.exit_code, "leave --batch-size out" in result.stderr) == (1, True)
-
-
-def test_an_empty_folder_says_how_to_fill_it(children: Children) -> None:
-    children.interrupt_at = 0
-    sweep("vit")
-    result = sweep("--show", "sweeps/vit")
-    assert "holds no cells yet: tracekit sweep --resume sweeps/vit runs them" in result.stderr
 
 
 def test_cells_without_what_was_asked_are_shown(children: Children) -> None:

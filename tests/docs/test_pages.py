@@ -15,7 +15,7 @@ from tracekit.report.sections.figures import COUNTS
 from tracekit.report.words.findings import WORDS
 from tracekit.report.words.notes import SENTENCES
 
-from .texts import DOCS, PAGES, anchors, links
+from .texts import DOCS, PAGES, ROOT, anchors, links
 
 #: Made when the site is built.
 GENERATED = {"changelog.md"}
@@ -50,6 +50,16 @@ def test_every_picture_is_shown_and_all_of_them_are_small() -> None:
     shown = {Path(link).name for page in PAGES for link in links(page)}
     assert [path.name for path in pictures if path.name not in shown] == []
     assert sum(path.stat().st_size for path in pictures) < 200_000
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "contributing.md"])
+def test_every_python_file_that_a_page_names_exists_unless_its_reader_makes_it(name: str) -> None:
+    files = [
+        f"/{path.relative_to(ROOT).as_posix()}" for top in ("tracekit", "tests") for path in (ROOT / top).rglob("*.py")
+    ]
+    named = set(re.findall(r"[\w./]+\.py\b", (DOCS / name).read_text(encoding="utf-8")))
+    made = {path for path in named if path.endswith("short_kernels.py")} if name == "contributing.md" else set()
+    assert [path for path in named - made if not any(file.endswith(f"/{path}") for file in files)] == []
 
 
 def test_every_note_is_listed_and_no_other() -> None:

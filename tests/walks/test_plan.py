@@ -20,8 +20,6 @@ from tracekit.workloads.registry import FLUX, all_workloads, find
 
 from ..sides import make_settings
 
-MLP = find("mlp")
-
 
 def test_sizes_are_named_as_users_say_them() -> None:
     assert parse_warmup("batch=1, height=256") == {"batch_size": 1, "height": 256}
@@ -52,14 +50,31 @@ def test_other_sizes_leave_the_rest_of_the_request_as_it_is() -> None:
     )
 
 
-def test_a_size_the_workload_has_not_is_met_with_those_it_has() -> None:
-    with pytest.raises(TracekitError, match=r"mlp has no height to warm up at: --warmup takes batch$"):
-        warmup_request(MLP, Request("mlp"), {"height": 256})
+@pytest.mark.parametrize(
+    ("request_", "sizes", "message"),
+    [
+        (Request("mlp"), {"height": 256}, "mlp has no height to warm up at: --warmup takes batch$"),
+        (Request("flux"), {"height": 100}, "multiples of 16"),
+        (Request("flux"), {"height": 33}, "--warmup height=33 is none"),
+        (Request("flux", height=33), {"width": 256}, "--height 33 is none"),
+        (Request("mlp"), {"batch_size": 1}, "--warmup batch=1 is what is timed"),
+        (Request("qwen2.5-vl"), {"batch_size": 2}, "cannot be called at other sizes: leave --warmup out"),
+    ],
+)
+def test_sizes_at_which_no_warm_up_can_be_made_are_refused(
+    request_: Request, sizes: dict[str, int], message: str
+) -> None:
+    with pytest.raises(TracekitError, match=message):
+        warmup_request(find(request_.workload), request_, sizes)
 
 
-def test_a_size_the_workload_cannot_make_is_refused() -> None:
-    with pytest.raises(TracekitError, match="multiples of 16"):
-        warmup_request(FLUX, Request("flux"), {"height": 100})
+def test_the_timed_sizes_that_a_workload_chooses_are_known_once_it_is_built() -> None:
+    asked = {"batch_size": 1, "height": 512}
+    assert warmup_request(FLUX, Request("flux"), asked).height == 512
+    with pytest.raises(TracekitError, match="--warmup batch=1, height=512 is what is timed"):
+        refuse_timed_sizes(asked, make_settings())
+    resized = {info.name for info in all_workloads() if info.resizes}
+    assert resized == {"flux", "flux-schnell", "vit", "causal-lm", "mlp"}
 
 
 def test_fresh_processes_that_warm_up_as_usual_are_not_mixed_with_a_warm_up_at_other_sizes() -> None:
@@ -68,30 +83,6 @@ def test_fresh_processes_that_warm_up_as_usual_are_not_mixed_with_a_warm_up_at_o
         refuse_warmup_beside_processes(TimingPlan(repeats=2))
     with pytest.raises(TracekitError, match="--repeat-process and --startup"):
         refuse_warmup_beside_processes(TimingPlan(repeats=2, startup=True))
-
-
-def test_a_size_of_the_warm_up_that_cannot_be_made_is_told_as_it_was_written() -> None:
-    with pytest.raises(TracekitError, match="--warmup height=33 is none"):
-        warmup_request(FLUX, Request("flux"), {"height": 33})
-    with pytest.raises(TracekitError, match="--height 33 is none"):
-        warmup_request(FLUX, Request("flux", height=33), {"width": 256})
-
-
-def test_warming_up_at_the_timed_sizes_is_refused() -> None:
-    with pytest.raises(TracekitError, match="--warmup batch=1 is what is timed"):
-        warmup_request(MLP, Request("mlp"), {"batch_size": 1})
-    # What the workload chooses is known once it is built.
-    asked = {"batch_size": 1, "height": 512}
-    assert warmup_request(FLUX, Request("flux"), asked).height == 512
-    with pytest.raises(TracekitError, match="--warmup batch=1, height=512 is what is timed"):
-        refuse_timed_sizes(asked, make_settings())
-
-
-def test_a_workload_of_one_size_refuses_before_it_is_built() -> None:
-    with pytest.raises(TracekitError, match=r"qwen2\.5-vl cannot be called at other sizes: leave --warmup out"):
-        warmup_request(find("qwen2.5-vl"), Request("qwen2.5-vl"), {"batch_size": 2})
-    resized = {info.name for info in all_workloads() if info.resizes}
-    assert resized == {"flux", "flux-schnell", "vit", "causal-lm", "mlp"}
 
 
 def test_the_rule_takes_what_was_asked_and_fills_in_the_rest() -> None:

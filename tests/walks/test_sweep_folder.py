@@ -75,14 +75,6 @@ def test_a_cell_has_one_owner_whatever_their_folders_for_temporary_files(folder:
         assert ours
 
 
-def test_a_killed_owner_has_nothing(folder: SweepFolder, tmp_path: Path) -> None:
-    holder = start_holder(folder, CELL.key, tmp_path)
-    holder.kill()
-    holder.communicate()
-    with folder.claimed(CELL.key) as ours:
-        assert ours
-
-
 def test_locks_are_none_of_the_cells_that_people_copy(folder: SweepFolder) -> None:
     with folder.claimed(CELL.key):
         folder.save(make_result(CELL))
@@ -98,7 +90,7 @@ def test_what_is_asked_for_waits_for_whoever_else_asks(folder: SweepFolder, tmp_
     )
     command = [sys.executable, "-c", script, str(folder.path)]
     asking = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT)
-    time.sleep(1.5)
+    time.sleep(1)
     assert asking.poll() is None, "it waits"
     assert folder.asked() is None
     let_go(holder)

@@ -75,14 +75,11 @@ class Children:
         self.jobs: list[CellJob] = []
         self.environments: list[dict[str, str]] = []
         self.more: list[dict[str, Any]] = []
-        self.leaves: str | None = None
         self._ends = list(ends)
 
     def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
         assert module == "tracekit.walks.cell_process"
         self.more.append(more)
-        if self.leaves:
-            (draft / self.leaves).mkdir()
         self.jobs.append(msgspec.json.decode(job, type=CellJob))
         self.environments.append(environment)
         return self._ends.pop(0) if self._ends else Ended(0, msgspec.json.encode(answer_of(self.jobs[-1])), ())
@@ -139,7 +136,8 @@ def test_a_model_whose_file_has_gone_is_found_out_about_by_its_cell_alone(
 
 
 def test_each_has_an_empty_cache_its_own_order_and_the_call_rule(children: Children, folder: SweepFolder) -> None:
-    run(make_plan(timing=TimingPlan(2.0, 9.0), iterations=None, seed=5), folder)
+    run(make_plan(timing=TimingPlan(2.0, 9.0), iterations=None, seed=5, cell_timeout_seconds=90.0), folder)
+    assert [each["limit_seconds"] for each in children.more] == [90.0] * 4
     assert len({job.order_seed for job in children.jobs}) == 4
     assert {(job.target_percent, job.budget_seconds) for job in children.jobs} == {(2.0, 9.0)}
     assert {(job.request.seed, job.request.iterations) for job in children.jobs} == {(5, None)}
@@ -249,30 +247,14 @@ def test_another_matrix_extends_the_folder_and_the_order_is_as_asked(children: C
     assert [result.cell.key for result in folder.load_all()] == [cell.key for cell in CELLS]
 
 
-def test_cells_copied_from_another_folder_count(children: Children, folder: SweepFolder, tmp_path: Path) -> None:
-    other = SweepFolder(tmp_path / "other")
-    other.check()
-    run(make_plan(CELLS[0]), other)
-    for path in (other.path / "cells").iterdir():
-        (folder.path / "cells" / path.name).write_bytes(path.read_bytes())
-    assert {each.cell for each in find_left(make_plan(), folder)} == set(CELLS[1:])
-    assert [result.cell.key for result in folder.load_all()] == [CELLS[0].key]
-
-
-def test_a_cell_is_kept_and_the_sweep_goes_on_where_its_place_cannot_be_cleared(
-    children: Children, folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
+def test_what_killed_sweeps_left_goes_before_cells_are_run(
+    children: Children, folder: SweepFolder, temporary: Path
 ) -> None:
-    real = os.rmdir
-
-    def busy(path: Any, **more: Any) -> None:
-        if str(path).endswith("inductor"):
-            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
-        real(path, **more)
-
-    monkeypatch.setattr(os, "rmdir", busy)
-    children.leaves = "inductor"
-    assert len([result for _, result in run(make_plan(), folder) if result]) == 4
-    assert len(folder.load_all()) == 4
+    left = temporary / "tracekit-cell-dead"
+    left.mkdir()
+    (left / "lock").touch()
+    run(make_plan(CELLS[0]), folder)
+    assert not left.exists()
 
 
 def test_a_cell_is_saved_before_anything_is_cleared_away(
@@ -290,23 +272,6 @@ def test_a_cell_is_saved_before_anything_is_cleared_away(
     monkeypatch.setattr(sweeping, "cell_place", noted)
     run(make_plan(CELLS[0]), folder)
     assert there == [True]
-
-
-def test_what_killed_sweeps_left_goes_before_cells_are_run(
-    children: Children, folder: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left = tmp_path / "tracekit-cell-dead"
-    left.mkdir()
-    (left / "lock").touch()
-    run(make_plan(CELLS[0]), folder)
-    assert not left.exists()
-
-
-def test_the_time_a_cell_may_take_is_passed_on(children: Children, folder: SweepFolder) -> None:
-    run(make_plan(CELLS[0], cell_timeout_seconds=90.0), folder)
-    run(make_plan(CELLS[1]), folder)
-    assert [each["limit_seconds"] for each in children.more] == [90.0, None]
 
 
 def test_a_cell_that_another_process_works_on_is_left_to_it(children: Children, folder: SweepFolder) -> None:

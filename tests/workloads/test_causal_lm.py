@@ -14,8 +14,6 @@ from tests.workloads.builds import build, built, nowhere  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
-from tracekit.workloads.causal_lm import PROMPT_TOKENS  # noqa: E402
-from tracekit.workloads.registry import CAUSAL_LM  # noqa: E402
 
 
 def logits(workload: BuiltWorkload) -> torch.Tensor:
@@ -46,11 +44,6 @@ def test_parts_add_up_to_the_model_and_say_what_is_compiled() -> None:
     assert [part.compiled for part in whole.components] == [True, True]
     assert [part.compiled for part in regional.components] == [True, False]
     assert regional.components[0].parameters == count_parameters(*(target.module for target in regional.targets))
-
-
-def test_the_length_of_the_prompt_is_noted() -> None:
-    assert "32 tokens" in built("causal-lm").notes[0]
-    assert all(f"prompt of {tokens}" in CAUSAL_LM.sizes[size] for size, tokens in PROMPT_TOKENS.items())
 
 
 def test_weights_from_a_folder_are_loaded_with_their_own_vocabulary(tmp_path: Path) -> None:

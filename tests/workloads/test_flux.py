@@ -15,7 +15,7 @@ from tests.workloads.builds import build, built, nowhere  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
-from tracekit.workloads import flux, registry  # noqa: E402
+from tracekit.workloads import flux  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 
 SCHNELL = flux.VARIANTS["flux-schnell"]
@@ -123,8 +123,3 @@ def test_schnell_has_no_guidance_and_noise_levels_that_are_not_shifted(saved: tu
     call()
     asked = ("guidance_scale", "num_inference_steps", "max_sequence_length", "height", "width")
     assert tuple(seen[0][name] for name in asked) == (0.0, 4, 256, 512, 512)
-
-
-def test_schnell_alone_is_met_with_its_whole_name() -> None:
-    with pytest.raises(TracekitError, match="flux-schnell"):
-        registry.find("schnell")

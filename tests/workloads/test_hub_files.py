@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 pytest.importorskip("huggingface_hub")
+torch = pytest.importorskip("torch")
 
-from huggingface_hub import errors as hub
+from huggingface_hub import errors as hub  # noqa: E402
+from huggingface_hub.errors import GatedRepoError, OfflineModeIsEnabled, RepositoryNotFoundError  # noqa: E402
 
-from tracekit.errors import TracekitError
-from tracekit.workloads import hub_files
-from tracekit.workloads.hub_files import count_saved, find_file, find_optional
+from tracekit.errors import TracekitError  # noqa: E402
+from tracekit.workloads import hub_files  # noqa: E402
+from tracekit.workloads.building import load_pretrained  # noqa: E402
+from tracekit.workloads.hub_files import count_saved, find_file, find_optional  # noqa: E402
 
 CONFIG = ("config.json",)
 
@@ -186,3 +189,35 @@ def test_what_is_no_such_file_is_not_known(tmp_path: Path, name: str, content: b
     (tmp_path / name).write_bytes(content)
     assert count_saved(str(tmp_path)) is None
     assert count_saved("no name of a repository!") is None
+
+
+class Failing:
+    """A pipeline whose weights cannot be had."""
+
+    def __init__(self, error: BaseException, cause: BaseException | None = None) -> None:
+        self._error, self._cause = error, cause
+
+    def from_pretrained(self, source: str, **_: Any) -> None:
+        raise self._error from self._cause
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "message"),
+    [
+        (hub_error(GatedRepoError), None, "owner/model is gated"),
+        (OSError("no file"), hub_error(GatedRepoError), "owner/model is gated"),
+        (hub_error(RepositoryNotFoundError), None, "owner/model is no repository"),
+        (OSError("no file"), OfflineModeIsEnabled("offline"), "HF_HUB_OFFLINE is set"),
+        (OSError("No route to host (stack trace above)\nmore"), None, "No route to host; "),
+    ],
+)
+def test_weights_that_cannot_be_had_are_one_line(error: Exception, cause: Exception | None, message: str) -> None:
+    with pytest.raises(TracekitError, match=message) as caught:
+        load_pretrained(Failing(error, cause), "owner/model", torch.float32)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("source", ["/no/such/folder", "model", "a/b/c"])
+def test_weights_of_neither_folder_nor_repository_are_refused_at_once(source: str) -> None:
+    with pytest.raises(TracekitError, match="neither a folder"):
+        load_pretrained(Failing(AssertionError()), source, torch.float32)

@@ -1,12 +1,18 @@
-"""Options of a user's `build()`, and its arguments."""
+"""Options of a user's `build()`, its arguments, and whose what a call raised is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
+from tests.sides import make_settings
 
-from tracekit.errors import TracekitError
+from tracekit.errors import DoesNotFitError, TheirCodeError, TracekitError
+from tracekit.model.run import UserModel
+from tracekit.numbers import percent
+from tracekit.workloads.own_errors import their_calls
 from tracekit.workloads.own_function import arguments_of, parse_options, taken
 
 COMMON = {"batch_size": 3, "dtype": "d", "device": "cpu", "seed": 7}
@@ -89,3 +95,51 @@ def test_common_arguments_go_before_the_dashes() -> None:
         arguments("batch_size=4", function=some)
     with pytest.raises(TracekitError, match="takes no seed"):
         arguments("seed=4", function=some)
+
+
+OWN = replace(make_settings(), workload="my_model.py:build", own=UserModel())
+IN_PROGRAM = replace(OWN, own=UserModel(in_program=True))
+
+
+def theirs() -> None:
+    raise ValueError("told to fail")
+
+
+def memory() -> None:
+    raise MemoryError("CUDA out of memory")
+
+
+def ours() -> None:
+    percent("many")  # type: ignore[arg-type]
+
+
+def known() -> None:
+    raise DoesNotFitError("said already")
+
+
+def is_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError)
+
+
+def test_what_their_code_raised_is_theirs_with_its_line() -> None:
+    with pytest.raises(TheirCodeError, match="raised ValueError: told to fail") as said, their_calls(OWN, is_memory):
+        theirs()
+    assert "my_model.py:build()" in str(said.value) and str(said.value).endswith("in theirs")
+    assert "tracekit/workloads" not in said.value.traceback.replace("tests/workloads", "")
+    assert said.value.traceback.splitlines()[-1] == "ValueError: told to fail"
+
+
+@pytest.mark.parametrize(
+    ("settings", "call", "kind"),
+    [
+        (OWN, memory, MemoryError),
+        (OWN, ours, ValueError),
+        (OWN, known, DoesNotFitError),
+        (IN_PROGRAM, theirs, ValueError),
+        (make_settings(), theirs, ValueError),
+    ],
+)
+def test_all_else_is_passed_on(settings: object, call: Callable[[], None], kind: type[Exception]) -> None:
+    with pytest.raises(kind) as passed, their_calls(settings, is_memory):  # type: ignore[arg-type]
+        call()
+    assert type(passed.value) is kind

@@ -18,7 +18,6 @@ from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 from tracekit.workloads.inputs import draw_pictures  # noqa: E402
-from tracekit.workloads.registry import QWEN_VL  # noqa: E402
 
 
 def tensor(workload: BuiltWorkload) -> torch.Tensor:
@@ -99,11 +98,6 @@ def test_images_become_a_token_for_28_by_28_pixels_and_prompts_are_padded_on_the
 def test_the_smaller_published_size_has_the_published_parameter_count() -> None:
     # The sum of the tensors in the checkpoint's safetensors, input and output embeddings being one.
     assert count_parameters(nowhere("qwen2.5-vl", "3b").modules[0][1]) == 3_754_622_976
-
-
-def test_every_size_says_its_image_and_token_numbers() -> None:
-    for size, each in qwen_vl.ARCHITECTURES.items():
-        assert f"{each.pixels}x{each.pixels}, {each.new_tokens} new tokens" in QWEN_VL.sizes[size]
 
 
 @pytest.mark.parametrize(

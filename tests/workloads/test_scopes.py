@@ -1,4 +1,4 @@
-"""What a scope compiles: named on the real architectures, built without weights."""
+"""What a scope compiles: named on the real architectures, built without weights; blocks that repeat."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ pytest.importorskip("transformers")
 pytest.importorskip("diffusers")
 
 from tests.workloads.builds import nowhere  # noqa: E402
+from torch import nn  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import Component  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import registry, scopes  # noqa: E402
+from tracekit.workloads.parts import (  # noqa: E402
+    repeated_blocks,
+)
 
 MLP = registry.find("mlp")
-
-
-def names(workload: str, scope: str) -> list[str]:
-    return [target.component for target in scopes.compile_targets(nowhere(workload), scope)]
 
 
 def refused(workload: str, scope: str) -> TracekitError:
@@ -37,31 +37,27 @@ def test_a_module_is_compiled_by_its_name() -> None:
     assert (target.component, target.method) == ("transformer.transformer_blocks.3.attn", "forward")
 
 
-def test_the_name_of_the_only_root_may_be_left_out() -> None:
-    assert names("vit", "vit.embeddings") == names("vit", "model.vit.embeddings") == ["model.vit.embeddings"]
+EMBEDDERS = ("time_text_embed", "context_embedder", "x_embedder", "norm_out", "proj_out")
 
 
-def test_a_full_name_goes_before_one_without_its_root() -> None:
-    assert names("whisper", "model") == ["model"]
-    assert names("whisper", "model.decoder") == ["model.model.decoder"]
-
-
-def test_a_star_is_one_name_between_two_points() -> None:
-    assert names("causal-lm", "model.layers.*") == [f"model.model.layers.{n}" for n in range(18)]
-
-
-def test_a_star_leaves_out_what_has_no_parameters_and_what_is_never_called() -> None:
-    assert names("flux", "transformer.*") == [
-        f"transformer.{name}" for name in ("time_text_embed", "context_embedder", "x_embedder", "norm_out", "proj_out")
-    ]
-
-
-def test_several_names_are_compiled_each_once() -> None:
-    assert names("flux", "transformer,vae.decoder,vae.decod?r") == ["transformer", "vae.decoder"]
-
-
-def test_the_list_s_own_names_stand_beside_modules() -> None:
-    assert names("flux", "text-encoders,vae.decoder") == ["text_encoder", "text_encoder_2", "vae.decoder"]
+@pytest.mark.parametrize(
+    ("workload", "scope", "compiled"),
+    [
+        # The name of the only root may be left out; a full name goes before one without its root.
+        ("vit", "vit.embeddings", ["model.vit.embeddings"]),
+        ("vit", "model.vit.embeddings", ["model.vit.embeddings"]),
+        ("whisper", "model", ["model"]),
+        ("whisper", "model.decoder", ["model.model.decoder"]),
+        # A star is one name between two points, of what has parameters and is called.
+        ("causal-lm", "model.layers.*", [f"model.model.layers.{n}" for n in range(18)]),
+        ("flux", "transformer.*", [f"transformer.{name}" for name in EMBEDDERS]),
+        # Each once, and beside the list's own names.
+        ("flux", "transformer,vae.decoder,vae.decod?r", ["transformer", "vae.decoder"]),
+        ("flux", "text-encoders,vae.decoder", ["text_encoder", "text_encoder_2", "vae.decoder"]),
+    ],
+)
+def test_modules_are_compiled_by_their_names(workload: str, scope: str, compiled: list[str]) -> None:
+    assert [target.component for target in scopes.compile_targets(nowhere(workload), scope)] == compiled
 
 
 @pytest.mark.parametrize("scope", ["vae", "transformer,vae", "va?", "vae,text_encoder"])
@@ -178,3 +174,48 @@ def test_a_wrong_name_is_found_before_any_weight_is_made_but_of_real_ones(
         found = scopes.build_scoped(builder, MLP, request, "full", "cuda", Silent())
         assert [target.component for target in found.targets] == ["model.0"]
     assert asked == devices
+
+
+class Block(nn.Module):  # type: ignore[misc]
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(width, 4)
+
+
+def blocks(model: nn.Module) -> list[str]:
+    return [*repeated_blocks([("model", model)])]
+
+
+def test_only_alike_blocks_repeat() -> None:
+    model = nn.ModuleDict({"first": nn.Linear(4, 4), "blocks": nn.ModuleList(Block(4) for _ in range(3))})
+    assert blocks(model) == ["model.blocks.0", "model.blocks.1", "model.blocks.2"]
+    assert blocks(nn.ModuleList([Block(4), Block(8)])) == []
+    assert blocks(nn.ModuleList([nn.Sequential(nn.Linear(4, 4)), Block(4)])) == [], "of other classes"
+    assert blocks(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))) == [], "single layers"
+
+
+def test_the_outermost_alike_blocks_count() -> None:
+    def outer() -> nn.Module:
+        return nn.Sequential(Block(4), Block(4))
+
+    assert blocks(nn.ModuleList([outer(), outer()])) == ["model.0", "model.1"]
+    assert blocks(nn.ModuleList([outer(), nn.Sequential(Block(8), Block(8))])) == [
+        "model.0.0",
+        "model.0.1",
+        "model.1.0",
+        "model.1.1",
+    ]
+
+
+def test_what_diffusers_calls_repeated_goes_first() -> None:
+    model = nn.ModuleDict({"a": nn.ModuleList([Block(4), Block(4)]), "b": nn.Bilinear(1, 1, 1)})
+    model._repeated_blocks = ["Bilinear"]
+    assert blocks(model) == ["model.b"]
+    named = scopes.compile_targets(nowhere("sdxl"), "regional")
+    assert all(".transformer_blocks." in target.component for target in named)
+
+
+def test_a_model_without_is_refused_with_its_parts() -> None:
+    with pytest.raises(TracekitError, match="convnext at size tiny has no blocks that repeat") as caught:
+        scopes.compile_targets(nowhere("convnext", "tiny"), "regional")
+    assert "%" in caught.value.below[0]

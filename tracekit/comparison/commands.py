@@ -126,5 +126,5 @@ def _program(settings: Settings, changes: Changes, more: tuple[str, ...]) -> str
     asked |= {name: {"True": True, "False": False}.get(value, value) for name, value in changes.items()}
     if asked.get("mode") == "default":
         del asked["mode"]
-    told = [f"compile={asked}"] if asked or not scope else []
-    return f"tracekit.profile({', '.join(['...', *told, *(f'{name}={value!r}' for name, value in scope.items())])})"
+    words = ["...", *([f"compile={asked}"] if asked or not scope else []), *(f"{k}={v!r}" for k, v in scope.items())]
+    return f"tracekit.profile({', '.join(words)})"

@@ -36,7 +36,12 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
     timed together.
     """
-    a, b, unlike = _both_rich(*with_as_many_steps(*with_waiting_lines(note_calls(a), note_calls(b))))
+    a, b = with_as_many_steps(*with_waiting_lines(note_calls(a), note_calls(b)))
+    unlike: tuple[Note, ...] = ()
+    if (a.rich is None) != (b.rich is None) and a.form is not None and b.form is not None:
+        # A rich recording of one side would divide that side's idle time and not the other's: then neither is divided.
+        unlike = (Note("no_rich_recording", subject=a.label if a.rich is None else b.label),)
+        a, b = replace(a, rich=None), replace(b, rich=None)
     verdict, of_timing = judge(a, b, order)
     verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
@@ -84,14 +89,6 @@ def measure_deltas(a: Side, b: Side) -> Deltas:
         (a.unprofiled_idle_us, b.unprofiled_idle_us) if unprofiled else (a.recorded_idle_us, b.recorded_idle_us),
     )
     return Deltas(*(None if before is None or after is None else after - before for before, after in figures))
-
-
-def _both_rich(a: Side, b: Side) -> tuple[Side, Side, tuple[Note, ...]]:
-    """A rich recording of one side alone would divide that side's idle time alone: then neither is divided."""
-    if (a.rich is None) == (b.rich is None) or a.form is None or b.form is None:
-        return a, b, ()
-    lacking = a if a.rich is None else b
-    return replace(a, rich=None), replace(b, rich=None), (Note("no_rich_recording", subject=lacking.label),)
 
 
 def look_at(side: Side) -> SingleRun:

@@ -36,18 +36,16 @@ def _with_lines(side: Side, eager: EagerOps) -> Side:
     recordings = []
     for analysis in (side.analysis, side.rich):
         if analysis is not None and analysis.idle is not None:
-            syncs = tuple(_with_line(sync, eager, side.form.name) for sync in analysis.idle.syncs)
-            analysis = replace(analysis, idle=replace(analysis.idle, syncs=syncs))
+            syncs = []
+            for sync in analysis.idle.syncs:
+                copies = COPYING in sync.call.lower()
+                waits = copies or WAITING in sync.call.lower()
+                lines = dict(waiting_lines(eager, pageable=copies).most_common()) if waits else {}
+                in_eager_code = side.form.name != "eager"
+                syncs.append(replace(sync, lines=lines, in_eager_code=in_eager_code) if lines else sync)
+            analysis = replace(analysis, idle=replace(analysis.idle, syncs=tuple(syncs)))
         recordings.append(analysis)
     return replace(side, analysis=recordings[0] or side.analysis, rich=recordings[1])
-
-
-def _with_line(sync: SyncTime, eager: EagerOps, form: str) -> SyncTime:
-    copies = COPYING in sync.call.lower()
-    lines = waiting_lines(eager, pageable=copies) if copies or WAITING in sync.call.lower() else None
-    if not lines:
-        return sync
-    return replace(sync, lines=dict(lines.most_common()), in_eager_code=form != "eager")
 
 
 def waiting_lines(eager: EagerOps, *, pageable: bool) -> Counter[str]:

@@ -83,10 +83,7 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     changed = sorted((group for group in groups if group.kind != "unchanged"), key=lambda group: -abs(group.delta_us))
     large = sum(abs(group.delta_us) >= SMALLEST_SHARE * a_us for group in changed[:MOST_GROUPS])
     parts = [WaterfallPart("gpu", group.label, group.delta_us) for group in changed[:large]]
-    rest = {
-        OTHER_KERNELS: changed[large:],
-        SAME_KERNELS: [group for group in groups if group.kind == "unchanged"],
-    }
+    rest = {OTHER_KERNELS: changed[large:], SAME_KERNELS: [group for group in groups if group.kind == "unchanged"]}
     parts += [
         WaterfallPart("gpu", label, math.fsum(group.delta_us for group in some)) for label, some in rest.items() if some
     ]
@@ -146,8 +143,7 @@ def _named(parts: Sequence[WaterfallPart], delta_us: float) -> tuple[WaterfallPa
 
     No idle part is named whose recordings show another sign: the rule that takes off what recording added has made it.
     """
-    by_label = _by_label([part for part in parts if part.label not in REST])
-    parts = sorted(by_label, key=lambda part: -abs(part.delta_us))
+    parts = sorted(_by_label([part for part in parts if part.label not in REST]), key=lambda part: -abs(part.delta_us))
     recorded = [part for part in parts if part.recorded_delta_us is None or part.recorded_delta_us * delta_us > 0]
     same_way = [part for part in recorded if part.delta_us * delta_us >= NAMED_SHARE * delta_us**2]
     against = [part for part in parts if part.kind == "gpu" and part.delta_us * delta_us <= -AGAINST * delta_us**2]

@@ -244,8 +244,7 @@ class Diagnostics:
         """With what each break costs per step, as regions of so many steps show it."""
         outside = ((each, regions.outside_of(each.frames)) for each in self.breaks)
         return replace(
-            self,
-            breaks=tuple(replace(each, per_step_us=None if us is None else us / steps) for each, us in outside),
+            self, breaks=tuple(replace(each, per_step_us=None if us is None else us / steps) for each, us in outside)
         )
 
     def frames_of(self, call: CompilingCall) -> tuple[FrameCompilation, ...]:

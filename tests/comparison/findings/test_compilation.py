@@ -10,7 +10,6 @@ from tests.advised import command_of
 from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
-from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.judging.timed import find_compiling_costs
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import (
@@ -134,13 +133,6 @@ def test_that_a_form_ran_eager_is_told_of_a_run_of_before_too():
     comparison = compared(None, regions=make_regions(0))
     assert comparison.findings[0].code == "eager_fallback"
     assert comparison.notes[0] == Note("ran_eager", "error", facts={"reason": None}, grave=True)
-
-
-def test_a_window_that_is_only_a_part_of_the_call_does_not_show_that_a_form_ran_eager():
-    _, b = sides(None, regions=make_regions(0))
-    assert ran_eager(b)
-    part = replace(b.analysis, window=replace(b.analysis.window, kind="span"))
-    assert not ran_eager(replace(b, analysis=part))
 
 
 def test_compiled_code_that_does_less_than_half_of_the_work_is_told():

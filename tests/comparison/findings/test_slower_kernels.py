@@ -181,14 +181,6 @@ def test_what_took_no_time_takes_no_number_of_times_as_long():
     assert found([convolution(0, FIRST)], [convolution(2000, LAST)]) is None
 
 
-def test_of_eager_code_nobody_but_its_author_laid_it_out():
-    sides = side("eager", [convolution(500, FIRST)]), side("other", [convolution(2000, LAST)])
-    finding = find_slower_convolutions(compared(*sides, group((0,))))
-    assert finding.facts["shown_by"] == [OF_0, MOVED]
-    assert not finding.facts["laid_out_by_inductor"]
-    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
-
-
 @pytest.mark.parametrize(("family", "inductor"), [("triton", True), ("convolution", False)])
 def test_of_a_bare_trace_triton_kernels_tell_that_inductor_made_it(family: str, inductor: bool):
     analysis = make_analysis({"k": (family, 2, 20_000.0)})

@@ -247,14 +247,6 @@ def test_a_limit_of_its_own_idle_time_knows_how_certain_wall_and_gpu_time_are():
     assert "process_spread_assumed" in codes(idle)
 
 
-def test_the_largest_part_of_an_interval_that_holds_the_limit_stands_first():
-    # Calls that differ by a few tenths of a percent: what is assumed is nearly all of the width.
-    assert list(doubts(checked(two_runs(1.03), "wall<=+3%"))) == ["other_processes", "calls"]
-    assert doubts(checked(two_runs(1.03), "wall<=+3%"))["other_processes"] == pytest.approx(0.0247, abs=1e-4)
-    wild = tuple(1000.0 + (150 if at % 4 < 2 else -150) + 7 * at for at in range(10))
-    assert list(doubts(checked(with_forms(two_runs(1.0), wild, wild), "wall<=1ms"))) == ["calls", "other_processes"]
-
-
 @pytest.mark.parametrize(
     ("waiting", "turns", "code"),
     [

@@ -18,11 +18,7 @@ from tracekit.comparison.judging.processes import (
     find_unrepeated,
     waits_for_host,
 )
-from tracekit.comparison.judging.thresholds import (
-    PROCESS_FLOOR,
-    PROCESS_FLOOR_WAITING,
-    WAITING_DIFFERS,
-)
+from tracekit.comparison.judging.thresholds import PROCESS_FLOOR, PROCESS_FLOOR_WAITING, WAITING_DIFFERS
 from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.model.advice import VerifiedAdvice

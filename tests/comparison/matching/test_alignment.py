@@ -312,12 +312,6 @@ def test_a_product_that_no_longer_adds_is_defused_with_the_triton_kernel_that_on
     assert (second(a, b).kind, second(a, b).delta_count) == ("defused", 1)
 
 
-def test_an_activation_is_fused_into_the_call_that_applies_it() -> None:
-    a = [FIRST, plain(1), add(2), eager("relu", (64, 64), call=3), LAST]
-    b = [FIRST, adding(1, within="_addmm_activation"), LAST]
-    assert told(a, b)[1, 2, 3] == ((1,), "anchors", True)
-
-
 def test_a_kernel_of_the_same_operator_that_names_its_epilogue_takes_the_activation_over() -> None:
     a = [FIRST, plain(1), eager("relu", (64, 64), call=2), LAST]
     assert told(a, [FIRST, plain(1, "gemm_relu"), LAST])[1, 2] == ((1,), "anchors", True)

@@ -51,7 +51,15 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
         causes = side.calibrated_idle_by_cause() or {}
         idle = [_parts(side, causes, unseen_us=true_us - math.fsum(causes.values()))]
     cases = [{**each, **work} for each in idle]
-    kinds = [_decide(each) for each in cases]
+    kinds: list[BoundKind | None] = []
+    for parts in cases:
+        # By the largest part; None where that is work of unknown limit, and `mixed` where no part decides.
+        largest, next_one = sorted(parts, key=lambda part: -parts[part])[:2]
+        whole_us = math.fsum(parts.values())
+        if not whole_us or parts[largest] < LEAST_SHARE * whole_us or parts[largest] < FAR_AHEAD * parts[next_one]:
+            kinds.append("mixed")
+        else:
+            kinds.append(None if largest == "unknown" else KINDS.get(largest, "mixed"))
     kind = kinds[0] if len(set(kinds)) == 1 else "mixed"
     items = sum(queue.items for queue in side.analysis.queue or ())
     starved = sum(queue.starved_items for queue in side.analysis.queue or ()) / items if items else None
@@ -105,22 +113,10 @@ def _work(side: Side, sequence: Sequence | None) -> Parts:
     return {part: us / total * (side.busy_us or 0.0) if total else 0.0 for part, us in times.items()}
 
 
-def _decide(parts: Mapping[str, float]) -> BoundKind | None:
-    """By the largest part; None where that is work of unknown limit, and `mixed` where no part decides."""
-    largest, next_one = sorted(parts, key=lambda part: -parts[part])[:2]
-    whole = math.fsum(parts.values())
-    if not whole or parts[largest] < LEAST_SHARE * whole or parts[largest] < FAR_AHEAD * parts[next_one]:
-        return "mixed"
-    return None if largest == "unknown" else KINDS.get(largest, "mixed")
-
-
 def _why_unknown(side: Side, sequence: Sequence | None) -> UnknownLimit:
     """What keeps it from being told what limits a product."""
-    asked = (
-        [activity.operator for activity in sequence.activities if activity.family in LIBRARY_FAMILIES]
-        if sequence
-        else []
-    )
+    activities = sequence.activities if sequence else ()
+    asked = [activity.operator for activity in activities if activity.family in LIBRARY_FAMILIES]
     if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
         in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
         return "no_sizes_in_graphs" if in_graphs else "no_sizes"

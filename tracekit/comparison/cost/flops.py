@@ -65,7 +65,13 @@ def flops_of(operator: Operator, output: Shape | None = None) -> int | None:
         widths = 3 * width + 2 * value_width if operator.name.endswith("_backward") else width + value_width
         return 2 * batch * heads * queries * keys * widths
     if operator.name == BACKWARD:
-        return _of_convolution_backward(operator)
+        # Each gradient takes as many operations as the convolution itself.
+        asked, transposed = gradients_of(operator), operator.values[7:8]
+        if asked is None or len(operator.dims) < 3 or any(len(size) < 3 for size in operator.dims[:3]):
+            return None
+        gradient, data, weight = operator.dims[:3]
+        positions = data if transposed == ("True",) else gradient
+        return sum(asked) * 2 * data[0] * prod(positions[2:]) * prod(weight)
     found = find_convolution(operator, output)
     if found is None or found.positions is None:
         return None
@@ -106,16 +112,6 @@ def gradients_of(operator: Operator) -> tuple[bool, bool] | None:
     """Whether a convolution's backward computes the gradients of its data and of its weights; None if not recorded."""
     asked = operator.values[10].strip("[]").replace(" ", "").split(",") if len(operator.values) > 10 else []
     return (asked[0] == "True", asked[1] == "True") if len(asked) == 3 else None
-
-
-def _of_convolution_backward(operator: Operator) -> int | None:
-    """Each gradient takes as many operations as the convolution itself."""
-    asked, transposed = gradients_of(operator), operator.values[7:8]
-    if asked is None or len(operator.dims) < 3 or any(len(size) < 3 for size in operator.dims[:3]):
-        return None
-    gradient, data, weight = operator.dims[:3]
-    positions = data if transposed == ("True",) else gradient
-    return sum(asked) * 2 * data[0] * prod(positions[2:]) * prod(weight)
 
 
 def is_counted(name: str) -> bool:

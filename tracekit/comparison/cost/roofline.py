@@ -10,7 +10,7 @@ from typing import Literal
 from tracekit.comparison.cost.flops import MATMULS
 from tracekit.comparison.cost.operator_calls import Call
 from tracekit.model.comparison import Side
-from tracekit.model.sequence import Activity, Operator, Peak, Rates
+from tracekit.model.sequence import Activity, Peak, Rates
 
 #: GB/s, then TFLOP/s of bf16, fp16, tf32 (matrix units) and fp32 (vector units; AMD: matrix units). The first whose
 #: words are all in the name. Makers print tensor figures "with sparsity"; these are half of those.
@@ -143,17 +143,13 @@ def _arithmetic_peak(call: Call, peak: Peak | None) -> float | None:
     at, dtypes = MATMULS.get(call.operator.name, 0), call.operator.dtypes
     dtype = dtypes[at] if len(dtypes) > at else ""
     if dtype == "float":
-        return _float32_peak(call, call.operator, peak)
+        # By the kernels' names; where these do not tell, by torch's setting, which is of products alone.
+        names = [each.name.lower() for each in call.activities]
+        if any(part in name for name in names for part in IN_MATRIX_UNITS):
+            return peak.tf32_tflop_per_s
+        if any(part in name for name in names for part in IN_VECTOR_UNITS):
+            return peak.fp32_tflop_per_s
+        if peak.float32_precision is None or call.operator.name not in MATMULS:
+            return None
+        return peak.fp32_tflop_per_s if peak.float32_precision == "highest" else peak.tf32_tflop_per_s
     return {"c10::BFloat16": peak.bf16_tflop_per_s, "c10::Half": peak.fp16_tflop_per_s}.get(dtype)
-
-
-def _float32_peak(call: Call, operator: Operator, peak: Peak) -> float | None:
-    """By the kernels' names; where these do not tell, by torch's setting, which is of products alone."""
-    names = [each.name.lower() for each in call.activities]
-    if any(part in name for name in names for part in IN_MATRIX_UNITS):
-        return peak.tf32_tflop_per_s
-    if any(part in name for name in names for part in IN_VECTOR_UNITS):
-        return peak.fp32_tflop_per_s
-    if peak.float32_precision is None or operator.name not in MATMULS:
-        return None
-    return peak.fp32_tflop_per_s if peak.float32_precision == "highest" else peak.tf32_tflop_per_s

@@ -86,8 +86,28 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
     if operator.name in REDUCING:
         return _size(operator, 0)
     if operator.name in ("aten::embedding", "aten::index_select", "aten::gather"):
-        return _of_lookup(operator, output)
-    return _of_element_wise(operator)
+        # The places to look at, and the rows that are read and written.
+        table, places = operator.dims[0], 2 if operator.name != "aten::embedding" else 1
+        width = CPP_ELEMENT_BYTES.get(operator.dtypes[0])
+        if len(operator.dims) <= places or width is None or not operator.dims[places]:
+            return None
+        rows = prod(operator.dims[places])
+        each = 1 if operator.name == "aten::gather" else prod(table[1:])
+        if operator.name == "aten::index_select" and len(table) > 1 and output is None:
+            # Along which dimension is not recorded.
+            return None
+        picked = rows * each if output is None else prod(output)
+        return _plus(_size(operator, places), 2 * picked * width)
+    in_place = operator.name.endswith("_") and not operator.name.endswith("__")
+    name = operator.name.rstrip("_") if in_place else operator.name
+    if name not in READ:
+        return None
+    read = [position for position in range(min(READ[name], len(operator.dims))) if operator.dims[position]]
+    written = operator.dims[0] if in_place else _broadcast([operator.dims[position] for position in read])
+    width = _width_of_result(operator, read) if not in_place else CPP_ELEMENT_BYTES.get(operator.dtypes[0])
+    if written is None or width is None:
+        return None
+    return _plus(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
 
 
 def _size(operator: Operator, position: int) -> int | None:
@@ -144,35 +164,6 @@ def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
     if found is None or found.result is None or width is None:
         return None
     return _plus(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
-
-
-def _of_lookup(operator: Operator, output: Shape | None) -> int | None:
-    """The places to look at, and the rows that are read and written."""
-    table, places = operator.dims[0], 2 if operator.name != "aten::embedding" else 1
-    width = CPP_ELEMENT_BYTES.get(operator.dtypes[0])
-    if len(operator.dims) <= places or width is None or not operator.dims[places]:
-        return None
-    rows = prod(operator.dims[places])
-    each = 1 if operator.name == "aten::gather" else prod(table[1:])
-    if operator.name == "aten::index_select" and len(table) > 1 and output is None:
-        # Along which dimension is not recorded.
-        return None
-    written = rows * each if output is None else prod(output)
-    return _plus(_size(operator, places), 2 * written * width)
-
-
-def _of_element_wise(operator: Operator) -> int | None:
-    in_place = operator.name.endswith("_") and not operator.name.endswith("__")
-    name = operator.name.rstrip("_") if in_place else operator.name
-    count = READ.get(name)
-    if count is None:
-        return None
-    read = [position for position in range(min(count, len(operator.dims))) if operator.dims[position]]
-    written = operator.dims[0] if in_place else _broadcast([operator.dims[position] for position in read])
-    width = _width_of_result(operator, read) if not in_place else CPP_ELEMENT_BYTES.get(operator.dtypes[0])
-    if written is None or width is None:
-        return None
-    return _plus(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
 
 
 def _broadcast(shapes: Sequence[Shape]) -> Shape | None:

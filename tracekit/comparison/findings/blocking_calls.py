@@ -30,6 +30,16 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
         return None
     calls = dict.fromkeys(sync.call for sync in syncs)
     waiting = [each for each in _recorded(side) if each.call in calls and each.drained]
+    found: list[dict[str, Any]] = []
+    # Where it is known what operators launched, their lines are told already.
+    if isinstance(comparison.a.provenance, EagerOps) and not comparison.a.provenance.activities:
+        operators = [each.place.operator for each in waiting if each.place and each.place.operator]
+        wanted = {plain_name(each): each for each in operators if plain_name(each) != "copy"}
+        found += (
+            {"operator": wanted[plain_name(op.name)], "called_at": op.line}
+            for op in comparison.a.provenance.ops
+            if op.line and not op.backward and plain_name(op.name) in wanted
+        )
     return Finding(
         code="synchronising_calls",
         severity="warning",
@@ -38,7 +48,7 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
             "times": sum(sync.drained for sync in syncs) / side.steps,
             "calls": list(calls),
             **idle,
-            "made_by": _lines(comparison.a.provenance, waiting),
+            "made_by": list(distinct(found) or _made_by(waiting))[:MOST_LINES],
         },
         saving_us=idle["idle_us"],
         action=Action("read_after_the_call"),
@@ -88,22 +98,6 @@ def _idle(side: Side, syncs: list[SyncTime]) -> dict[str, float] | None:
 def _recorded(side: Side) -> tuple[SyncTime, ...]:
     """As the recording tells them that knows most of the host."""
     return side.host.idle.syncs if side.host.idle else ()
-
-
-def _lines(eager: object, waiting: list[SyncTime]) -> list[dict[str, Any]]:
-    """The operators that waited, with the lines that call them. Copies are left out: only some of them wait, and the
-    operator does not say which."""
-    found: list[dict[str, Any]] = []
-    # Where it is known what operators launched, their lines are told already.
-    if isinstance(eager, EagerOps) and not eager.activities:
-        operators = [each.place.operator for each in waiting if each.place and each.place.operator]
-        wanted = {plain_name(each): each for each in operators if plain_name(each) != "copy"}
-        found += (
-            {"operator": wanted[plain_name(op.name)], "called_at": op.line}
-            for op in eager.ops
-            if op.line and not op.backward and plain_name(op.name) in wanted
-        )
-    return list(distinct(found) or _made_by(waiting))[:MOST_LINES]
 
 
 def _made_by(syncs: list[SyncTime]) -> list[dict[str, Any]]:

@@ -55,10 +55,7 @@ def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
     return Finding(
         code="skipped_cuda_graphs",
         severity="warning",
-        facts={
-            "graphed_share": share,
-            "skips": [{"reason": skip.reason, "times": skip.count} for skip in skips],
-        },
+        facts={"graphed_share": share, "skips": [{"reason": skip.reason, "times": skip.count} for skip in skips]},
         saving_us=None,
         action=run_again(settings, changes),
     )

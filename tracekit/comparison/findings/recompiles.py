@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tracekit.comparison.commands import profile_command, run_again
-from tracekit.comparison.judging.timed import CompilingCost, compilations_while_timed, find_compiling_costs
+from tracekit.comparison.judging.timed import compilations_while_timed, find_compiling_costs
 from tracekit.model.advice import Action
-from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.comparison import Comparison, Finding
 
 #: So many are worth an action: torch gives up at eight of one function.
 MANY = 4
@@ -54,6 +52,21 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
     extra = [cost.extra_us for cost in costs if cost.extra_us is not None]
     checks = (check for cost in costs for frame in cost.frames for check in frame.because)
     any_size = side.settings is not None and side.settings.dynamic is True
+    first = []
+    for cost in costs[:NAMED]:
+        failed = [check.facts for frame in cost.frames for check in frame.because[:1]]
+        failed = [check for at, check in enumerate(failed) if check not in failed[:at]]
+        call = {"call": cost.call.call, "wall_us": cost.call.wall_us}
+        first.append({**call, "failed_checks": failed, "cuda_graphs": cost.call.cuda_graphs})
+    action = None
+    if side.settings is not None:
+        command = profile_command(side.settings)
+        if costs and side.diagnostics and side.diagnostics.warmed_up_at:
+            action = Action("run_again", command)
+        elif not costs or any_size:
+            action = Action("run_again", f"TORCH_LOGS=recompiles {command}")
+        else:
+            action = run_again(side.settings, ANY_SIZES)
     return Finding(
         code="recompiled_during_timing",
         severity="warning",
@@ -61,33 +74,12 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
             "side": side.label,
             "compilations": compilations_while_timed(side),
             "calls": len(costs),
-            "first": list(map(_call, costs[:NAMED])),
+            "first": first,
             "cost_us": sum(extra) if extra else None,
             "warmed_up_at": dict((side.diagnostics.warmed_up_at if side.diagnostics else None) or {}),
             "any_size": any_size,
             "failed_for_one": any(check.is_of_one for check in checks),
         },
         saving_us=None,
-        action=_time_without_compiling(side, known=bool(costs), any_size=any_size),
+        action=action,
     )
-
-
-def _call(cost: CompilingCost) -> dict[str, Any]:
-    checks = [check.facts for frame in cost.frames for check in frame.because[:1]]
-    return {
-        "call": cost.call.call,
-        "wall_us": cost.call.wall_us,
-        "failed_checks": [check for at, check in enumerate(checks) if check not in checks[:at]],
-        "cuda_graphs": cost.call.cuda_graphs,
-    }
-
-
-def _time_without_compiling(side: Side, *, known: bool, any_size: bool) -> Action | None:
-    if side.settings is None:
-        return None
-    command = profile_command(side.settings)
-    if known and side.diagnostics and side.diagnostics.warmed_up_at:
-        return Action("run_again", command)
-    if not known or any_size:
-        return Action("run_again", f"TORCH_LOGS=recompiles {command}")
-    return run_again(side.settings, ANY_SIZES)

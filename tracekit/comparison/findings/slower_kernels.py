@@ -88,22 +88,18 @@ def _attention(comparison: Comparison) -> Iterator[_SameWork]:
     )
     for group in comparison.groups:
         a, b = [each for each in group.a if each.name in a_names], [each for each in group.b if each.name in b_names]
-        if group.kind == "unmatched" or not a or not b or not _same_queries(group, comparison):
+        one, other = _queries(comparison.a.sequence, group.a_at), _queries(comparison.b.sequence, group.b_at)
+        same_queries = not one or not other or one == other
+        if {len(each) for each in one} != {len(each) for each in other}:
+            # One side lays batch and heads out as one dimension.
+            same_queries = not one or not other or set(map(math.prod, one)) == set(map(math.prod, other))
+        if group.kind == "unmatched" or not a or not b or not same_queries:
             continue
         # What clears attention's memory goes with it.
         attends_only = all(each in a or each.name.startswith("Memset") for each in group.a)
         a_us, b_us = (time_of(group.a), time_of(group.b)) if attends_only else (time_of(a), time_of(b))
         if a_us:
             yield _SameWork(group, a_us, b_us)
-
-
-def _same_queries(group: KernelGroup, comparison: Comparison) -> bool:
-    """Whether attention gets queries of the same sizes on both sides; True where a side does not say."""
-    a, b = _queries(comparison.a.sequence, group.a_at), _queries(comparison.b.sequence, group.b_at)
-    if {len(each) for each in a} != {len(each) for each in b}:
-        # One side lays batch and heads out as one dimension.
-        return not a or not b or set(map(math.prod, a)) == set(map(math.prod, b))
-    return not a or not b or a == b
 
 
 def _queries(work: Sequence | None, positions: Iterable[int]) -> set[Dims]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tracekit.model.comparison import Side
 from tracekit.model.estimate import Statement
 from tracekit.model.numerics import UNIT_ROUNDOFF, Accuracy, FormNumerics, OutputDifference, TensorDifference
+from tracekit.model.run import Settings
 
 #: By how many times compiled code may be further from the reference than eager code: two orders of rounding are two
 #: draws of one error, and torch's own accuracy checks allow 2, and 3 for half precisions and small tensors.
@@ -83,7 +84,10 @@ def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
         return Accuracy("equal", "bits", Statement("equal"))
     # A reference of whose output nothing could be compared judges nothing.
     referenced = other.against_reference is not None and bool(other.against_reference.tensors)
-    if one and one.against_reference and referenced and _same_work(a, b):
+    same_work = a.settings is not None and b.settings is not None
+    for name in (field.name for field in fields(Settings) if field.name not in HOW):
+        same_work = same_work and getattr(a.settings, name) == getattr(b.settings, name)
+    if one and one.against_reference and referenced and same_work:
         worst = _worst(_by_reference(one, other))
         return Accuracy(worst.result, "reference", worst.reason)
     worst, missing = _worst(_by_tolerance(one, other)), other.no_reference
@@ -99,13 +103,6 @@ def _equal(each: TensorDifference) -> bool:
     return each.problem is None and each.equal_share == 1
 
 
-def _same_work(a: Side, b: Side) -> bool:
-    if a.settings is None or b.settings is None:
-        return False
-    names = [field.name for field in fields(a.settings) if field.name not in HOW]
-    return all(getattr(a.settings, name) == getattr(b.settings, name) for name in names)
-
-
 def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judged]:
     reference = compiled.reference_dtype or "the reference"
     of_eager = _by_path(eager.against_reference)
@@ -114,10 +111,17 @@ def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judg
         if each.problem and not (base and base.problem):
             yield _broken(each)
         elif base is None or each.problem:
-            facts = {"path": each.path, "reference": reference}
-            yield _Judged("undecided", 0.0, Statement("not_held_against_reference", facts))
+            statement = Statement("not_held_against_reference", {"path": each.path, "reference": reference})
+            yield _Judged("undecided", 0.0, statement)
         elif each.counts:
-            yield _judge_integers(each, base, reference)
+            one, other = base.equal_share or 0.0, each.equal_share or 0.0
+            facts = {"path": each.path, "compiled_share": other, "eager_share": one, "reference": reference}
+            if other >= one:
+                yield _Judged("as_accurate", 0.0, Statement("integers", facts))
+            elif one == 1 and other < 0.5:
+                yield _Judged("less_accurate", 1 / max(other, 1e-9), Statement("integers", facts))
+            else:
+                yield _Judged("undecided", 1 - other, Statement("integers_diverge", facts))
         elif each.nonfinite > base.nonfinite:
             yield _not_finite(each, base.nonfinite, reference)
         else:
@@ -155,16 +159,6 @@ def _judge_zeros(each: TensorDifference, base: TensorDifference, factor: float, 
     reason = Statement("zeros", {**facts, "compiled": each.max_abs, "eager": base.max_abs})
     result: Result = "as_accurate" if each.max_abs <= factor * base.max_abs else "less_accurate"
     return _Judged(result, each.max_abs / base.max_abs if base.max_abs else math.inf, reason)
-
-
-def _judge_integers(each: TensorDifference, base: TensorDifference, reference: str) -> _Judged:
-    one, other = base.equal_share or 0.0, each.equal_share or 0.0
-    facts = {"path": each.path, "compiled_share": other, "eager_share": one, "reference": reference}
-    if other >= one:
-        return _Judged("as_accurate", 0.0, Statement("integers", facts))
-    if one == 1 and other < 0.5:
-        return _Judged("less_accurate", 1 / max(other, 1e-9), Statement("integers", facts))
-    return _Judged("undecided", 1 - other, Statement("integers_diverge", facts))
 
 
 def _by_tolerance(eager: FormNumerics | None, compiled: FormNumerics) -> Iterator[_Judged]:

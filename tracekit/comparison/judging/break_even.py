@@ -72,7 +72,15 @@ def _answer(
     cost_us = startup_us - eager_us
     # A form that was quicker at its first call than later has no start-up to take off.
     most_us = max(cost_us, startup_us) if source == "warm_up" else cost_us
-    calls, at_most = (_calls_until_even(us, verdict) for us in (cost_us, most_us))
+    calls = at_most = calls_ci95 = None
+    # Where the verdict found a change; inf where that is none for the better.
+    if verdict.result in ("faster", "slower") and verdict.speedup is not None and verdict.a_wall_us is not None:
+        calls, at_most = (_calls(us, verdict.a_wall_us, verdict.speedup) for us in (cost_us, most_us))
+    if verdict.result == "faster" and verdict.ci95 is not None and verdict.a_wall_us is not None:
+        # From the least cost and the slowest eager call of any process at the greatest speed-up to the most cost and
+        # the quickest one at the least.
+        (low, high), every_us = verdict.ci95, (*eager_calls_us, verdict.a_wall_us)
+        calls_ci95 = _calls(cost_us, max(every_us), high), _calls(most_us, min(every_us), low)
     return BreakEven(
         kind=start.kind,
         source=source,
@@ -80,7 +88,7 @@ def _answer(
         startup_us=startup_us,
         eager_startup_us=eager_us,
         calls=calls,
-        calls_ci95=_range(cost_us, most_us, verdict, eager_calls_us),
+        calls_ci95=calls_ci95,
         graphs=start.graphs,
         cache_hits=start.cache_hits,
         never=calls == math.inf,
@@ -88,26 +96,7 @@ def _answer(
     )
 
 
-def _calls_until_even(cost_us: float, verdict: Verdict) -> float | None:
-    """Where the verdict found a change; inf where that is none for the better."""
-    if verdict.result not in ("faster", "slower") or verdict.speedup is None or verdict.a_wall_us is None:
-        return None
-    return _calls(cost_us, verdict.a_wall_us, verdict.speedup)
-
-
 def _calls(cost_us: float, eager_us: float, speedup: float) -> float:
     """The calls after which what each one saves adds up to the cost; 0 where nothing is to be made up for."""
     saving_us = eager_us * (1 - 1 / speedup)
     return max(0.0, cost_us / saving_us) if saving_us > 0 else math.inf
-
-
-def _range(
-    cost_us: float, most_us: float, verdict: Verdict, eager_calls_us: Sequence[float]
-) -> tuple[float, float] | None:
-    """From the least cost and the slowest eager call of any process at the greatest speed-up to the most cost and the
-    quickest one at the least; None where the compiled form is not faster."""
-    if verdict.result != "faster" or verdict.ci95 is None or verdict.a_wall_us is None:
-        return None
-    low, high = verdict.ci95
-    eager_us = (*eager_calls_us, verdict.a_wall_us)
-    return _calls(cost_us, max(eager_us), high), _calls(most_us, min(eager_us), low)

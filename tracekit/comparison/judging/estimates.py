@@ -182,13 +182,11 @@ def _idle(comparison: Comparison) -> Measured:
 
 def _widened_by_recordings(estimate: Estimate, *sides: Side) -> Estimate:
     """By how much GPU time differs from recording to recording: as two of a side's do, else as it was seen to."""
-    margins = [
-        BUSY_MOVES * (side.busy_us or 0.0)
-        if side.busy_differs_us is None
-        else max(side.busy_differs_us, LEAST_BUSY_MARGIN * (side.busy_us or 0.0))
-        for side in sides
-    ]
-    once = any(side.busy_differs_us is None for side in sides)
+    margins, once = [], False
+    for side in sides:
+        busy_us, differs_us = side.busy_us or 0.0, side.busy_differs_us
+        margins.append(BUSY_MOVES * busy_us if differs_us is None else max(differs_us, LEAST_BUSY_MARGIN * busy_us))
+        once = once or differs_us is None
     return estimate.widened(Doubt("one_recording" if once else "recordings", math.fsum(margins)))
 
 

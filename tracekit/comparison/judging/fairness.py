@@ -32,9 +32,10 @@ LEAST_SHARE, LEAST_MATMULS = 0.25, 4
 
 def find_unfairness(a: Side, b: Side) -> tuple[Note, ...]:
     """One note for each thing a reader must know before believing the figures; empty when there is none."""
-    first: tuple[Question, ...] = (_same_recording, _missing_gpu, _other_work, find_other_machine, _other_windows)
+    same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
+    first: tuple[Question, ...] = (_missing_gpu, _other_work, find_other_machine, _other_windows)
     questions = (*first, _busier_than_the_call, _slower_than_recorded, find_disturbance, _damaged)
-    return tuple(note for ask in questions for note in ask(a, b))
+    return (*same, *(note for ask in questions for note in ask(a, b)))
 
 
 def find_unsound(side: Side) -> tuple[Note, ...]:
@@ -133,11 +134,6 @@ def _matmul_sizes(sequence: Sequence) -> list[tuple[int, int]]:
     operators = [call.operator for call in find_calls(sequence.activities).values() if call.operator]
     found = ((flops_of(operator), length_of_sums(operator)) for operator in operators)
     return [(flops, length) for flops, length in found if flops and length]
-
-
-def _same_recording(a: Side, b: Side) -> Iterator[Note]:
-    if a.path == b.path:
-        yield Note("same_recording", facts={"path": a.path})
 
 
 def _missing_gpu(a: Side, b: Side) -> Iterator[Note]:

@@ -78,10 +78,15 @@ def _check(comparison: Comparison, condition: Condition) -> Checked:
         unknown = measured.own_unknown if own else measured.unknown
         return Checked(condition, "inconclusive", base, new, None, None, (unknown,))
 
-    value, low, high, lowest, highest = (
-        _in_terms_of(condition.kind, base, each)
-        for each in (estimate.value, estimate.low, estimate.high, *estimate.bounds)
-    )
+    def limited(figure: float) -> float:
+        # What the condition limits of a figure; infinite for more than a base of 0, as a share.
+        if own or base is None:
+            return figure
+        if condition.kind == "change":
+            return figure - base
+        return figure / base - 1 if base else 0.0 if figure == base else math.inf
+
+    value, low, high, lowest, highest = map(limited, (estimate.value, estimate.low, estimate.high, *estimate.bounds))
     outcome = _decide(condition.limit, Estimate(value, lowest, highest))
     assumptions = estimate.assumptions
     reasons: tuple[Statement, ...]
@@ -103,17 +108,6 @@ def _check(comparison: Comparison, condition: Condition) -> Checked:
     return Checked(condition, outcome, base, new, low, high, reasons)
 
 
-def _in_terms_of(kind: LimitKind, base: float | None, value: float) -> float:
-    """What a condition limits, of a figure that may be `value`; infinite for more than a base of 0, as a share."""
-    if kind == "value" or base is None:
-        return value
-    if kind == "change":
-        return value - base
-    if base:
-        return value / base - 1
-    return 0.0 if value == base else math.inf
-
-
 def _decide(limit: float, limited: Estimate) -> Outcome:
     # A limit of +3 % is met at 3 %, whatever the last bit of the division.
     slack = 1e-9 * max(abs(limit), 1.0)
@@ -128,11 +122,7 @@ def _is_slightly_beyond(condition: Condition, measured: Measured, estimate: Esti
         return False
     # A limit of B's own time asks for no base.
     base = measured.new if measured.base is None else measured.base
-    allowed = {
-        "relative": base * (1 + condition.limit),
-        "change": base + condition.limit,
-        "value": condition.limit,
-    }
+    allowed = {"relative": base * (1 + condition.limit), "change": base + condition.limit, "value": condition.limit}
     figure = measured.new if estimate.floor is None else estimate.value
     return is_slight(figure - allowed[condition.kind], base)
 

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
-from tracekit.comparison.judging.processes import (
-    find_process_spread,
-    find_unrepeated,
-    process_medians,
-    processes_of,
-)
+from tracekit.comparison.judging.processes import find_process_spread, find_unrepeated, process_medians, processes_of
 from tracekit.comparison.judging.thresholds import (
     ENOUGH_PROCESSES,
     FEWEST_CALLS,

@@ -88,9 +88,21 @@ def find_unmatched(pairing: Pairing) -> tuple[frozenset[int], frozenset[int]]:
         (pairing.plain, pairing.fused, plain_matched, plain_epilogues),
         (pairing.fused, pairing.plain, fused_matched, fused_epilogues),
     ):
-        left = other.left()
-        candidates = [at for at in own.left() if _could_be_gone(at, own, epilogues) and _is_enclosed(at, own, matched)]
-        found.append(frozenset(at for at in candidates if not _may_be_done_by(other, left, at, own)))
+        left, certain = other.left(), set()
+        for at in own.left():
+            unit, segment = own.units[at], own.segments[at]
+            near = range(segment - REACH, segment + REACH + 1)
+            # Work that is known, is no library call, and was taken over by none of the other side nearby.
+            known = unit.kind is None and (unit.words or unit.fused)
+            if not known or any(unit.words & epilogues.get(each, set()) for each in near):
+                continue
+            # What stands next to it is matched; where the step begins or ends, on the one side that there is.
+            before = next((each for each in range(at - 1, -1, -1) if each in own.done), None)
+            behind = next((each for each in range(at + 1, len(own.units)) if each in own.done), None)
+            beside = {each for each in (before, behind) if each is not None}
+            if beside and beside <= matched and not _may_be_done_by(other, left, at, own):
+                certain.add(at)
+        found.append(frozenset(certain))
     return found[0], found[1]
 
 
@@ -122,24 +134,6 @@ def _epilogues_of_others(pairing: Pairing) -> tuple[Epilogues, Epilogues]:
         plain[segment] |= other - one
         fused[segment] |= one - other
     return plain, fused
-
-
-def _is_enclosed(at: int, side: Side, matched: set[int]) -> bool:
-    """Whether what stands next to it, others that are left aside, is matched; where the step begins or ends, on the one
-    side that there is."""
-    before = next((each for each in range(at - 1, -1, -1) if each in side.done), None)
-    behind = next((each for each in range(at + 1, len(side.units)) if each in side.done), None)
-    beside = [each for each in (before, behind) if each is not None]
-    return bool(beside) and matched.issuperset(beside)
-
-
-def _could_be_gone(at: int, side: Side, epilogues: Epilogues) -> bool:
-    """Whether its work is known, is no library call, and was taken over by none of the other side nearby."""
-    unit, segment = side.units[at], side.segments[at]
-    if unit.kind is not None or not (unit.words or unit.fused):
-        return False
-    near = range(segment - REACH, segment + REACH + 1)
-    return not any(unit.words & epilogues.get(each, set()) for each in near)
 
 
 def _may_be_done_by(other: Side, left: Sequence[int], at: int, side: Side) -> bool:

@@ -43,16 +43,33 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
         [(units[i].kind, units[i].size) if by_size else (units[i].kind,) for i in anchors]
         for units, anchors in ((a, one), (b, other))
     )
-    pairs = _pair(a_keys, b_keys) if by_size else _pair_by_kernels([a[i] for i in one], [b[j] for j in other])
+    if by_size:
+        pairs = _pair(a_keys, b_keys)
+    else:
+        # Calls of the same kernels with the same helpers, then of the same library kernels.
+        names = [[units[i].signature.names for i in anchors] for units, anchors in ((a, one), (b, other))]
+        pairs = _pair(*([(each,) for each in side] for side in names))
+        a_kernels, b_kernels = (
+            [(*key, *(name for name in each if not is_helper(name))) for key, each in zip(keys, side, strict=True)]
+            for keys, side in zip((a_keys, b_keys), names, strict=True)
+        )
+        pairs += _moved(a_kernels, b_kernels, pairs, {i for i, _ in pairs}, {j for _, j in pairs})
+        pairs.sort()
     decomposed = _decomposed_attention(a_keys, b_keys, pairs)
     composed = [(parts, j) for j, parts in _decomposed_attention(b_keys, a_keys, sorted((j, i) for i, j in pairs))]
     a_taken = {i for i, _ in (*pairs, *decomposed)} | {i for parts, _ in composed for i in parts}
     b_taken = {j for _, j in (*pairs, *composed)} | {j for _, parts in decomposed for j in parts}
     if by_size:
-        pairs = _pair_other_sizes(a_keys, b_keys, pairs, a_taken, b_taken)
+        # Between two pairs that stand next to each other in both orders, anchors of one kind and number are the same
+        # calls with other sizes (padded, say).
+        for (i, j), (k, m) in pairwise([(-1, -1), *pairs, (len(one), len(other))]):
+            left = [each for each in range(i + 1, k) if each not in a_taken]
+            right = [each for each in range(j + 1, m) if each not in b_taken]
+            if 0 < len(left) == len(right) <= NEAR and [a_keys[p][0] for p in left] == [b_keys[q][0] for q in right]:
+                pairs = [*pairs, *zip(left, right, strict=True)]
     else:
-        pairs = sorted([*pairs, *_moved(a_keys, b_keys, pairs, a_taken, b_taken)])
-    ties = [Tie((one[i],), (other[j],), by_size and a_keys[i] == b_keys[j]) for i, j in pairs]
+        pairs = [*pairs, *_moved(a_keys, b_keys, pairs, a_taken, b_taken)]
+    ties = [Tie((one[i],), (other[j],), by_size and a_keys[i] == b_keys[j]) for i, j in sorted(pairs)]
     ties += [Tie((one[i],), tuple(other[j] for j in parts), by_size) for i, parts in decomposed]
     ties += [Tie(tuple(one[i] for i in parts), (other[j],), by_size) for parts, j in composed]
     return tuple(sorted(ties, key=lambda tie: tie.a))
@@ -60,16 +77,6 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
 
 def _sizes_known(units: Sequence[Unit], anchors: list[int]) -> bool:
     return sum(units[i].size is not None for i in anchors) >= KNOWN_ENOUGH * len(anchors)
-
-
-def _pair_by_kernels(a: Sequence[Unit], b: Sequence[Unit]) -> Pairs:
-    """Where sizes are not known: calls of the same kernels with the same helpers, then of the same library kernels."""
-    pairs = _pair([(unit.signature.names,) for unit in a], [(unit.signature.names,) for unit in b])
-    a_keys, b_keys = (
-        [(unit.kind, tuple(name for name in unit.signature.names if not is_helper(name))) for unit in side]
-        for side in (a, b)
-    )
-    return sorted([*pairs, *_moved(a_keys, b_keys, pairs, {i for i, _ in pairs}, {j for _, j in pairs})])
 
 
 def _pair(a: Sequence[Key], b: Sequence[Key]) -> Pairs:
@@ -155,18 +162,6 @@ def _decomposed_attention(
         if first is not None and second is not None:
             found.append((i, (first, second)))
     return found
-
-
-def _pair_other_sizes(a: Sequence[Key], b: Sequence[Key], pairs: Pairs, a_taken: set[int], b_taken: set[int]) -> Pairs:
-    """Between two pairs that stand next to each other in both orders, anchors of one kind and number are the same calls
-    with other sizes (padded, say)."""
-    found = list(pairs)
-    for (i, j), (k, m) in pairwise([(-1, -1), *pairs, (len(a), len(b))]):
-        left = [each for each in range(i + 1, k) if each not in a_taken]
-        right = [each for each in range(j + 1, m) if each not in b_taken]
-        if 0 < len(left) == len(right) <= NEAR and [a[p][0] for p in left] == [b[q][0] for q in right]:
-            found += zip(left, right, strict=True)
-    return sorted(found)
 
 
 def cut_into_segments(ties: Sequence[Tie], a_count: int, b_count: int) -> tuple[list[int], list[int]]:

@@ -62,10 +62,7 @@ def find_little_matched(coverage: Coverage | None) -> tuple[Note, ...]:
     if coverage is None:
         return ()
     # Of what is gone or new is known that it has no counterpart.
-    known = {
-        "A": coverage.a_time_matched + coverage.a_time_alone,
-        "B": coverage.b_time_matched + coverage.b_time_alone,
-    }
+    known = {"A": coverage.a_time_matched + coverage.a_time_alone, "B": coverage.b_time_matched + coverage.b_time_alone}
     below = {letter: share for letter, share in known.items() if share < LEAST_MATCHED}
     return (Note("little_matched", facts={"matched_shares": below}),) if below else ()
 

@@ -130,11 +130,16 @@ def assign(
     if not kernels:
         return {}
     plain, fused, calls = pairing.plain, pairing.fused, sorted(pairing.fused_tied)
+    stretches: list[list[int]] = []
     numbers = [each.segment for each in kernels]
     ranks = [[bisect_left(calls, member) for member in each.members] for each in kernels]
     found: dict[int, int] = {}
     path = _Path()
     for place, at in enumerate(free):
+        # Units that follow one another without a library call in between.
+        new_stretch = not stretches or stretches[-1][-1] != at - 1
+        stretches += [[]] if new_stretch else []
+        stretches[-1].append(at)
         near = _near(numbers, plain.segments[at], place / len(free))
         if not near:
             found |= path.best()
@@ -142,12 +147,12 @@ def assign(
             continue
         fits: list[float] = []
         for k in near:
-            score = likeness(plain.units[at], fused.units[kernels[k].members[0]])
-            fits.append(max(score + _out_of_order(ranks[k], bounds[place]), LEAST) if score else 0.0)
-        new_stretch = place > 0 and free[place - 1] != at - 1
-        path.extend(at, near, fits, new_stretch=new_stretch)
+            score, own = likeness(plain.units[at], fused.units[kernels[k].members[0]]), bounds[place]
+            # What it costs that library calls stand between the operator's place and the nearest of equal kernels.
+            costs = (TOO_EARLY * max(own.after - r, 0) + TOO_LATE * max(r - own.before, 0) for r in ranks[k])
+            fits.append(max(score + max(*costs, OUT_OF_ORDER), LEAST) if score else 0.0)
+        path.extend(at, near, fits, new_stretch=new_stretch and place > 0)
     found |= path.best()
-    stretches = _stretches(free)
     return _with_those_between(plain, stretches, _with_known_size(pairing, stretches, kernels, found))
 
 
@@ -159,13 +164,6 @@ def _near(segments: list[int], segment: int, progress: float) -> range:
         low = min(max(middle - MOST // 2, low), high - MOST)
         high = low + MOST
     return range(low, high)
-
-
-def _out_of_order(ranks: Sequence[int], bounds: Bounds) -> float:
-    """What it costs that library calls stand between the kernel and the operator's place; that of the nearest one of
-    equal kernels."""
-    costs = (TOO_EARLY * max(bounds.after - rank, 0) + TOO_LATE * max(rank - bounds.before, 0) for rank in ranks)
-    return max(*costs, OUT_OF_ORDER)
 
 
 class _Path:
@@ -258,15 +256,4 @@ def _with_those_between(plain: Side, stretches: list[list[int]], found: dict[int
             between = range(one + 1, other)
             if k == same and len(between) <= MOST_BETWEEN and not any(plain.units[at].copies for at in between):
                 found |= dict.fromkeys(between, k)
-    return found
-
-
-def _stretches(free: Sequence[int]) -> list[list[int]]:
-    """Units that follow one another without a library call in between."""
-    found: list[list[int]] = []
-    for at in free:
-        if found and found[-1][-1] == at - 1:
-            found[-1].append(at)
-        else:
-            found.append([at])
     return found

@@ -43,7 +43,15 @@ def size_of(operator: Operator) -> Dims | None:
     """
     kind, dims = kind_of_operator(operator.name), operator.dims
     if kind == "product":
-        return _template_size(dims) if operator.name.startswith("triton_") else _product_size(operator)
+        if not operator.name.startswith("triton_"):
+            return _matmul_size(operator)
+        # A template's: the one way in which two of the inputs multiply to a third.
+        found = {
+            (math.prod(one[:-2]), one[-2], other[-1], one[-1])
+            for one, other, made in permutations([each for each in dims if len(each) in (2, 3)], 3)
+            if one[-1] == other[-2] and made == (*one[:-1], other[-1]) and one[:-2] == other[:-2]
+        }
+        return found.pop() if len(found) == 1 else None
     tensors = [each for each in dims if len(each) >= 3]
     if kind == "attention" and len(tensors) >= 2 and len(tensors[0]) == 4 == len(tensors[1]):
         queries, keys = tensors[0], tensors[1]
@@ -53,7 +61,7 @@ def size_of(operator: Operator) -> Dims | None:
     return None
 
 
-def _product_size(operator: Operator) -> Dims | None:
+def _matmul_size(operator: Operator) -> Dims | None:
     name, dims = plain_name(operator.name), operator.dims
     left, right = FACTORS[name]
     if len(dims) <= right or not dims[left] or not dims[right]:
@@ -63,17 +71,6 @@ def _product_size(operator: Operator) -> Dims | None:
     if len(other) <= 2:
         return (1, math.prod(one[:-1]), columns, one[-1])
     return (math.prod(one[:-2]), one[-2] if len(one) > 1 else 1, columns, one[-1])
-
-
-def _template_size(dims: tuple[Dims, ...]) -> Dims | None:
-    """The one way in which two of the inputs multiply to a third; None where there are none or several."""
-    matrices = [each for each in dims if len(each) in (2, 3)]
-    found = {
-        (math.prod(one[:-2]), one[-2], other[-1], one[-1])
-        for one, other, made in permutations(matrices, 3)
-        if one[-1] == other[-2] and made == (*one[:-1], other[-1]) and one[:-2] == other[:-2]
-    }
-    return found.pop() if len(found) == 1 else None
 
 
 @cache

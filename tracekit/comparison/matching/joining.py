@@ -32,13 +32,19 @@ FEW = 40
 def join_same(pairing: Pairing) -> None:
     """Units of one segment that are the same on both sides: by kernel and operator, then by operator alone, with its
     inputs' shapes."""
-    for by_operator in (False, True):
+
+    def by_operators(unit: Unit) -> object:
+        # None where nothing is known.
+        return None if unit.fused or not unit.signature.operators else unit.signature.operators
+
+    def by_kernels(unit: Unit) -> object:
+        return unit.signature.names if pairing.by_names else unit.signature
+
+    for key_of in (by_kernels, by_operators):
         left, right = _left_by_segment(pairing.plain), _left_by_segment(pairing.fused)
         for segment in left.keys() & right.keys():
-            keys, others = (
-                [_key(side.units[at], by_operator=by_operator, by_names=pairing.by_names) for at in some]
-                for side, some in ((pairing.plain, left[segment]), (pairing.fused, right[segment]))
-            )
+            sides = ((pairing.plain, left[segment]), (pairing.fused, right[segment]))
+            keys, others = ([key_of(side.units[at]) for at in some] for side, some in sides)
             for i, j in common_subsequence(keys, others):
                 if keys[i] is not None:
                     pairing.join([left[segment][i]], [right[segment][j]])
@@ -50,13 +56,6 @@ def _left_by_segment(side: Side) -> dict[int, list[int]]:
         if side.units[at].kind is None:
             found[side.segments[at]].append(at)
     return found
-
-
-def _key(unit: Unit, *, by_operator: bool, by_names: bool) -> object:
-    """None where nothing is known."""
-    if by_operator:
-        return None if unit.fused or not unit.signature.operators else unit.signature.operators
-    return unit.signature.names if by_names else unit.signature
 
 
 def join_fused(pairing: Pairing) -> None:
@@ -118,11 +117,8 @@ def _spare(pairing: Pairing, some: list[int], owner: Kernels, other: Kernels) ->
     by_signature: dict[object, list[int]] = defaultdict(list)
     for i in some:
         unit = pairing.plain.units[i]
-        if (
-            _may_share_size(unit, another)
-            and likeness(unit, another)
-            and not spread_words(one.fused or "") & unit.words
-        ):
+        could_do_it = _may_share_size(unit, another) and likeness(unit, another)
+        if could_do_it and not spread_words(one.fused or "") & unit.words:
             by_signature[unit.signature].append(i)
     wanted = len(other.members)
     for same in by_signature.values():

@@ -84,19 +84,16 @@ def find_evidence(kind: GroupKind, a: Activities, b: Activities) -> tuple[Eviden
         return ()
     found: list[Evidence] = []
     if kind != "unchanged":
-        found += (*_lost_attention(a, b), *_single_precision(a, b), *_lost_epilogue(a, b), *_other_call(a, b))
+        lost = next((each for each in a if each.family == "attention"), None)
+        families = [library_family(each) for each in b]
+        matmuls = families.count("gemm")
+        if lost and matmuls and "attention" not in families:
+            facts = {"kernel": lost.name, "products": matmuls, "other_kernels": len(b) - matmuls}
+            found.append(Evidence("attention_lost", facts))
+        found += (*_single_precision(a, b), *_lost_epilogue(a, b), *_other_call(a, b))
         if moved_last(a, b):
             found.append(Evidence("channels_moved_last"))
     return (*found, *_other_attention(a, b), *_other_time(a, b))
-
-
-def _lost_attention(a: Activities, b: Activities) -> Iterator[Evidence]:
-    lost = next((each for each in a if each.family == "attention"), None)
-    families = [library_family(each) for each in b]
-    products = families.count("gemm")
-    if lost and products and "attention" not in families:
-        facts = {"kernel": lost.name, "products": products, "other_kernels": len(b) - products}
-        yield Evidence("attention_lost", facts)
 
 
 def _single_precision(a: Activities, b: Activities) -> Iterator[Evidence]:

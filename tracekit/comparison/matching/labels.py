@@ -30,21 +30,17 @@ def label_of(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity], repe
         return _main(a).name
     # Attention has one name, and a long one.
     names = [] if _main(a or b).family == "attention" else _operators(a) or _operators(b)
-    before, after = (_counts(side) for side in (a, b))
-    return GroupLabel(kind, repeats, before, after, tuple(names[:MOST_NAMES]), len(names) > MOST_NAMES)
+    counts: list[KernelCounts | None] = []
+    for side in (a, b):
+        kinds = Counter(KIND_OF_FAMILY[family] for each in side if (family := library_family(each)))
+        triton = sum(each.family == "triton" for each in side)
+        counts.append(KernelCounts(len(side), triton, tuple(sorted(kinds.items()))) if side else None)
+    return GroupLabel(kind, repeats, counts[0], counts[1], tuple(names[:MOST_NAMES]), len(names) > MOST_NAMES)
 
 
 def _main(activities: Sequence[Activity]) -> Activity:
     """The library kernel, or else the longest."""
     return max(activities, key=lambda each: (is_library(each), each.duration_us))
-
-
-def _counts(activities: Sequence[Activity]) -> KernelCounts | None:
-    if not activities:
-        return None
-    kinds = Counter(KIND_OF_FAMILY[family] for each in activities if (family := library_family(each)))
-    triton = sum(each.family == "triton" for each in activities)
-    return KernelCounts(len(activities), triton, tuple(sorted(kinds.items())))
 
 
 def _operators(activities: Sequence[Activity]) -> list[str]:

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from tracekit.comparison.matching.launch_sites import Site
 from tracekit.comparison.matching.operators import does_no_work, is_generated, kind_of_operator, plain_name
-from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOp, EagerOps, GraphCall, GraphNode
+from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOp, EagerOps, GraphCall, GraphNode, LaunchSite
 
 #: What Inductor leaves to libraries, under whichever name suits it.
 MULTIPLYING = ("product", "convolution")
@@ -80,11 +80,7 @@ STAGES: tuple[tuple[Callable[[EagerOp], Key], Callable[[_Work], Key], bool], ...
         lambda work: (work.is_backward, work.module, work.node.line, work.operator),
         True,
     ),
-    (
-        lambda op: (op.backward, op.module, op.line),
-        lambda work: (work.is_backward, work.module, work.node.line),
-        False,
-    ),
+    (lambda op: (op.backward, op.module, op.line), lambda work: (work.is_backward, work.module, work.node.line), False),
     (
         lambda op: (op.backward, op.module, plain_name(op.name)),
         lambda work: (work.is_backward, work.module, work.operator),
@@ -96,7 +92,13 @@ STAGES: tuple[tuple[Callable[[EagerOp], Key], Callable[[_Work], Key], bool], ...
 def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
     """Every eager operator that does work inside compiled modules, with its sites."""
     ops = [i for i, op in enumerate(eager.ops) if not does_no_work(op.name)]
-    work = list(_all_work(compiled))
+    work: list[_Work] = []
+    owners = [_sites_of_nodes(graph) for graph in compiled.graphs]
+    for number, call in enumerate(compiled.calls):
+        if call.graph is not None:
+            graph = compiled.graphs[call.graph]
+            nodes_with_sites = [(graph.nodes[i], sites) for i, sites in owners[call.graph].items()]
+            work += [_Work(number, n, _module(n, graph, call), some, graph.is_backward) for n, some in nodes_with_sites]
     joined: list[Joined] = []
     wrong_sizes = 0
     for op_key, work_key, exact in STAGES:
@@ -150,17 +152,6 @@ def _paired(ops: list[int], work: list[_Work]) -> Iterator[tuple[list[int], list
     yield ops, work, False
 
 
-def _all_work(compiled: CompiledSites) -> Iterator[_Work]:
-    owners = [_sites_of_nodes(graph) for graph in compiled.graphs]
-    for number, call in enumerate(compiled.calls):
-        if call.graph is None:
-            continue
-        graph = compiled.graphs[call.graph]
-        for i, sites in owners[call.graph].items():
-            node = graph.nodes[i]
-            yield _Work(number, node, _module(node, graph, call), sites, graph.is_backward)
-
-
 def _is_view(node: GraphNode) -> bool:
     """Also picking one of several results is no work."""
     return does_no_work(node.op or node.target) or "getitem" in node.target
@@ -186,7 +177,7 @@ def _sites_of_nodes(graph: CompiledGraph) -> dict[int, tuple[int, ...]]:
     become.
     """
     owners: dict[int, list[int]] = {i: [] for i, node in enumerate(graph.nodes) if not _is_view(node)}
-    listed = [_nodes_of_site(graph, site) for site in range(len(graph.sites))]
+    listed = [_nodes_of_site(graph, site) for site in graph.sites]
     works = [[i for i in nodes if not _is_view(graph.nodes[i])] for nodes in listed]
     generated = [is_generated(site.kernel) for site in graph.sites]
     for site in sorted(range(len(graph.sites)), key=lambda i: (generated[i], generated[i] * len(works[i]), i)):
@@ -199,15 +190,14 @@ def _sites_of_nodes(graph: CompiledGraph) -> dict[int, tuple[int, ...]]:
     return {i: tuple(sites) for i, sites in sorted(owners.items())}
 
 
-def _nodes_of_site(graph: CompiledGraph, site: int) -> tuple[int, ...]:
+def _nodes_of_site(graph: CompiledGraph, site: LaunchSite) -> tuple[int, ...]:
     """The nodes a site computes. Library calls list the nodes of their inputs too, which are left out."""
-    nodes = graph.sites[site].nodes or ()
-    kernel = graph.sites[site].kernel
-    if not kernel.startswith(("extern_kernels.", "torch.ops.")):
+    nodes = site.nodes or ()
+    if not site.kernel.startswith(("extern_kernels.", "torch.ops.")):
         return nodes
-    named = tuple(i for i in nodes if plain_name(graph.nodes[i].target) == plain_name(kernel))
-    products = tuple(i for i in nodes if kind_of_operator(plain_name(graph.nodes[i].target)) in MULTIPLYING)
-    return named or products or nodes
+    names = {i: plain_name(graph.nodes[i].target) for i in nodes}
+    named = tuple(i for i in nodes if names[i] == plain_name(site.kernel))
+    return named or tuple(i for i in nodes if kind_of_operator(names[i]) in MULTIPLYING) or nodes
 
 
 def _unexplained(compiled: CompiledSites, joined: Sequence[Joined]) -> Iterator[Unexplained]:

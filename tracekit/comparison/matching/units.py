@@ -75,21 +75,17 @@ def cut_into_units(sequence: Sequence, *, by_kernel: bool = False) -> tuple[Unit
         sequence = replace(sequence, activities=bare)
     activities = sequence.activities
     units: list[Unit] = []
-    for positions in _calls(activities):
+    # By call of the outermost operator; where none is known, by kernel with its helpers.
+    calls: list[list[int]] = []
+    for call, group in groupby(range(len(activities)), key=lambda at: activities[at].call):
+        positions = list(group)
+        calls += _by_kernel(positions, activities) if call is None else [positions]
+    for positions in calls:
         # A library operator's element-wise kernels (a bias that is added) are units of their own.
         in_library = any(_kind_of(activities[at]) for at in positions)
         for _, some in groupby(positions, key=lambda at: in_library and _is_own_work(activities[at])):
             units.append(_unit(tuple(some), activities))
     return tuple(units)
-
-
-def _calls(activities: tuple[Activity, ...]) -> Iterator[list[int]]:
-    """Positions by call of the outermost operator; where none is known, by kernel with its helpers."""
-    for call, some in groupby(range(len(activities)), key=lambda at: activities[at].call):
-        if call is not None:
-            yield list(some)
-        else:
-            yield from _by_kernel(list(some), activities)
 
 
 def _by_kernel(positions: list[int], activities: tuple[Activity, ...]) -> Iterator[list[int]]:

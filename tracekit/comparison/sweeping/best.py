@@ -131,12 +131,9 @@ def _ties(best: Contender, other: Contender, least: float) -> bool:
     needed = _needed(best, other, least)
     if needed is None:
         return False
-    pairs = [(_estimate(one), _estimate(two))]
+    ours, theirs = (Estimate(each.value, *(each.ci95 or (each.value, each.value))) for each in (one, two))
+    pairs = [(ours, theirs)]
     # What both were spared is alike, so that both ends are compared, each with its own.
     if one.lowest is not None and two.lowest is not None:
         pairs.append((exactly(one.lowest), exactly(two.lowest)))
     return any(compare_estimates(theirs, ours, needed) != "larger" for ours, theirs in pairs)
-
-
-def _estimate(candidate: Candidate) -> Estimate:
-    return Estimate(candidate.value, *(candidate.ci95 or (candidate.value, candidate.value)))
