@@ -104,19 +104,13 @@ def test_the_eager_form_alone_can_be_asked_for() -> None:
         run.compare()
 
 
-def test_a_run_that_is_there_is_kept_unless_told_otherwise() -> None:
-    asked: Any = {"compile": False, "iterations": 2, "quiet": True, "numerics": False, "provenance": False}
-    tracekit.profile(model(), torch.ones(1, 8), **asked)
-    with pytest.raises(TracekitError, match="pass force=True to record it again, or out= for another place"):
-        tracekit.profile(model(), torch.ones(1, 8), **asked)
-    tracekit.profile(model(), torch.ones(1, 8), force=True, **asked)
-
-
-def test_a_report_replaces_its_own_and_that_of_the_run_that_was_replaced() -> None:
+def test_a_run_and_its_report_are_kept_unless_told_otherwise() -> None:
     asked: Any = {"compile": False, "iterations": 2, "quiet": True, "numerics": False, "provenance": False}
     first = tracekit.profile(model(), torch.ones(1, 8), **asked)
     page = first.report()
     assert tracekit.load(first.folder).report() == page
+    with pytest.raises(TracekitError, match="pass force=True to record it again, or out= for another place"):
+        tracekit.profile(model(), torch.ones(1, 8), **asked)
     again = tracekit.profile(model(), torch.ones(1, 8), force=True, **asked)
     # What comes later knows nothing of the run that was there.
     with pytest.raises(TracekitError, match="is the report of something else; pass force=True to replace it, or ano"):

@@ -57,16 +57,9 @@ def read_driver() -> Driver | NoDriver:
 
 
 def driver_version() -> str | None:
-    """The driver's version alone; None where there is none to be read."""
-    nvml = _started()
-    if isinstance(nvml, NoDriver):
-        return None
-    try:
-        return _text(nvml.nvmlSystemGetDriverVersion())
-    except nvml.NVMLError:
-        return None
-    finally:
-        nvml.nvmlShutdown()
+    """The driver's version; None where there is none to be read."""
+    driver = read_driver()
+    return driver.version if isinstance(driver, Driver) else None
 
 
 def find_gpu(properties: Any) -> Gpu | None:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA, Json, analyze, make_call, make_copy, make_kernel, make_op, make_span, make_trace
+from tests.traces import (
+    DATA,
+    Json,
+    analyze,
+    launched,
+    make_call,
+    make_copy,
+    make_kernel,
+    make_op,
+    make_span,
+    make_trace,
+)
 
 from tracekit.analysis.kernels import family_of
 from tracekit.analysis.window import Scope, find_scope
@@ -229,9 +240,16 @@ def test_a_launch_from_a_thread_without_spans_belongs_to_the_span_around_it(tmp_
     }
 
 
-def test_steps_that_old_profilers_wrote_as_operators_are_found(tmp_path: Path) -> None:
-    events = [make_op(0, 10, name="ProfilerStep#7"), make_call(1, 2, correlation=1), make_kernel(3, 4, correlation=1)]
-    assert [span.index for span in scope_of(tmp_path, events).spans] == [7]
+@pytest.mark.parametrize(
+    ("span", "index"),
+    [
+        # As old profilers wrote it, and one whose number no column holds, which is its place.
+        (make_op(0, 10, name="ProfilerStep#7"), 7),
+        (make_span(0, 10, name="ProfilerStep#" + "9" * 30), 0),
+    ],
+)
+def test_steps_of_other_kinds_are_found(tmp_path: Path, span: Json, index: int) -> None:
+    assert [each.index for each in scope_of(tmp_path, [span, *launched(1, 1, 1)]).spans] == [index]
 
 
 def test_a_call_that_waits_is_nobody_s_launch_where_another_carries_the_id(tmp_path: Path) -> None:
@@ -253,15 +271,6 @@ def test_a_driver_s_call_inside_the_runtime_s_is_the_same_launch(tmp_path: Path)
     found = analyze(make_trace(tmp_path, events))
     assert found.launches.count == 1
     assert "ambiguous_correlations" not in {each.code for each in found.health}
-
-
-def test_a_step_number_no_column_holds_is_its_place(tmp_path: Path) -> None:
-    events = [
-        make_span(0, 10, name="ProfilerStep#" + "9" * 30),
-        make_call(1, 2, correlation=1),
-        make_kernel(3, 4, correlation=1),
-    ]
-    assert [span.index for span in scope_of(tmp_path, events).spans] == [0]
 
 
 def test_steps_are_chosen_by_their_numbers(tmp_path: Path) -> None:

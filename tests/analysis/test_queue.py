@@ -41,10 +41,13 @@ def test_a_host_that_is_late_starves_the_gpu(tmp_path: Path) -> None:
     assert queue.backed_up_us == 0
 
 
-def test_a_kernel_that_starts_before_its_call_returns_has_no_delay(tmp_path: Path) -> None:
-    queue = queue_of(tmp_path, [make_call(0, 10, correlation=1), make_kernel(4, 20, correlation=1)])
+def test_a_kernel_that_starts_before_its_call_returns_has_no_delay_and_one_without_a_call_neither(
+    tmp_path: Path,
+) -> None:
+    events = [make_call(0, 10, correlation=1), make_kernel(4, 20, correlation=1), make_kernel(28, 29)]
+    queue = queue_of(tmp_path, events)
+    assert (queue.items, queue.unlinked, queue.delays.count) == (1, 1, 1)
     assert queue.delays.most_us == 0
-    assert queue.delayed_us == 0
 
 
 def test_a_graph_is_one_item_and_its_kernels_are_counted_apart(tmp_path: Path) -> None:
@@ -67,12 +70,6 @@ def test_copies_are_in_the_queue_but_have_no_launch_delay_of_a_kernel(tmp_path: 
 
 def test_where_no_launch_is_recorded_there_is_no_queue_model(tmp_path: Path) -> None:
     assert analyze(make_trace(tmp_path, [make_kernel(0, 1), make_op(0, 1)])).queue is None
-
-
-def test_an_activity_without_launch_is_counted_and_has_no_delay(tmp_path: Path) -> None:
-    events = [make_call(0, 1, correlation=1), make_kernel(2, 5, correlation=1), make_kernel(8, 9)]
-    queue = queue_of(tmp_path, events)
-    assert (queue.items, queue.unlinked) == (1, 1)
 
 
 @settings(max_examples=80, deadline=None)

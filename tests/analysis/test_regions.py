@@ -42,6 +42,7 @@ def broken_step() -> list[Json]:
 
 def test_gpu_time_is_compiled_where_its_launch_was_in_a_graph_not_just_in_a_region(tmp_path: Path) -> None:
     found = regions_of(tmp_path, broken_step())
+    assert (found.lookups, found.guards_us, found.entry_us, found.count, found.graphs) == (2, 7, 3, 2, 2)
     assert (found.gpu_us, found.all_gpu_us) == (50, 60)
     assert found.gpu_share == pytest.approx(5 / 6)
     assert (found.activities, found.all_activities) == (2, 3)
@@ -57,12 +58,6 @@ def test_what_is_between_graphs_is_told_without_graphs_lookups_and_entry(tmp_pat
     assert (inner.id, inner.outside_us) == ("1/0", 32 - 25)
     assert found.outside_of(("0/0",)) == outer.outside_us
     assert found.outside_of(("7/0",)) is None
-
-
-def test_lookups_and_entry_are_added_up(tmp_path: Path) -> None:
-    found = regions_of(tmp_path, broken_step())
-    assert (found.lookups, found.guards_us, found.entry_us) == (2, 7, 3)
-    assert (found.count, found.graphs) == (2, 2)
 
 
 def test_only_what_began_in_the_window_counts(tmp_path: Path) -> None:

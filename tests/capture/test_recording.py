@@ -111,13 +111,15 @@ def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
 def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, published: Any) -> None:
     one = recorder(tmp_path, published, steps=3).__enter__()
     other = recorder(tmp_path, published, steps=1, skip=1).__enter__()
-    for _ in range(4):
-        with one.step(), other.step():
-            torch.ones(3).sin()
+    with recorder(tmp_path, published, steps=1, skip=3) as later:
+        for _ in range(4):
+            with one.step(), other.step(), later.step():
+                torch.ones(3).sin()
     with pytest.warns(UserWarning, match="recorded_by_another"):
         other.__exit__(None, None, None)
     one.__exit__(None, None, None)
-    assert published == [("cpu", 3)], "the first, whole"
+    assert published.count(("cpu", 3)) == 1, "the first, whole"
+    assert len(published) == 2 and ("cpu", 1) in published, "and the one after it"
 
 
 def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(tmp_path: Path, published: Any) -> None:
@@ -129,14 +131,6 @@ def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(tmp_path: Pa
         assert spans.is_recording()
         assert run(one, 1) == 1
     assert published == [("cpu", 2)]
-
-
-def test_one_after_the_other_both_record(tmp_path: Path, published: Any) -> None:
-    with recorder(tmp_path, published, steps=1) as one, recorder(tmp_path, published, steps=1, skip=1) as other:
-        for _ in range(3):
-            with one.step(), other.step():
-                torch.ones(3).sin()
-    assert published == [("cpu", 1), ("cpu", 1)]
 
 
 @pytest.fixture
@@ -155,23 +149,11 @@ def opened() -> Iterator[list[str]]:
     spans.open_spans(None)
 
 
-def test_without_a_recording_a_region_is_nothing_and_nests() -> None:
-    assert not spans.is_recording()
-    with spans.region("outer") as outer, spans.region("outer") as inner:
-        assert outer is inner is None
-
-
-def test_in_a_recording_regions_open_and_end_by_their_names(opened: list[str]) -> None:
-    assert spans.is_recording()
-    with spans.region("forward"), spans.region("attention"):
-        pass
-    assert opened == ["begin forward", "begin attention", "end attention", "end forward"]
-
-
 def test_a_region_ends_as_it_began_though_the_recording_ended_inside(opened: list[str]) -> None:
-    with spans.region("last"):
+    with spans.region("forward"), spans.region("attention"):
         spans.open_spans(None)
-    assert opened == ["begin last", "end last"]
-    with spans.region("after"):
-        pass
-    assert opened == ["begin last", "end last"]
+    told = ["begin forward", "begin attention", "end attention", "end forward"]
+    assert opened == told
+    with spans.region("after") as outer, spans.region("after") as inner:
+        assert outer is inner is None
+    assert opened == told

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from tests.cli.runs import at_once, make_run_folder
+from tests.cli.runs import make_run_folder
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.analysis import analyze
@@ -309,11 +309,3 @@ def test_hta_counts_what_we_count(name: str, tmp_path: Path, monkeypatch: pytest
     idle = theirs.get_idle_time_breakdown(ranks=[0], visualize=False)[0]
     if ours.devices[0].streams == 1:
         assert idle["idle_time"].sum() == pytest.approx(ours.gpu.idle_us, rel=0.001)
-
-
-def test_several_exports_at_once_leave_a_whole_file(tmp_path: Path) -> None:
-    trace, out = write_trace(tmp_path, [make_kernel(i, i + 0.5) for i in range(5000)]), tmp_path / "out"
-    for ended in at_once(4, "export", trace, "--hta", out, folder=tmp_path):
-        assert ended.returncode == 0, ended.stderr
-    (made,) = out.iterdir()
-    assert len(json.loads(gzip.decompress(made.read_bytes()))["traceEvents"]) == 5000

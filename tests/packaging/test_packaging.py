@@ -8,7 +8,6 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from tests.cli.runs import tracekit
 
 from tracekit import __version__
 
@@ -90,10 +89,3 @@ def test_without_torch_traces_are_analysed_and_compared(tmp_path: Path) -> None:
     eager, compiled = (str(ROOT / f"tests/data/vit_{form}.json.gz") for form in ("eager", "default"))
     assert without_extra("analyze", eager, folder=tmp_path).returncode == 0
     assert without_extra("compare", eager, compiled, folder=tmp_path).returncode == 0
-
-
-def test_an_unknown_workload_gets_the_nearest_name(tmp_path: Path) -> None:
-    done = tracekit("profile", "flx", folder=tmp_path)
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1
-    assert "flux" in done.stderr

@@ -17,7 +17,7 @@ from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo  # noqa: E402
 from tracekit.workloads import registry  # noqa: E402
-from tracekit.workloads.diffusers_inputs import KNOWN  # noqa: E402
+from tracekit.workloads.diffusers_model import KNOWN  # noqa: E402
 
 #: What each takes for two images.
 INPUTS = {

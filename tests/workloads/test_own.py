@@ -22,8 +22,11 @@ from tracekit.model.workload import (  # noqa: E402
     Workload,
 )
 from tracekit.workloads import registry  # noqa: E402
-from tracekit.workloads.own import build  # noqa: E402
-from tracekit.workloads.own_parts import parts_of_call, parts_of_return  # noqa: E402
+from tracekit.workloads.own import (  # noqa: E402
+    build,
+    parts_of_call,
+    parts_of_return,
+)
 from tracekit.workloads.sizes import check_request, choose_size  # noqa: E402
 
 HEAD = "import torch, tracekit\nfrom torch import nn\n"

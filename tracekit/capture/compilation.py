@@ -46,10 +46,8 @@ class CompilationWatch:
 
 @contextmanager
 def watch_compilation(on_start: Callable[[int, bool], None] | None = None) -> Iterator[CompilationWatch]:
-    """Watches every compilation of this process until the block ends.
-
-    Raises TracekitError where this torch cannot be watched: without it nobody knows when a form is warm.
-    """
+    """Watches every compilation of this process until the block ends. Raises TracekitError where this torch cannot be
+    watched: without it nobody knows when a form is warm."""
     try:
         from torch._dynamo.callback import callback_handler
 
@@ -151,5 +149,5 @@ def recompile_limit_errors() -> tuple[type[Exception], ...]:
     """What Dynamo raises when it was to make one graph, and has compiled it as often as it may."""
     from torch._dynamo import exc
 
-    named = (getattr(exc, name, None) for name in ("FailOnRecompileLimitHit", "RecompileLimitExceeded"))
-    return tuple(each for each in named if each is not None)
+    names = ("FailOnRecompileLimitHit", "RecompileLimitExceeded")
+    return tuple(getattr(exc, name) for name in names if hasattr(exc, name))

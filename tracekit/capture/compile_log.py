@@ -30,11 +30,7 @@ BREAK, RECOMPILE = "dynamo_graph_break_reason", "recompile_reasons"
 #: `compilation_metrics`, with `bwd_` before it for backward graphs and `_runtime` behind for what runs later.
 METRICS = "compilation_metrics"
 CACHE = re.compile(r"^(fx_graph|aotautograd|autograd)_cache_(hit|miss|bypass)$")
-CACHES: dict[str, CacheName] = {
-    "fx_graph": "fx_graph",
-    "aotautograd": "aot_autograd",
-    "autograd": "aot_autograd",
-}
+CACHES: dict[str, CacheName] = {"fx_graph": "fx_graph", "aotautograd": "aot_autograd", "autograd": "aot_autograd"}
 CACHE_ORDER: tuple[CacheName, ...] = ("aot_autograd", "fx_graph", "templates")
 CUDA_GRAPH_SKIP = re.compile(r"^skipping cudagraphs?(?: due to)?:?\s*", re.IGNORECASE)
 #: Counters of Inductor's.

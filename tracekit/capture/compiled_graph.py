@@ -83,33 +83,28 @@ def launch_sites(source: str, kernels: dict[str, list[str]], nodes: tuple[GraphN
     """The launches in a graph's generated code, in the order in which its function `call` makes them."""
     position = {node.name: i for i, node in enumerate(nodes)}
     begin = KERNELS_DEFINED.search(source)
-    functions = _launches_by_function(source[begin.start() :] if begin else "")
+    # The launches by the function they stand in. A few kinds of Triton kernel have no handle. The call of a partition,
+    # which is a function of its own, stands among them under the partition's name.
+    functions: dict[str, list[Launch]] = {}
+    function, handled = "", None
+    for line in source[begin.start() :].splitlines() if begin else ():
+        if begun := FUNCTION.match(line):
+            function, handled = begun[1], None
+        elif part := PARTITION_CALL.search(line):
+            functions.setdefault(function, []).append((PARTITION.format(part[1]), None))
+        elif marked := HANDLE.search(line):
+            handled = marked[1]
+            functions.setdefault(function, []).append((handled, marked[2]))
+        elif launch := TRITON_LAUNCH.match(line):
+            if launch[1] != handled:
+                functions.setdefault(function, []).append((launch[1], None))
+            handled = None
     found = []
     for kernel, handle in _in_order(functions, "call"):
         names = kernels.get(f"{kernel}:{handle}") if handle else None
         known = None if names is None else tuple(position[name] for name in names if name in position)
         found.append(LaunchSite(kernel, known))
     return tuple(found)
-
-
-def _launches_by_function(code: str) -> dict[str, list[Launch]]:
-    """The launches by the function they stand in. A few kinds of Triton kernel have no handle. The call of a partition,
-    which is a function of its own, stands among them under the partition's name."""
-    found: dict[str, list[Launch]] = {}
-    function, handled = "", None
-    for line in code.splitlines():
-        if begin := FUNCTION.match(line):
-            function, handled = begin[1], None
-        elif part := PARTITION_CALL.search(line):
-            found.setdefault(function, []).append((PARTITION.format(part[1]), None))
-        elif handle := HANDLE.search(line):
-            handled = handle[1]
-            found.setdefault(function, []).append((handled, handle[2]))
-        elif launch := TRITON_LAUNCH.match(line):
-            if launch[1] != handled:
-                found.setdefault(function, []).append((launch[1], None))
-            handled = None
-    return found
 
 
 def _in_order(functions: dict[str, list[Launch]], function: str) -> Iterator[Launch]:

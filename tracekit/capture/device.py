@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -57,44 +58,30 @@ def read_environment(device: str) -> Environment:
     except RuntimeError:
         # Since 2.9 the same is set in two ways, and after the newer one was used the older cannot be read.
         matmul_precision = None
+    packages = {}
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            packages[name] = metadata.version(name)
+    info, cpu = Path("/proc/cpuinfo"), platform.processor() or None
+    if info.is_file():
+        model = re.search(r"^model name[^:\n]*:(.*)$", info.read_text(), re.MULTILINE)
+        cpu = f"{model[1].strip()}, {os.cpu_count()} logical cores" if model else None
+    commit = None
+    with suppress(OSError, subprocess.TimeoutExpired):
+        # Of the project the user stands in, if it is one.
+        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False)
+        commit = found.stdout.strip() if found.returncode == 0 else None
     return Environment(
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
-        cpu=_cpu_name(),
+        cpu=cpu,
         cpu_threads=torch.get_num_threads(),
         gpu=properties.name if properties else None,
         gpu_memory_bytes=properties.total_memory if properties else None,
         driver=driver_version() if gpu else None,
         cuda=torch.version.cuda or torch.version.hip,
-        packages=_versions(),
-        git_commit=_git_commit(),
+        # torch's distribution may leave out the build (+cu130) that torch itself names.
+        packages={**packages, "torch": str(torch.__version__)},
+        git_commit=commit,
         float32_matmul_precision=matmul_precision,
     )
-
-
-def _cpu_name() -> str | None:
-    info = Path("/proc/cpuinfo")
-    if not info.is_file():
-        return platform.processor() or None
-    name = re.search(r"^model name[^:\n]*:(.*)$", info.read_text(), re.MULTILINE)
-    return f"{name[1].strip()}, {os.cpu_count()} logical cores" if name else None
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    # torch's distribution may leave out the build (+cu130) that torch itself names.
-    return {**found, "torch": str(torch.__version__)}
-
-
-def _git_commit() -> str | None:
-    """The commit of the project the user stands in, if it is one."""
-    try:
-        found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() if found.returncode == 0 else None

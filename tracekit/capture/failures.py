@@ -44,12 +44,14 @@ CUT_SHORT = (
     "object file has no dynamic",
 )
 LIBRARY = re.compile(rf"(/\S+\.so): (?:{'|'.join(CUT_SHORT)})")
-#: What torch says, since 2.13, where a whole scope is of functions that it never compiles.
-NOTHING_COMPILED = "found no compiled frames"
-#: What torch's CUDA graphs say where a tensor that they gave back is not in their memory. On an H200 (torch 2.11) this
-#: ended Qwen2.5-VL's `generate` with a static cache, whose vision tower indexes with a tensor of the CPU; it ran
-#: without partitions of graphs, which leaves that code without a CUDA graph, and with `--scope language`.
-NOT_IN_POOL = "are not allocated in pool"
+#: What is made of errors by their words: since 2.13 where a whole scope is of functions that torch never compiles, and
+#: where a tensor that CUDA graphs gave back is not in their memory.
+KNOWN = {
+    "found no compiled frames": "torch.compile passes over all of {scope}: pass a larger --scope, or {out}",
+    "are not allocated in pool": "torch's CUDA graphs of {scope} gave back a tensor that is not in their memory, as"
+    " happens where compiled code handles tensors of the CPU: set TORCHINDUCTOR_GRAPH_PARTITION=0, or pass a --scope"
+    " without that code, or a --mode without CUDA graphs (default, max-autotune-no-cudagraphs)",
+}
 #: What torch says where code asks a tensor for a number that only a real call knows, and what that number decides.
 WANTS_A_VALUE = re.compile(r"Could not [\w ]+ data-dependent expression [^\n(]*[^\n( ]")
 SIZE_WANTED = "Could not extract specialized integer"
@@ -100,10 +102,8 @@ def out_of_memory_explained(size: str, mend: str) -> Iterator[None]:
 
 @contextmanager
 def explained(settings: Settings) -> Iterator[None]:
-    """Turns what torch.compile says it cannot do into a TracekitError; anything else is passed on as it is.
-
-    torch's whole text is printed, which takes it into the run's log.
-    """
+    """Turns what torch.compile says it cannot do into a TracekitError; anything else is passed on as it is. torch's
+    whole text is printed, which takes it into the run's log."""
     unsupported, failed = compile_errors()
     limit = recompile_limit_errors()
     try:
@@ -111,7 +111,14 @@ def explained(settings: Settings) -> Iterator[None]:
     except (unsupported, failed, *limit) as error:
         traceback.print_exception(error)
         if isinstance(error, unsupported):
-            _raise_broken(settings, error)
+            # One graph was asked for, and there is a break: its line and its reason, and the two ways out.
+            at, code = _user_line(str(error))
+            hint = find_hint(str(error))
+            raise CompileError(
+                f"{settings.scope} does not compile as one graph: {_clipped(_first_line(error))}{at}. Two ways out:"
+                f" pass {_no_fullgraph(settings)}, which lets the graph break there, or mend the line",
+                (*code, *((f"  torch's hint: {_clipped(hint)}",) if hint else ())),
+            ) from error
         if isinstance(error, limit):
             raise CompileError(
                 f"{settings.scope} is compiled again and again, until torch's limit: something differs from call to"
@@ -124,35 +131,12 @@ def explained(settings: Settings) -> Iterator[None]:
             _raise_broken_by_a_value(settings, error)
         _raise_failed(settings, error)
     except RuntimeError as error:
-        _raise_if_known(settings, error)
+        # Of errors without a type of their own, by their words.
+        for words, said in KNOWN.items():
+            if words in str(error):
+                traceback.print_exception(error)
+                raise CompileError(said.format(scope=settings.scope, out=_no_fullgraph(settings))) from error
         raise
-
-
-def _raise_if_known(settings: Settings, error: RuntimeError) -> None:
-    """Of errors without a type of their own, by their words."""
-    if NOTHING_COMPILED in str(error):
-        traceback.print_exception(error)
-        raise CompileError(
-            f"torch.compile passes over all of {settings.scope}: pass a larger --scope, or {_no_fullgraph(settings)}"
-        ) from error
-    if NOT_IN_POOL in str(error):
-        traceback.print_exception(error)
-        raise CompileError(
-            f"torch's CUDA graphs of {settings.scope} gave back a tensor that is not in their memory, as happens where"
-            " compiled code handles tensors of the CPU: set TORCHINDUCTOR_GRAPH_PARTITION=0, or pass a --scope without"
-            " that code, or a --mode without CUDA graphs (default, max-autotune-no-cudagraphs)"
-        ) from error
-
-
-def _raise_broken(settings: Settings, error: Exception) -> NoReturn:
-    """One graph was asked for, and there is a break: its line and its reason, and the two ways out."""
-    at, code = _user_line(str(error))
-    hint = find_hint(str(error))
-    raise CompileError(
-        f"{settings.scope} does not compile as one graph: {_clipped(_first_line(error))}{at}. Two ways out:"
-        f" pass {_no_fullgraph(settings)}, which lets the graph break there, or mend the line",
-        (*code, *((f"  torch's hint: {_clipped(hint)}",) if hint else ())),
-    ) from error
 
 
 def _raise_broken_by_a_value(settings: Settings, error: Exception) -> NoReturn:
@@ -182,26 +166,20 @@ def _raise_failed(settings: Settings, error: Exception) -> NoReturn:
         ) from error
     at, code = _user_line(f"{error}\n{cause}")
     failed = f"{settings.scope}{at}: {type(cause).__name__}: {_clipped(_first_line(cause))}"
+    mend = "`tracekit doctor` checks the compilers"
     if any(text in str(cause) for text in TAKES_NOTHING):
-        raise CompileError(
-            f"torch.compile failed on {failed}. Inductor and Triton keep what they compile on disk: make room there, or"
-            " set TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and TMPDIR to folders that can be written to",
-            code,
-        ) from error
-    if library := LIBRARY.search(str(cause)):
-        raise CompileError(
-            f"torch.compile failed on {failed}. A compilation that was killed left that file unfinished:"
-            f" `rm {library[1]}`, and run it again",
-            code,
-        ) from error
-    if isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):
-        raise CompileError(
-            f"torch.compile failed on {failed}. Calls lie deeper in each other than Python allows while torch.compile"
-            " looks into them: raise that limit with sys.setrecursionlimit(10_000) in the model's file, or pass a"
-            " smaller --scope",
-            code,
-        ) from error
-    raise CompileError(f"torch.compile failed on {failed}. `tracekit doctor` checks the compilers", code) from error
+        mend = (
+            "Inductor and Triton keep what they compile on disk: make room there, or set TORCHINDUCTOR_CACHE_DIR,"
+            " TRITON_CACHE_DIR and TMPDIR to folders that can be written to"
+        )
+    elif library := LIBRARY.search(str(cause)):
+        mend = f"A compilation that was killed left that file unfinished: `rm {library[1]}`, and run it again"
+    elif isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):
+        mend = (
+            "Calls lie deeper in each other than Python allows while torch.compile looks into them: raise that limit"
+            " with sys.setrecursionlimit(10_000) in the model's file, or pass a smaller --scope"
+        )
+    raise CompileError(f"torch.compile failed on {failed}. {mend}", code) from error
 
 
 def _no_fullgraph(settings: Settings) -> str:

@@ -27,11 +27,9 @@ CALL = "_compiled_call_impl"
 
 @dataclass(frozen=True)
 class Form:
-    """One form of a workload. `call` runs it once and returns when its host code does, not the device.
-
-    Calls are made inside `ready()`, which switches the form on: outside of what is timed, so that switching costs no
-    form anything. `uncalled()` names what of the scope no call has come to yet.
-    """
+    """One form of a workload. `call` runs it once and returns when its host code does, not the device. Calls are made
+    inside `ready()`, which switches the form on: outside of what is timed, so that switching costs no form anything.
+    `uncalled()` names what of the scope no call has come to yet."""
 
     name: FormName
     device: str
@@ -46,10 +44,8 @@ def eager_form(workload: BuiltWorkload) -> Form:
 
 
 def compiled_form(workload: BuiltWorkload) -> Form:
-    """The workload with its targets under torch.compile; nothing is compiled until it is first called.
-
-    Raises TracekitError when this machine cannot compile.
-    """
+    """The workload with its targets under torch.compile; nothing is compiled until it is first called. Raises
+    TracekitError when this machine cannot compile."""
     settings = workload.settings
     check_compilers(settings.device)
     torch.compiler.reset()

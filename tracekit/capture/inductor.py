@@ -26,13 +26,10 @@ def check_compilers(device: str) -> None:
     built, for building a model may take minutes."""
     if is_switched_off():
         raise TracekitError("torch.compile is switched off here: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE")
-    if device == "cpu":
-        _check_cpp_compiler()
-    elif torch.cuda.is_available():
-        _check_triton()
-
-
-def _check_cpp_compiler() -> None:
+    if device != "cpu":
+        if torch.cuda.is_available():
+            _check_triton()
+        return
     try:
         from torch._inductor.cpp_builder import get_cpp_compiler
         from torch._inductor.exc import InvalidCxxCompiler

@@ -48,9 +48,7 @@ def check_outputs(
     workload: BuiltWorkload, forms: tuple[Form, ...], calling_bytes: int, progress: Progress
 ) -> dict[FormName, Checked]:
     """Calls each form twice with the same seeds and the model once in a higher precision, and compares what comes back.
-
-    `calling_bytes` is what one eager call allocates beside the weights; 0 if not known.
-    """
+    `calling_bytes` is what one eager call allocates beside the weights; 0 if not known."""
     progress.phase("comparing outputs")
     outputs: dict[FormName, tuple[Output, Output]] = {}
     put_back = keep_weights(workload)
@@ -116,11 +114,8 @@ def with_files(checked: Checked, paths: tuple[str, ...]) -> FormNumerics:
 
 def keep_weights(workload: BuiltWorkload) -> Callable[[], None]:
     """What puts every parameter and buffer back as it is when this returns: nothing at all, unless calls change some,
-    as training steps do.
-
-    One eager call of a model of the user's own tells; tracekit's do not learn. The copies lie on the CPU. What an
-    optimizer keeps for itself is not put back.
-    """
+    as training steps do. One eager call of a model of the user's own tells; tracekit's do not learn. The copies lie on
+    the CPU. What an optimizer keeps for itself is not put back."""
     changed: list[torch.Tensor] = []
     if workload.settings.own is not None:
         found = (each for _name, module in workload.modules for each in chain(module.parameters(), module.buffers()))

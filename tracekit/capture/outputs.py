@@ -76,20 +76,18 @@ def _compare(path: str, one: torch.Tensor | None, other: torch.Tensor | None, de
     if one.shape != other.shape and not (counts and one.shape[:-1] == other.shape[:-1] and one.ndim):
         noted = Noted("shapes_differ", {"shape": tuple(one.shape), "other_shape": tuple(other.shape)})
         return replace(found, mismatch=noted)
-    return replace(found, **(_equality(one, other) if counts else _errors(one, other, device)))
-
-
-def _equality(one: torch.Tensor, other: torch.Tensor) -> dict[str, Any]:
-    """Rows of different length (one stopped generating before the other) are equal as far as both go; what one has
-    more counts as different."""
+    if not counts:
+        return replace(found, **_errors(one, other, device))
     if one.ndim == 0:
-        return {"equal_share": float(torch.equal(one, other.to(one.dtype)))}
+        return replace(found, equal_share=float(torch.equal(one, other.to(one.dtype))))
+    # Rows of different length (one stopped generating before the other) are equal as far as both go; what one has more
+    # counts as different.
     common, longest = min(one.shape[-1], other.shape[-1]), max(one.shape[-1], other.shape[-1])
     equal = (one[..., :common] == other[..., :common]).reshape(-1, common)
     whole = equal.shape[0] * longest
     diverged = torch.nonzero(~equal.all(dim=0)).flatten()
     first = int(diverged[0]) if len(diverged) else (common if common != longest else None)
-    return {"equal_share": int(equal.sum()) / whole if whole else None, "first_divergence": first}
+    return replace(found, equal_share=int(equal.sum()) / whole if whole else None, first_divergence=first)
 
 
 @dataclass

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -20,11 +20,9 @@ SLOTS = 2**16
 
 @contextmanager
 def output_kept(path: Path) -> Iterator[None]:
-    """Whatever this process and its children print, from Python or native code, goes into the file `path`.
-
-    Inductor's autotuning prints thousands of lines, the profiler prints about itself; people look at progress, and
-    programs read standard output. A file without a line is removed.
-    """
+    """Whatever this process and its children print, from Python or native code, goes into the file `path`. Inductor's
+    autotuning prints thousands of lines, the profiler prints about itself; people look at progress, and programs read
+    standard output. A file without a line is removed."""
     sys.stdout.flush()
     sys.stderr.flush()
     before = [(number, os.dup(number)) for number in (1, 2)]
@@ -71,12 +69,6 @@ def call_in_one_chunk(work: Callable[[], T]) -> T:
     such an end, and 3.3 to 3.9 ms elsewhere (docs/timing.md). No call inside `work` comes to a chunk's end: in this
     thread, and as long as all frames inside take less than the 512 KiB that are left.
     """
-    result: T = _call_in_large_frame(work)
+    in_large_frame = FunctionType((lambda call: call()).__code__.replace(co_stacksize=SLOTS), {})
+    result: T = in_large_frame(work)
     return result
-
-
-def _call(work: Callable[[], Any]) -> Any:
-    return work()
-
-
-_call_in_large_frame = FunctionType(_call.__code__.replace(co_stacksize=SLOTS), globals(), "_call_in_large_frame")

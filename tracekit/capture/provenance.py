@@ -239,10 +239,7 @@ def _describe(graph: Any, root: str | None) -> _Collected:
 def collected(names: ModuleNames) -> Iterator[Collection]:
     """Everything compiled inside, read from the cache or not, comes with its provenance. Nothing of it remains in torch
     when the block ends, but names of graphs that have none, until `Collection.release`: generated code is the same but
-    for comments.
-
-    Only where `missing_provenance` finds nothing.
-    """
+    for comments. Only where `missing_provenance` finds nothing."""
     from torch._inductor import compile_fx
     from torch._inductor.output_code import CompiledFxGraph
 
@@ -293,11 +290,9 @@ def _replaced(owner: Any, name: str, instead: Real) -> Iterator[None]:
 
 @contextmanager
 def _settings(tag: str) -> Iterator[None]:
-    """Inside, provenance is on, and compiled code is cached apart from what has another tag.
-
-    Settings of torch are the thread's own in newer versions and the process's in older ones, so they are changed and
-    changed back while nothing else is being compiled.
-    """
+    """Inside, provenance is on, and compiled code is cached apart from what has another tag. Settings of torch are the
+    thread's own in newer versions and the process's in older ones, so they are changed and changed back while nothing
+    else is being compiled."""
     from torch._dynamo.convert_frame import compile_lock
     from torch._inductor import config
 

@@ -36,11 +36,8 @@ def reference_dtype(dtype: torch.dtype) -> torch.dtype | None:
 
 
 def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: int) -> Output | Noted:
-    """The output of one eager call in `high`, or why there is none.
-
-    `calling_bytes` is what a call allocates beside the weights in the model's own precision; what it takes in the
-    reference's is guessed from it.
-    """
+    """The output of one eager call in `high`, or why there is none. `calling_bytes` is what a call allocates beside the
+    weights in the model's own precision; what it takes in the reference's is guessed from it."""
     settings = workload.settings
     low: torch.dtype = getattr(torch, settings.dtype)
     if not workload.modules:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -45,12 +46,15 @@ class ModuleNames:
         for name, module in (*self._roots, *((target.component, target.module) for target in targets)):
             for inner, each in module.named_modules():
                 self._names.setdefault(id(each), f"{name}.{inner}" if inner else name)
-        self._entries = {
-            (function, id(target.module))
-            for target in targets
-            if target.method != "forward"
-            for function in _functions(getattr(type(target.module), target.method))
-        }
+        # Methods that a workload calls by their names (`vae.decode`), past the module's own call.
+        self._entries: dict[Function, set[int]] = defaultdict(set)
+        for target in targets:
+            method = getattr(type(target.module), target.method) if target.method != "forward" else None
+            while method is not None:
+                code = getattr(method, "__code__", None)
+                if code is not None:
+                    self._entries[code.co_filename, code.co_firstlineno, code.co_name].add(id(target.module))
+                method = getattr(method, "__wrapped__", None)
 
     def of(self, identity: int) -> str | None:
         """The name of the module of this identity."""
@@ -64,31 +68,16 @@ class ModuleNames:
                 name = self.of(id(each.f_locals.get("self")))
                 if name is not None:
                     return name
-            elif self._entries and self._is_entry(each):
+                continue
+            owners = self._entries.get((code.co_filename, code.co_firstlineno, code.co_name), ())
+            if owners and id(each.f_locals.get("self")) in owners:
                 return self.of(id(each.f_locals["self"]))
         return None
-
-    def _is_entry(self, frame: FrameType) -> bool:
-        """Whether the workload called a method by its name here (`vae.decode`), past the module's own call."""
-        code = frame.f_code
-        function = (code.co_filename, code.co_firstlineno, code.co_name)
-        if all(function != entry for entry, _ in self._entries):
-            return False
-        return (function, id(frame.f_locals.get("self"))) in self._entries
 
 
 def names_of(workload: BuiltWorkload) -> ModuleNames:
     """Names for every module of the workload."""
     return ModuleNames(workload.modules, workload.targets)
-
-
-def _functions(method: Any) -> Iterator[Function]:
-    """A method and whatever it wraps."""
-    while method is not None:
-        code = getattr(method, "__code__", None)
-        if code is not None:
-            yield code.co_filename, code.co_firstlineno, code.co_name
-        method = getattr(method, "__wrapped__", None)
 
 
 def user_line(frame: FrameType | None) -> str | None:

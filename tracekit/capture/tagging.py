@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,13 +58,17 @@ class OperatorLog(TorchDispatchMode):
         module, line, backward = self._source(sys._getframe(1))
         with self._span(TAG.format(number)):
             out = func(*args, **kwargs)
+        flops, formula = None, flop_registry.get(getattr(func, "_overloadpacket", None))
+        # Some formulas do not know every form of their operator: grouped heads in attention.
+        with suppress(AssertionError, TypeError, ValueError):
+            flops = int(formula(*args, **kwargs, out_val=out)) if formula else None
         op = EagerOp(
             name=str(func),
             module=module,
             line=line,
             outputs=tuple(TensorShape(tuple(map(int, each.shape)), dtype_name(each)) for each in _tensors(out)),
             bytes=sum(map(_bytes, _tensors((args, kwargs, out)))),
-            flops=_flops(func, args, kwargs, out),
+            flops=flops,
             backward=backward,
         )
         self.ops[number] = op
@@ -94,15 +98,6 @@ def _bytes(tensor: torch.Tensor) -> int:
         return tensor.numel() * tensor.element_size()
     sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
     return math.prod(sizes) * tensor.element_size() if tensor.numel() else 0
-
-
-def _flops(func: Any, args: Any, kwargs: Any, out: Any) -> int | None:
-    formula = flop_registry.get(getattr(func, "_overloadpacket", None))
-    try:
-        return int(formula(*args, **kwargs, out_val=out)) if formula else None
-    except (AssertionError, TypeError, ValueError):
-        # Some formulas do not know every form of their operator: grouped heads in attention.
-        return None
 
 
 def tag_eager(form: Form, names: ModuleNames, raw: Path, progress: Progress) -> EagerOps:

@@ -212,10 +212,8 @@ def time_forms(
 def _settle(
     form: Form, own_us: float, number: int, timings: Timings, measure: Callable[[Form], CallTime]
 ) -> CallTime | None:
-    """Calls the form untimed until it has run long enough by itself, of which the call before did `own_us`.
-
-    A call that compiles is no preparation: it comes back, to be the timed one itself.
-    """
+    """Calls the form untimed until it has run long enough by itself, of which the call before did `own_us`. A call that
+    compiles is no preparation: it comes back, to be the timed one itself."""
     for _ in range(SETTLING_CALLS):
         if own_us >= SETTLING_US:
             return None

@@ -29,11 +29,9 @@ PATIENCE_SECONDS = 120.0
 
 @contextmanager
 def checked_meanwhile(device: str) -> Iterator[None]:
-    """While the block runs, another process records one small kernel.
-
-    Raises TracekitError, after the block, when the profiler is not allowed to see it. What the process prints goes to
-    this one's output; where it finds no answer, the run goes on.
-    """
+    """While the block runs, another process records one small kernel. Raises TracekitError, after the block, when the
+    profiler is not allowed to see it. What the process prints goes to this one's output; where it finds no answer, the
+    run goes on."""
     if device == "cpu":
         yield
         return
@@ -41,7 +39,7 @@ def checked_meanwhile(device: str) -> Iterator[None]:
     paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     code = None
-    with subprocess.Popen(_command(), env=environment, stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen([sys.executable, "-P", "-m", __name__], env=environment, stdin=subprocess.DEVNULL) as process:
         try:
             yield
             with suppress(subprocess.TimeoutExpired):
@@ -59,10 +57,6 @@ def check_here(device: str) -> None:
 def _require(visible: bool) -> None:
     if not visible:
         raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")
-
-
-def _command() -> list[str]:
-    return [sys.executable, "-P", "-m", __name__]
 
 
 def kernels_are_visible() -> bool:

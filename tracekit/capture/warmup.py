@@ -30,10 +30,8 @@ class WarmUp:
 
 
 def warm_up(form: Form, progress: Progress) -> WarmUp:
-    """Calls the form, exactly as it will be measured, until two calls in a row compile nothing.
-
-    Raises TracekitError if it still compiles after sixteen calls, or if a call makes torch forget what is compiled.
-    """
+    """Calls the form, exactly as it will be measured, until two calls in a row compile nothing. Raises TracekitError if
+    it still compiles after sixteen calls, or if a call makes torch forget what is compiled."""
     progress.phase("eager warm-up" if form.name == "eager" else "compiling")
     walls: list[float] = []
     compiling_us = 0.0

@@ -11,10 +11,8 @@ Status = Literal["ok", "warning", "problem", "skipped"]
 @dataclass(frozen=True, slots=True)
 class Check:
     """One line of `tracekit doctor`. `fix` is a command or a sentence that mends it; None when nothing is to be done.
-
     `problem`: profiling fails or measures wrongly. `warning`: something is limited. `skipped`: there was nothing to
-    check here, and the message says why.
-    """
+    check here, and the message says why."""
 
     name: str
     status: Status

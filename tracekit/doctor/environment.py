@@ -63,7 +63,13 @@ def why_no_gpu() -> str | None:
 def check_torch_build() -> Check:
     name, torch = "torch", find_torch()
     if torch is None:
-        return problem(name, _why_missing(), INSTALL)
+        try:
+            importlib.import_module("torch")
+            why = "loads only at times"
+        except (ImportError, OSError) as error:
+            absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+            why = "not installed" if absent else f"does not load: {str(error).splitlines()[0]}"
+        return problem(name, why, INSTALL)
     version, oldest = str(torch.__version__), OLDEST[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,16 +79,6 @@ def check_torch_build() -> Check:
     if is_older(version, oldest):
         return warning(name, f"{message}; older than {oldest}, untried", f"pip install -U 'torch>={oldest}'")
     return ok(name, message)
-
-
-def _why_missing() -> str:
-    try:
-        importlib.import_module("torch")
-    except ModuleNotFoundError as error:
-        return "not installed" if error.name == "torch" else f"does not load: {error}"
-    except (ImportError, OSError) as error:
-        return f"does not load: {str(error).splitlines()[0]}"
-    return "loads only at times"
 
 
 def check_library(name: str) -> Check:

@@ -97,12 +97,13 @@ def _finish(draft: Path, on_part: Callable[[Path], None], measured: Callable[[],
 
 def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
-    from tracekit.capture.inductor import check_cache
-
-    check_cache()
     quiet_libraries()
     progress.phase(LOADING)
     builder = load_builder(info)
+    # Imports torch, of which the line above says how to install it where it is missing.
+    from tracekit.capture.inductor import check_cache
+
+    check_cache()
     with _output_kept(draft) as warned:
         workload, reason = _build(builder, info, request, progress, compiled="compiled" in plan.forms)
         run = _measure_forms(plan, workload, reason, draft, progress)

@@ -28,9 +28,7 @@ def fill_in(
     info: WorkloadInfo, request: Request, size: str, device: str, *, gpu_iterations: int = GPU_ITERATIONS
 ) -> Settings:
     """The settings of a run of `request`. Image size, steps and prompt are as asked: their defaults are the workload's.
-
-    `gpu_iterations` is for workloads with calls so short that their times scatter more than those of long ones.
-    """
+    `gpu_iterations` is for workloads with calls so short that their times scatter more than those of long ones."""
     gpu = device != "cpu"
     return Settings(
         workload=info.name,
@@ -55,10 +53,8 @@ def fill_in(
 
 @contextmanager
 def random_weights(dtype: torch.dtype, device: str, seed: int) -> Iterator[None]:
-    """Models built inside have random weights of `dtype` on `device`, the same for the same seed.
-
-    Twelve billion parameters are drawn on the GPU in seconds; on the CPU they would take minutes.
-    """
+    """Models built inside have random weights of `dtype` on `device`, the same for the same seed. Twelve billion
+    parameters are drawn on the GPU in seconds; on the CPU they would take minutes."""
     before = torch.get_default_dtype()
     torch.manual_seed(seed)
     torch.set_default_dtype(dtype)
@@ -70,11 +66,8 @@ def random_weights(dtype: torch.dtype, device: str, seed: int) -> Iterator[None]
 
 
 def load_pretrained(kind: Any, source: str, dtype: torch.dtype | None, **more: Any) -> Any:
-    """`kind.from_pretrained(source)`, a repository's name or a local folder. `dtype` is None for what has none;
-    `more` goes to `from_pretrained`.
-
-    Raises TracekitError when it cannot be had.
-    """
+    """`kind.from_pretrained(source)`, a repository's name or a local folder. `dtype` is None for what has none; `more`
+    goes to `from_pretrained`. Raises TracekitError when it cannot be had."""
     if not Path(source).is_dir() and not REPOSITORY.fullmatch(source):
         raise TracekitError(f"--pretrained {source} is neither a folder here nor a repository's name (owner/model)")
     try:

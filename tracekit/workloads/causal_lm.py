@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
 from torch import nn
@@ -43,10 +42,8 @@ PROMPT_TOKENS = {"full": 512, "small": 512, "tiny": 32}
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The model and its prompts on `device`, ready to be called. `size` is already chosen; `request.scope` checked.
-
     Raises TracekitError for pretrained weights that cannot be had, and for those of a model without repeated layers
-    where these are to be compiled.
-    """
+    where these are to be compiled."""
     settings = fill_in(CAUSAL_LM, request, size, device)
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if request.pretrained:
@@ -59,7 +56,17 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     tokens = PROMPT_TOKENS[size]
 
     def call_at(other: Request) -> Callable[[], object]:
-        return _make_call(model, other.batch_size, tokens, settings.seed)
+        # The same on every device.
+        generator = torch.Generator().manual_seed(settings.seed)
+        shape = (other.batch_size, tokens)
+        prompts = torch.randint(model.config.vocab_size, shape, generator=generator).to(model.device)
+
+        def call() -> object:
+            with torch.no_grad():
+                # A cache is for the tokens after the prompt, and there are none.
+                return model(input_ids=prompts, use_cache=False).logits
+
+        return call
 
     # Those that transformers itself never splits between devices.
     repeated = model._no_split_modules or ()
@@ -98,19 +105,6 @@ def _model(size: str) -> GemmaForCausalLM:
             tie_word_embeddings=True,
         )
     )
-
-
-def _make_call(model: Any, count: int, tokens: int, seed: int) -> Callable[[], object]:
-    # The same on every device.
-    prompts = torch.randint(model.config.vocab_size, (count, tokens), generator=torch.Generator().manual_seed(seed))
-    prompts = prompts.to(model.device)
-
-    def call() -> object:
-        with torch.no_grad():
-            # A cache is for the tokens after the prompt, and there are none.
-            return model(input_ids=prompts, use_cache=False).logits
-
-    return call
 
 
 def _targets(

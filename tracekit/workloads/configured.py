@@ -48,10 +48,8 @@ Reader = Callable[[Request, str], Configured | None]
 
 
 def look_into_configuration(info: WorkloadInfo, request: Request, read: Reader) -> WorkloadInfo:
-    """The workload with its sizes, parameters, inputs and memory, found without building anything.
-
-    Raises TracekitError for a configuration that cannot be had or read, and for inputs that do not fit the model.
-    """
+    """The workload with its sizes, parameters, inputs and memory, found without building anything. Raises TracekitError
+    for a configuration that cannot be had or read, and for inputs that do not fit the model."""
     largest, *others = info.sizes
     whole = read(request, largest)
     assert whole is not None
@@ -110,10 +108,8 @@ def _make(configured: Configured) -> Any:
 def build_configured(
     info: WorkloadInfo, read: Reader, request: Request, size: str, device: str, progress: Progress
 ) -> BuiltWorkload:
-    """The model and its inputs on `device`, ready to be called. `size` is already chosen.
-
-    Raises TracekitError as `look_into_configuration` does, and for real weights that cannot be had.
-    """
+    """The model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError as
+    `look_into_configuration` does, and for real weights that cannot be had."""
     configured = read(request, size)
     if configured is None:
         raise TracekitError(f"{info.name} has no size {size}: pass --size full")

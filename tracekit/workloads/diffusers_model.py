@@ -5,22 +5,201 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import diffusers
+import torch
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.building import load_pretrained
-from tracekit.workloads.configured import Configured, build_configured, look_into_configuration
-from tracekit.workloads.diffusers_inputs import KNOWN, draw_step
+from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
 from tracekit.workloads.hub_files import MODEL, PIPELINE, find_file, find_optional
 from tracekit.workloads.one_forward import Family, build_one_forward
 from tracekit.workloads.one_forward_table import ROWS, OneForward
 from tracekit.workloads.unlisted import find_on_hub, may_download, source_of
+
+Config = Mapping[str, Any]
+
+#: SDXL tells its UNet an image's size, crop and target: six numbers.
+TIME_IDS = 6
+#: Wan makes 81 frames of a video, four to a latent after the first.
+VIDEO_LATENTS = 21
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Sizes of one denoising step: so many latents of `height` times `width`, prompts of so many tokens."""
+
+    count: int
+    height: int
+    width: int
+    tokens: int
+    generator: torch.Generator
+
+    def noise(self, *shape: int) -> torch.Tensor:
+        return torch.randn(self.count, *shape, generator=self.generator)
+
+    def times(self, value: float) -> torch.Tensor:
+        return torch.full((self.count,), value)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How a class is fed. A latent stands for `shrink` times `shrink` pixels, or as the pipeline's own VAE says; sides
+    of an image are multiples of `pack` latents. `pixels` are those of an image where the configuration has no
+    `sample_size`. `tokens` is 0 where no prompt is read. With guidance each image is denoised twice a step, with its
+    prompt and without."""
+
+    draw: Callable[[Config, Step], dict[str, Any]]
+    tokens: int
+    guided: bool
+    shrink: int = 8
+    pack: int = 2
+    pixels: tuple[int, int] = (1024, 1024)
+
+
+def draw_step(known: Known, config: Config, request: Request, shrink: int | None) -> Drawn:
+    """The arguments of one step, the same for the same seed on every device. `shrink` is what the pipeline's own VAE
+    says. Raises TracekitError for sizes the model cannot make."""
+    if request.seq_length and not known.tokens:
+        raise TracekitError(f"{request.workload} reads no prompt: leave --seq-length out")
+    shrink = shrink or known.shrink
+    latents = config.get("sample_size")
+    sides = (latents, latents) if isinstance(latents, int) else latents
+    published = (shrink * sides[0], shrink * sides[1]) if sides else known.pixels
+    height, width = request.height or published[0], request.width or published[1]
+    multiple = shrink * known.pack
+    for option, asked in (("--height", height), ("--width", width)):
+        if asked % multiple:
+            raise TracekitError(
+                f"{request.workload} makes images in multiples of {multiple} pixels: {option} {asked} is none"
+            )
+    tokens = request.seq_length or known.tokens
+    step = Step(
+        count=(2 if known.guided else 1) * request.batch_size,
+        height=height // shrink,
+        width=width // shrink,
+        tokens=tokens,
+        generator=torch.Generator().manual_seed(request.seed),
+    )
+    return Drawn(known.draw(config, step), height, width, tokens or None)
+
+
+def _unet(config: Config, step: Step) -> dict[str, Any]:
+    made = _plain_unet(config, step)
+    across = config["encoder_hid_dim"] or config["cross_attention_dim"]
+    text = across if isinstance(across, int) else across[0]
+    made["encoder_hidden_states"] = step.noise(step.tokens, text)
+    if config["addition_embed_type"] == "text_time":
+        pooled = config["projection_class_embeddings_input_dim"] - TIME_IDS * config["addition_time_embed_dim"]
+        pixels = 8.0 * torch.tensor([step.height, step.width, 0, 0, step.height, step.width])
+        made["added_cond_kwargs"] = {
+            "text_embeds": step.noise(pooled),
+            "time_ids": pixels.expand(step.count, TIME_IDS).clone(),
+        }
+    return made
+
+
+def _plain_unet(config: Config, step: Step) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "sample": step.noise(config["in_channels"], step.height, step.width),
+        "timestep": torch.tensor(500),
+    }
+    if config["num_class_embeds"]:
+        made["class_labels"] = _labels(config["num_class_embeds"], step)
+    return made
+
+
+def _flux(config: Config, step: Step) -> dict[str, Any]:
+    rows, columns, axes = step.height // 2, step.width // 2, len(config["axes_dims_rope"])
+    places = torch.zeros(rows, columns, axes)
+    places[..., 1] += torch.arange(rows)[:, None]
+    places[..., 2] += torch.arange(columns)
+    made: dict[str, Any] = {
+        "hidden_states": step.noise(rows * columns, config["in_channels"]),
+        "encoder_hidden_states": step.noise(step.tokens, config["joint_attention_dim"]),
+        "pooled_projections": step.noise(config["pooled_projection_dim"]),
+        "timestep": step.times(0.5),
+        "img_ids": places.flatten(0, 1),
+        "txt_ids": torch.zeros(step.tokens, axes),
+    }
+    return {**made, "guidance": step.times(3.5)} if config["guidance_embeds"] else made
+
+
+def _transformer(
+    config: Config,
+    step: Step,
+    *,
+    text: tuple[str, ...] = (),
+    timestep: float = 500.0,
+    pooled: bool = False,
+    labels: bool = False,
+) -> dict[str, Any]:
+    """What most take. `text` names the figures of which the first that is set is the width of a prompt's embeddings."""
+    made = {"hidden_states": step.noise(config["in_channels"], step.height, step.width)}
+    if text:
+        made["encoder_hidden_states"] = step.noise(step.tokens, next(config[name] for name in text if config[name]))
+    if pooled:
+        made["pooled_projections"] = step.noise(config["pooled_projection_dim"])
+    made["timestep"] = step.times(timestep)
+    if labels:
+        made["class_labels"] = _labels(config["num_embeds_ada_norm"], step)
+    return made
+
+
+def _pixart(config: Config, step: Step) -> dict[str, Any]:
+    made: dict[str, Any] = _transformer(config, step, text=("caption_channels", "cross_attention_dim"))
+    # As the class itself decides where its configuration does not.
+    extra = config["use_additional_conditions"]
+    if config["sample_size"] == 128 if extra is None else extra:
+        pixels = 8.0 * torch.tensor([step.height, step.width])
+        made["added_cond_kwargs"] = {
+            "resolution": pixels.expand(step.count, 2).clone(),
+            "aspect_ratio": torch.full((step.count, 1), step.height / step.width),
+        }
+    return made
+
+
+def _sana(config: Config, step: Step) -> dict[str, Any]:
+    made = _transformer(config, step, text=("caption_channels",))
+    return {**made, "guidance": step.times(4.5)} if config.get("guidance_embeds") else made
+
+
+def _wan(config: Config, step: Step) -> dict[str, Any]:
+    return {
+        "hidden_states": step.noise(config["in_channels"], VIDEO_LATENTS, step.height, step.width),
+        "timestep": step.times(500.0),
+        "encoder_hidden_states": step.noise(step.tokens, config["text_dim"]),
+    }
+
+
+def _labels(classes: int, step: Step) -> torch.Tensor:
+    return torch.randint(classes, (step.count,), generator=step.generator)
+
+
+#: The classes that are known, by their names in diffusers; figures are those of the pipelines that they belong to.
+KNOWN: Mapping[str, Known] = {
+    "UNet2DConditionModel": Known(_unet, tokens=77, guided=True, pack=1, pixels=(512, 512)),
+    "UNet2DModel": Known(_plain_unet, tokens=0, guided=False, shrink=1, pack=1, pixels=(256, 256)),
+    "FluxTransformer2DModel": Known(_flux, tokens=512, guided=False),
+    "SD3Transformer2DModel": Known(
+        partial(_transformer, text=("joint_attention_dim",), pooled=True), tokens=333, guided=True
+    ),
+    "PixArtTransformer2DModel": Known(_pixart, tokens=120, guided=True),
+    "SanaTransformer2DModel": Known(_sana, tokens=300, guided=True, shrink=32, pack=1),
+    "AuraFlowTransformer2DModel": Known(
+        partial(_transformer, text=("joint_attention_dim",), timestep=0.5), tokens=256, guided=True
+    ),
+    "DiTTransformer2DModel": Known(partial(_transformer, labels=True), tokens=0, guided=True, pixels=(256, 256)),
+    "WanTransformer3DModel": Known(_wan, tokens=512, guided=False, pixels=(480, 832)),
+}
+
 
 #: What a pipeline calls the part that denoises.
 DENOISERS = ("transformer", "unet")
@@ -55,13 +234,25 @@ def _read(request: Request, size: str) -> Configured | None:
     part, shrink = None, None
     said = _json(found, source)
     if found.name == PIPELINE:
-        part = _denoiser(said, source)
+        part = next((each for each in DENOISERS if [*(said.get(each) or ())][:1] == ["diffusers"]), None)
+        if part is None:
+            pipeline = said.get("_class_name", "the pipeline")
+            raise TracekitError(f"{pipeline} of {source} has no {' and no '.join(DENOISERS)} of diffusers: {WAY_OUT}")
         said = _json(find_file(source, (f"{part}/{MODEL}",), download=download), source)
         vae = find_optional(source, f"vae/{MODEL}", download=download)
         blocks = json.loads(vae.read_text()).get("block_out_channels") if vae else None
         # Pixels of an image to a latent, along one side.
         shrink = 2 ** (len(blocks) - 1) if blocks else None
-    kind = _kind(said, source)
+    name = said.get("_class_name")
+    if name is None:
+        raise TracekitError(
+            f"{source} is no model of diffusers (its {MODEL} names no _class_name): one of transformers is hf:{source}"
+        )
+    kind = getattr(diffusers, name, None)
+    if kind is None:
+        raise TracekitError(f"diffusers {diffusers.__version__} has no {name}: a newer one may; or {WAY_OUT}")
+    if name not in KNOWN:
+        raise TracekitError(f"nobody taught tracekit what a {name} takes: known are {', '.join(KNOWN)}; {WAY_OUT}")
     parameters = inspect.signature(kind.__init__).parameters.values()
     defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
     known, config = KNOWN[kind.__name__], {**defaults, **said}
@@ -86,25 +277,3 @@ def _json(path: Path, source: str) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise TracekitError(f"{path.name} of {source} is no configuration: it holds no names and values")
     return said
-
-
-def _denoiser(pipeline: dict[str, Any], source: str) -> str:
-    for part in DENOISERS:
-        if isinstance(pipeline.get(part), list) and pipeline[part][0] == "diffusers":
-            return part
-    name = pipeline.get("_class_name", "the pipeline")
-    raise TracekitError(f"{name} of {source} has no {' and no '.join(DENOISERS)} of diffusers: {WAY_OUT}")
-
-
-def _kind(said: dict[str, Any], source: str) -> Any:
-    name = said.get("_class_name")
-    if name is None:
-        raise TracekitError(
-            f"{source} is no model of diffusers (its {MODEL} names no _class_name): one of transformers is hf:{source}"
-        )
-    kind = getattr(diffusers, name, None)
-    if kind is None:
-        raise TracekitError(f"diffusers {diffusers.__version__} has no {name}: a newer one may; or {WAY_OUT}")
-    if name not in KNOWN:
-        raise TracekitError(f"nobody taught tracekit what a {name} takes: known are {', '.join(KNOWN)}; {WAY_OUT}")
-    return kind

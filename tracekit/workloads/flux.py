@@ -95,10 +95,8 @@ VARIANTS = {
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The pipeline on `device`, ready to be called. `size` is already chosen; `request.scope` already checked.
-
-    Raises TracekitError for image sizes the model cannot make and for pretrained weights that cannot be had.
-    """
+    """The pipeline on `device`, ready to be called. `size` is already chosen; `request.scope` already checked. Raises
+    TracekitError for image sizes the model cannot make and for pretrained weights that cannot be had."""
     variant = VARIANTS[request.workload]
     architecture = variant.architectures[size]
     settings = _settings(variant, request, size, device)
@@ -123,13 +121,17 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         f" {settings.steps} denoising steps, from prompt to image tensor on the device (no conversion to PIL)."
     )
     random = "Weights are random, tokenizers were built here: the image is noise, the work is the model's own."
+    compiled = {"all": tuple(_parts(pipeline)), "regional": ("transformer",)}.get(settings.scope, (settings.scope,))
     return BuiltWorkload(
         info=variant.info,
         settings=settings,
         call=call_at(request),
         call_at=call_at,
         targets=_targets(pipeline, settings.scope),
-        components=_components(pipeline, settings.scope),
+        components=tuple(
+            Component(name, count_parameters(*(target.module for target in targets)), name in compiled)
+            for name, targets in _parts(pipeline).items()
+        ),
         notes=(note,) if request.pretrained else (note, random),
         modules=tuple((name, getattr(pipeline, name)) for name in MODULES),
         targets_of=partial(_targets, pipeline),
@@ -164,9 +166,29 @@ def _random_pipeline(
             T5Config(**architecture.t5, feed_forward_proj="gated-gelu", vocab_size=32128, tie_word_embeddings=False)
         )
         progress.detail("CLIP-L text encoder")
-        clip = _clip(architecture.clip)
+        clip = CLIPTextModel(
+            CLIPTextConfig(
+                **architecture.clip,
+                vocab_size=inputs.CLIP_VOCABULARY,
+                max_position_embeddings=inputs.CLIP_LENGTH,
+                projection_dim=architecture.clip["hidden_size"],
+                hidden_act="quick_gelu",
+            )
+        )
         progress.detail("VAE")
-        vae = _vae(architecture.vae_channels)
+        vae = AutoencoderKL(
+            block_out_channels=architecture.vae_channels,
+            down_block_types=("DownEncoderBlock2D",) * 4,
+            up_block_types=("UpDecoderBlock2D",) * 4,
+            layers_per_block=2,
+            latent_channels=16,
+            norm_num_groups=32,
+            sample_size=1024,
+            scaling_factor=0.3611,
+            shift_factor=0.1159,
+            use_quant_conv=False,
+            use_post_quant_conv=False,
+        )
     for module in (transformer, t5, clip, vae):
         module.requires_grad_(False).eval()
     scheduler = FlowMatchEulerDiscreteScheduler(
@@ -184,34 +206,6 @@ def _random_pipeline(
         text_encoder_2=t5,
         tokenizer_2=inputs.t5_tokenizer(),
         transformer=transformer,
-    )
-
-
-def _clip(figures: dict[str, int]) -> CLIPTextModel:
-    return CLIPTextModel(
-        CLIPTextConfig(
-            **figures,
-            vocab_size=inputs.CLIP_VOCABULARY,
-            max_position_embeddings=inputs.CLIP_LENGTH,
-            projection_dim=figures["hidden_size"],
-            hidden_act="quick_gelu",
-        )
-    )
-
-
-def _vae(channels: tuple[int, ...]) -> AutoencoderKL:
-    return AutoencoderKL(
-        block_out_channels=channels,
-        down_block_types=("DownEncoderBlock2D",) * 4,
-        up_block_types=("UpDecoderBlock2D",) * 4,
-        layers_per_block=2,
-        latent_channels=16,
-        norm_num_groups=32,
-        sample_size=1024,
-        scaling_factor=0.3611,
-        shift_factor=0.1159,
-        use_quant_conv=False,
-        use_post_quant_conv=False,
     )
 
 
@@ -260,11 +254,3 @@ def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
             if type(block).__name__ in pipeline.transformer._repeated_blocks
         )
     return _parts(pipeline)[scope]
-
-
-def _components(pipeline: FluxPipeline, scope: str) -> tuple[Component, ...]:
-    compiled = {"all": tuple(_parts(pipeline)), "regional": ("transformer",)}.get(scope, (scope,))
-    return tuple(
-        Component(name, count_parameters(*(target.module for target in targets)), name in compiled)
-        for name, targets in _parts(pipeline).items()
-    )

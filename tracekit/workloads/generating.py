@@ -82,7 +82,22 @@ def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mod
         _written(model, inputs, STEPS_CAUGHT, cache)
     finally:
         hook.remove()
-    return _prefill(model, steps, cache) if generation.phase == "prefill" else _decode(model, steps)
+    prefill = generation.phase == "prefill"
+    at = 0 if prefill else 1
+    arguments, state = steps.arguments[at], steps.states[at]
+
+    def call() -> object:
+        if prefill and cache is None:
+            arguments["past_key_values"] = DynamicCache(config=model.config.get_text_config())
+        else:
+            state.restore()
+        with torch.no_grad():
+            return model(**arguments).logits[:, -1]
+
+    if not prefill:
+        # The capture wrote one token beyond the prompts.
+        state.restore()
+    return call
 
 
 def _static_cache(model: Any, inputs: Mapping[str, Any], generation: Generation) -> StaticCache:
@@ -112,30 +127,3 @@ def _written(model: Any, inputs: Mapping[str, Any], tokens: int, cache: Cache | 
             **inputs, max_new_tokens=tokens, do_sample=False, disable_compile=True, **options
         )
     return found
-
-
-def _prefill(model: Any, steps: _Steps, cache: Cache | None) -> Callable[[], object]:
-    arguments, state = steps.arguments[0], steps.states[0]
-
-    def call() -> object:
-        if cache is None:
-            arguments["past_key_values"] = DynamicCache(config=model.config.get_text_config())
-        else:
-            state.restore()
-        with torch.no_grad():
-            return model(**arguments).logits[:, -1]
-
-    return call
-
-
-def _decode(model: Any, steps: _Steps) -> Callable[[], object]:
-    arguments, state = steps.arguments[1], steps.states[1]
-
-    def call() -> object:
-        state.restore()
-        with torch.no_grad():
-            return model(**arguments).logits[:, -1]
-
-    # The capture wrote one token beyond the prompts.
-    state.restore()
-    return call

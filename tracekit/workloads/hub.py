@@ -140,10 +140,8 @@ def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:
 
 
 def choose_class(config: Any, source: str) -> Any:
-    """The class the configuration names, or else the one transformers has for a task of such a model.
-
-    Raises TracekitError where it has none.
-    """
+    """The class the configuration names, or else the one transformers has for a task of such a model. Raises
+    TracekitError where it has none."""
     named = getattr(config, "architectures", None) or ()
     for name in named:
         kind = getattr(transformers, name, None)

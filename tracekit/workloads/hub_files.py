@@ -33,11 +33,9 @@ LONGEST_HEADER_BYTES = 100 * 2**20
 
 
 def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
-    """The first of these files that `source` has: a folder, the file itself, or a repository's name on Hugging Face.
-
-    A repository's is looked for in the local cache, and fetched only where `download` allows it. Raises TracekitError
-    when there is none.
-    """
+    """The first of these files that `source` has: a folder, the file itself, or a repository's name on Hugging Face. A
+    repository's is looked for in the local cache, and fetched only where `download` allows it. Raises TracekitError
+    when there is none."""
     here = Path(source).expanduser()
     missing = f"{source} holds no {' and no '.join(names)}"
     if here.is_dir():
@@ -120,25 +118,21 @@ def _was_caused_by(error: BaseException | None, kind: type[BaseException]) -> bo
 def count_saved(source: str) -> int | None:
     """The numbers that the weights of a folder, or of a repository in the local cache, hold; None where they are not
     here, or only loading them would tell."""
-    folder = _folder(source)
-    if folder is None:
-        return None
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        try:
+            found = [try_to_load_from_cache(source, name) for name in (PIPELINE, MODEL)]
+        except HFValidationError:
+            return None
+        cached = next((each for each in found if isinstance(each, str)), None)
+        if cached is None:
+            return None
+        folder = Path(cached).parent
     # A pipeline's own folder may hold its models once more, in one file that is not read.
     folders = sorted(each for each in folder.iterdir() if each.is_dir()) if (folder / PIPELINE).is_file() else [folder]
     # 0 of a file that does not tell.
     counts = [_numbers(file) for each in folders for file in _files(each)]
     return sum(counts) if counts and all(counts) else None
-
-
-def _folder(source: str) -> Path | None:
-    here = Path(source).expanduser()
-    if here.is_dir():
-        return here
-    try:
-        found = [try_to_load_from_cache(source, name) for name in (PIPELINE, MODEL)]
-    except HFValidationError:
-        return None
-    return next((Path(each).parent for each in found if isinstance(each, str)), None)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -31,10 +31,8 @@ PAIRING = ("MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING", "MODEL_FOR_ZERO_S
 
 def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: tuple[int, int] | None) -> Drawn:
     """The arguments of one forward of `kind`, the same for the same seed on every device. `published_pixels` are what
-    the repository's own preprocessor makes of an image, where that is known.
-
-    Raises TracekitError for what cannot be made from a configuration, and for sizes of what the model does not take.
-    """
+    the repository's own preprocessor makes of an image, where that is known. Raises TracekitError for what cannot be
+    made from a configuration, and for sizes of what the model does not take."""
     takes = inspect.signature(kind.forward).parameters
     wanted = _wanted(kind, config, takes)
     pixels = _pixels(kind, config, asked, published_pixels) if "pixel_values" in wanted else None
@@ -53,13 +51,21 @@ def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: tuple[
         if "attention_mask" in takes:
             made["attention_mask"] = torch.ones_like(made["input_ids"])
     if pixels is not None:
-        made["pixel_values"] = _draw_pixels(config, asked, pixels)
-    for name, shape_of in {"input_features": _spectrum_shape, "input_values": _wave_shape}.items():
+        channels, frames = _figure(config, "num_channels", 3), getattr(config, "num_frames", None)
+        images = draw_images(asked.batch_size * (frames or 1), *pixels, asked.seed)
+        if channels != images.shape[1]:
+            images = images.mean(1, keepdim=True).expand(-1, channels, -1, -1)
+        made["pixel_values"] = images.unflatten(0, (asked.batch_size, frames)) if frames else images
+    for name in ("input_features", "input_values"):
         if name in wanted:
             generator = torch.Generator().manual_seed(asked.seed)
-            made[name] = torch.randn(asked.batch_size, *shape_of(kind, config), generator=generator)
+            made[name] = torch.randn(asked.batch_size, *_sound_shape(name, kind, config), generator=generator)
     if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in takes:
-        made["decoder_input_ids"] = _draw_answers(config, asked)
+        text = config.get_text_config(decoder=True)
+        most = getattr(text, "max_target_positions", 0) or getattr(text, "max_position_embeddings", 0) or 0
+        ids = _draw_ids(config, text, asked, min(ANSWER_TOKENS, most) if most > 0 else ANSWER_TOKENS)
+        ids[:, 0] = _first((getattr(part, "decoder_start_token_id", None) for part in (config, text)), 0)
+        made["decoder_input_ids"] = ids
     height, width = pixels or (None, None)
     return Drawn(made, height, width, tokens)
 
@@ -101,14 +107,6 @@ def _tokens(kind: Any, config: Any, asked: int | None) -> int:
     return asked or min(default, most or default)
 
 
-def _draw_answers(config: Any, asked: Request) -> torch.Tensor:
-    text = config.get_text_config(decoder=True)
-    most = getattr(text, "max_target_positions", 0) or getattr(text, "max_position_embeddings", 0) or 0
-    ids = _draw_ids(config, text, asked, min(ANSWER_TOKENS, most) if most > 0 else ANSWER_TOKENS)
-    ids[:, 0] = _first((getattr(part, "decoder_start_token_id", None) for part in (config, text)), 0)
-    return ids
-
-
 def _draw_ids(config: Any, text: Any, asked: Request, tokens: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(asked.seed)
     names = [f"{name}_token_{end}" for name in SPECIAL for end in ("id", "index")]
@@ -137,23 +135,13 @@ def _is_for(kind: Any, config: Any, mapping: str) -> bool:
     return type(config) in known and known[type(config)] is kind
 
 
-def _draw_pixels(config: Any, asked: Request, pixels: tuple[int, int]) -> torch.Tensor:
-    channels, frames = _figure(config, "num_channels", 3), getattr(config, "num_frames", None)
-    images = draw_images(asked.batch_size * (frames or 1), *pixels, asked.seed)
-    if channels != images.shape[1]:
-        images = images.mean(1, keepdim=True).expand(-1, channels, -1, -1)
-    return images.unflatten(0, (asked.batch_size, frames)) if frames else images
-
-
-def _spectrum_shape(kind: Any, config: Any) -> tuple[int, ...]:
+def _sound_shape(name: str, kind: Any, config: Any) -> tuple[int, ...]:
     bins, positions = getattr(config, "num_mel_bins", None), getattr(config, "max_source_positions", None)
-    if bins is None or positions is None:
-        raise cannot_make(kind, "its configuration does not say how many frames its spectra have")
-    # Whisper's convolutions make one position of two frames.
-    return bins, 2 * positions
-
-
-def _wave_shape(kind: Any, config: Any) -> tuple[int, ...]:
+    if name == "input_features":
+        if bins is None or positions is None:
+            raise cannot_make(kind, "its configuration does not say how many frames its spectra have")
+        # Whisper's convolutions make one position of two frames.
+        return bins, 2 * positions
     if hasattr(config, "conv_stride"):
         return (WAVE_SAMPLES,)
     if hasattr(config, "num_mel_bins") and hasattr(config, "max_length"):

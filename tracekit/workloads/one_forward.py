@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
+from torch import nn
 
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
@@ -29,10 +31,8 @@ class Family:
 
 
 def build_one_forward(family: Family, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen.
-
-    Raises TracekitError for pretrained weights that cannot be had or are another model's.
-    """
+    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError
+    for pretrained weights that cannot be had or are another model's."""
     row = ROWS[request.workload]
     settings = fill_in(row.info, request, size, device, gpu_iterations=row.gpu_iterations)
     dtype: torch.dtype = getattr(torch, settings.dtype)
@@ -115,3 +115,38 @@ def placed_on(inputs: dict[str, Any], device: str, dtype: torch.dtype) -> dict[s
         return value.to(device, dtype) if value.is_floating_point() else value.to(device)
 
     return {name: placed(value) for name, value in inputs.items()}
+
+
+#: How much wider a block is inside.
+WIDENING = 4
+
+
+class Block(nn.Module):
+    """LayerNorm, Linear, GELU, Linear, and what came in added to what comes out."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.widen = nn.Linear(width, WIDENING * width)
+        self.gelu = nn.GELU()
+        self.narrow = nn.Linear(WIDENING * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        narrowed: torch.Tensor = self.narrow(self.gelu(self.widen(self.norm(x))))
+        return x + narrowed
+
+
+def _draw_hidden_states(
+    _row: OneForward, _model: Any, sizes: Mapping[str, int], count: int, seed: int
+) -> dict[str, Any]:
+    shape = (count, sizes["tokens"], sizes["width"])
+    return {"input": torch.randn(shape, generator=torch.Generator().manual_seed(seed))}
+
+
+def _make_blocks(row: OneForward, size: str) -> nn.Sequential:
+    figures = row.figures_at(size)
+    return nn.Sequential(*(Block(figures["width"]) for _ in range(figures["blocks"])))
+
+
+#: The row `mlp`: what a transformer does between its attentions, small enough to know by heart.
+build = partial(build_one_forward, Family(_make_blocks, _draw_hidden_states))

@@ -2,32 +2,180 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, UserModel
-from tracekit.model.workload import BuiltWorkload, Request, Workload, WorkloadInfo
+from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, Workload, WorkloadInfo
 from tracekit.workloads.building import count_parameters, fill_in
 from tracekit.workloads.own_errors import kind_of, their_error
 from tracekit.workloads.own_function import arguments_of, load_function, taken
-from tracekit.workloads.own_parts import Parts, parts_of_call, parts_of_return, parts_of_workload
 from tracekit.workloads.unlisted import OWN_SIZE, find_own, own_info
+
+#: How inputs are handed over with a module.
+WITH_INPUTS = "return (module, args), as in: return model, (torch.randn(1, 128),)"
+RETURNS = (
+    "return a callable without arguments, (module, args), (module, args, kwargs), (module, kwargs) or a"
+    " tracekit.Workload"
+)
+TRAINING = "The module is in training mode, as it was handed over: dropout is on. Call .eval() to measure inference."
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A model with its one call. `inputs` are the call's, where they are known."""
+
+    call: Callable[[], object]
+    modules: tuple[tuple[str, nn.Module], ...]
+    targets: tuple[CompileTarget, ...]
+    inputs: tuple[torch.Tensor, ...] = ()
+    call_at: Callable[[int], Callable[[], object]] | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Called(nn.Module):
+    """A function as a module, so that it can be compiled in place. The modules that it uses are inside."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__()
+        # Past nn.Module.__setattr__, which would take a method of a module for something of its own.
+        object.__setattr__(self, "function", function)
+        # The modules that the function holds on to, by the names that it has for them; none that lies in another.
+        inner: Any = function
+        while isinstance(inner, functools.partial):
+            inner = inner.func
+        owner = getattr(inner, "__self__", None)
+        held: dict[str, object] = {"model": owner} if owner is not None else {}
+        if inspect.isfunction(inner):
+            variables = inspect.getclosurevars(inner)
+            held |= {**variables.globals, **variables.nonlocals}
+        modules = {name: each for name, each in held.items() if isinstance(each, nn.Module)}
+        seen = {id(lower) for each in modules.values() for lower in each.modules() if lower is not each}
+        for name, module in modules.items():
+            if id(module) not in seen:
+                seen.add(id(module))
+                self.add_module(name, module)
+
+    def forward(self, *args: Any, **kwargs: Any) -> object:
+        return self.function(*args, **kwargs)  # type: ignore[operator]
+
+
+def parts_of_return(returned: object, place: str, device: str) -> Parts:
+    """The parts of what `place` returned; a module and its inputs are brought to `device`. Raises TracekitError for
+    whatever it may not return."""
+    if isinstance(returned, Workload):
+        return parts_of_workload(returned, place)
+    if isinstance(returned, tuple) and returned and isinstance(returned[0], nn.Module):
+        module, *inputs = returned
+        kwargs = inputs.pop() if inputs and isinstance(inputs[-1], dict) else {}
+        match inputs:
+            case [] if len(returned) > 1:
+                args: tuple[Any, ...] = ()
+            case [tuple() | list() as sequence]:
+                args = tuple(sequence)
+            case [torch.Tensor() as tensor]:
+                args = (tensor,)
+            case _:
+                kinds = ", ".join(type(each).__name__ for each in returned)
+                raise TracekitError(f"{place} returned ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
+        args, kwargs = tree_map_only(torch.Tensor, lambda each: each.to(device), (args, kwargs))
+        return parts_of_call(module.to(device), args, kwargs, f"{place} returned")
+    if isinstance(returned, nn.Module):
+        return parts_of_call(returned.to(device), (), {}, f"{place} returned")
+    if callable(returned) and not isinstance(returned, type):
+        return parts_of_call(returned, (), {}, f"{place} returned")
+    raise TracekitError(f"{place} returned {kind_of(returned)}: {RETURNS}")
+
+
+def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> Parts:
+    """A module called without gradients, or a function called as it is; where they are, with these inputs. `came` says
+    where it came from: `my_model.py:build() returned`. Raises TracekitError for inputs that it does not take."""
+    _refuse_compiled(model)
+    _check_inputs(model, args, kwargs, came)
+    inputs = tuple(each for each in tree_leaves((args, dict(kwargs))) if isinstance(each, torch.Tensor))
+    if isinstance(model, nn.Module):
+
+        def call() -> object:
+            with torch.no_grad():
+                return model(*args, **kwargs)
+
+        notes = ("The call is made without gradients.", *((TRAINING,) if model.training else ()))
+        return Parts(call, (("model", model),), (CompileTarget("model", model),), inputs, notes=notes)
+    wrapped = Called(model)
+    for module in wrapped.children():
+        _refuse_compiled(module)
+    name = getattr(model, "__name__", "call").replace("<lambda>", "call")
+    return Parts(lambda: wrapped(*args, **kwargs), ((name, wrapped),), (CompileTarget(name, wrapped),), inputs)
+
+
+def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> None:
+    module = isinstance(model, nn.Module)
+    if module and model._forward_pre_hooks:
+        # They may make other inputs of these.
+        return
+    try:
+        signature = inspect.signature(model.forward if module else model)
+    except (TypeError, ValueError):
+        # Written in C, or by TorchScript.
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        given = "with inputs that it does not take" if args or kwargs else "without inputs"
+        kind = kind_of(model) if module else "a function"
+        mend = WITH_INPUTS if module else "return one that takes none, as in: return lambda: step(x)"
+        if "returned" not in came:
+            mend = "pass them after it: tracekit.profile(model, x)"
+        raise TracekitError(f"{came} {kind} {given} ({error}): {mend}") from None
+
+
+def parts_of_workload(given: Workload, place: str) -> Parts:
+    """A Workload's parts, as it names them."""
+    if not given.modules:
+        raise TracekitError(f"{place}: its Workload names no modules, and something must be compiled")
+    for name, module in given.modules.items():
+        if not isinstance(module, nn.Module):
+            raise TracekitError(f"{place}: its Workload's module {name!r} is {kind_of(module)}")
+        _refuse_compiled(module)
+    names = tuple(given.modules) if given.compiled is None else given.compiled
+    unknown = next((name for name in names if name not in given.modules), None)
+    if unknown is not None or not names:
+        raise TracekitError(
+            f"{place}: its Workload compiles {unknown or 'nothing'}: name some of {', '.join(given.modules)}"
+        )
+    return Parts(
+        call=given.call,
+        modules=tuple(given.modules.items()),
+        targets=tuple(CompileTarget(name, given.modules[name]) for name in names),
+        call_at=given.call_at,
+        notes=(*([given.title] if given.title else []), *given.notes),
+    )
+
+
+def _refuse_compiled(model: object) -> None:
+    # torch.compile(module) wraps it, module.compile() and torch.compile(function) leave these marks.
+    marks = ("_orig_mod", "_torchdynamo_orig_callable")
+    if any(hasattr(model, mark) for mark in marks) or getattr(model, "_compiled_call_impl", None) is not None:
+        raise TracekitError("this model is compiled already: hand it over as it is without torch.compile")
+
 
 #: A call's length is not known, and those of small models scatter.
 GPU_ITERATIONS = 50
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """Runs the user's file and their function, and takes what it returns.
-
-    Raises TracekitError for whatever does not fit together, TheirCodeError for what their code raises.
-    """
+    """Runs the user's file and their function, and takes what it returns. Raises TracekitError for whatever does not
+    fit together, TheirCodeError for what their code raises."""
     name = request.workload
     function, arguments = _prepared(request, device)
     place = f"{name}()"

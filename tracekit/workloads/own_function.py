@@ -31,13 +31,11 @@ MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def load_function(name: str) -> Callable[..., object]:
-    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own.
-
-    Raises TracekitError for whatever keeps it from being had, TheirCodeError with their traceback for what the code
-    itself raised.
-    """
+    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own. Raises
+    TracekitError for whatever keeps it from being had, TheirCodeError with their traceback for what the code itself
+    raised."""
     where, function = split_name(name)
-    module = _load_file(Path(where)) if is_file(where) else _import(where)
+    module = _load_module(where)
     if not hasattr(module, function):
         own = [
             each
@@ -60,43 +58,31 @@ def load_function(name: str) -> Callable[..., object]:
     return checked
 
 
-def _load_file(path: Path) -> ModuleType:
-    # As `python my_model.py` does, so that it finds its neighbours.
-    _put_on_path(path.parent.resolve())
-    # Under a name of its own: a file called tokenizers.py must not stand in for the package.
-    name = f"own_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    if spec is None or spec.loader is None:
-        raise TracekitError(f"{path} cannot be loaded as Python")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+def _load_module(where: str) -> ModuleType:
+    path, name = Path(where).resolve(), where
+    # As `python my_model.py` does, so that a file finds its neighbours.
+    folder = str(path.parent if is_file(where) else Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
+        if not is_file(where):
+            return importlib.import_module(where)
+        # Under a name of its own: a file called tokenizers.py must not stand in for the package.
+        name = f"own_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        return module
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
-        del sys.modules[name]
-        raise _explained(str(path), str(path.resolve()), error) from None
-    return module
-
-
-def _import(where: str) -> ModuleType:
-    _put_on_path(Path.cwd())
-    try:
-        return importlib.import_module(where)
-    except KeyboardInterrupt:
-        raise
-    except ModuleNotFoundError as error:
-        if error.name and (where == error.name or where.startswith(f"{error.name}.")):
+        if is_file(where):
+            del sys.modules[name]
+            raise _explained(str(Path(where)), str(path), error) from None
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{where}.".startswith(f"{error.name}."):
             raise no_such_module(error.name) from None
         raise _explained(where, where, error) from None
-    except BaseException as error:  # noqa: BLE001 - their code may raise anything; its owner is told.
-        raise _explained(where, where, error) from None
-
-
-def _put_on_path(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
 
 
 def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
@@ -143,10 +129,8 @@ def arguments_of(
     build: Callable[..., object], place: str, options: Iterable[str], common: Mapping[str, object]
 ) -> dict[str, Any]:
     """The keyword arguments to call `build` with: the options, as the types that it names or has by default, and of
-    `common` what it takes.
-
-    Raises TracekitError for an option that it does not take, a value of another type and an argument that is missing.
-    """
+    `common` what it takes. Raises TracekitError for an option that it does not take, a value of another type and an
+    argument that is missing."""
     parameters = _parameters(build)
     given = dict(option.split("=", 1) for option in options)
     for name in given:

@@ -57,10 +57,8 @@ def described(modules: Modules) -> tuple[Part, ...]:
 
 
 def top_parts(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
-    """The parts a model is told by: its roots, and instead of one that holds nearly everything what is inside it.
-
-    What is directly in such a module and in none of its children is in no part.
-    """
+    """The parts a model is told by: its roots, and instead of one that holds nearly everything what is inside it. What
+    is directly in such a module and in none of its children is in no part."""
     parts = dict(roots)
     modules = all_modules(parts.items())
     whole = sum(parameter_ids(parts.values()).values())
@@ -108,19 +106,17 @@ def _blocks(modules: Modules, name: str) -> Iterator[tuple[str, nn.Module]]:
     named = {each: module for each, module in below.items() if type(module).__name__ in kinds}
     if named:
         yield from named.items()
-    elif isinstance(modules[name], nn.ModuleList | nn.Sequential) and _repeats(inner):
+        return
+    # Alike in the names and shapes of their parameters; one layer of torch's own has nothing to fuse with.
+    shapes = [tuple((each, value.shape) for each, value in module.named_parameters()) for module in inner.values()]
+    one_class = len({type(module) for module in inner.values()}) == 1
+    made_of_parts = all(any(True for _ in module.children()) for module in inner.values())
+    repeat = one_class and made_of_parts and any(shapes) and len(set(shapes)) < len(shapes)
+    if isinstance(modules[name], nn.ModuleList | nn.Sequential) and repeat:
         yield from inner.items()
     else:
         for each in inner:
             yield from _blocks(modules, each)
-
-
-def _repeats(members: Modules) -> bool:
-    # In the names and shapes of their parameters; one layer of torch's own has nothing to fuse with.
-    shapes = [tuple((name, each.shape) for name, each in module.named_parameters()) for module in members.values()]
-    one_class = len({type(module) for module in members.values()}) == 1
-    made_of_parts = all(any(True for _ in module.children()) for module in members.values())
-    return one_class and made_of_parts and any(shapes) and len(set(shapes)) < len(shapes)
 
 
 def is_within(name: str, part: str) -> bool:

@@ -85,10 +85,8 @@ ARCHITECTURES = {
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The model and its prompts on `device`, ready to be called. `size` is already chosen; `request.scope` checked.
-
     Raises TracekitError for pretrained weights and processors that cannot be had, and for a scope or a number of tokens
-    that the phase has not.
-    """
+    that the phase has not."""
     settings, generation = _settings(request, size, device)
     if settings.scope == "visual" and generation.phase == "decode":
         raise TracekitError("decoding looks at no image, so there is nothing visual to compile: pass another --scope")
@@ -100,12 +98,19 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     pictures = draw_pictures(count, settings.height, settings.width, settings.seed)
     processed = process(processor, prompts, pictures)
     inputs = processed.inputs.to(device)
+    visual, language = count_parameters(model.model.visual), count_parameters(model.model.language_model)
+    # Where embeddings and head are one, they count with the decoder.
+    head = count_parameters(model) - visual - language
+    parts = (
+        Component("vision tower", visual, compiled=settings.scope in ("model", "regional", "visual")),
+        Component("decoder", language, compiled=settings.scope in ("model", "regional", "language")),
+    )
     return BuiltWorkload(
         info=QWEN_VL,
         settings=settings,
         call=make_call(model, inputs, generation, settings.mode),
         targets=_targets(model, generation, settings.scope),
-        components=_components(model, settings.scope),
+        components=(*parts, Component("head", head, compiled=settings.scope == "model")) if head else parts,
         notes=_notes(settings, generation, processed),
         modules=(("model", model),),
         targets_of=partial(_targets, model, generation),
@@ -199,17 +204,6 @@ def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTar
         "visual": CompileTarget("model.model.visual", model.model.visual),
     }
     return (whole[scope],)
-
-
-def _components(model: Any, scope: str) -> tuple[Component, ...]:
-    visual, language = count_parameters(model.model.visual), count_parameters(model.model.language_model)
-    # Where embeddings and head are one, they count with the decoder.
-    head = count_parameters(model) - visual - language
-    parts = (
-        Component("vision tower", visual, compiled=scope in ("model", "regional", "visual")),
-        Component("decoder", language, compiled=scope in ("model", "regional", "language")),
-    )
-    return (*parts, Component("head", head, compiled=scope == "model")) if head else parts
 
 
 def _notes(settings: Settings, generation: Generation, processed: Processed) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -83,10 +84,8 @@ class ImageProcessor(Qwen2_5_VLProcessor):
 
 
 def choose_fast(asked: bool | None) -> bool:
-    """Whether the fast image processor is used: where torchvision is, unless asked otherwise.
-
-    Raises TracekitError when it is asked for and torchvision is not there.
-    """
+    """Whether the fast image processor is used: where torchvision is, unless asked otherwise. Raises TracekitError when
+    it is asked for and torchvision is not there."""
     there = bool(is_torchvision_available())
     if asked and not there:
         raise TracekitError(
@@ -102,10 +101,8 @@ def build_processor(*, fast: bool) -> Any:
 
 
 def load_processor(source: str, *, fast: bool) -> Any:
-    """The processor that lies beside real weights, with the image processor asked for.
-
-    Raises TracekitError when it cannot be had.
-    """
+    """The processor that lies beside real weights, with the image processor asked for. Raises TracekitError when it
+    cannot be had."""
     if not is_torchvision_available():
         raise TracekitError("the published processor needs torchvision: install the build that goes with this torch")
     processor = load_pretrained(AutoProcessor, source, None)
@@ -141,23 +138,16 @@ def process(processor: Any, prompts: list[str], pictures: list[Image.Image]) -> 
         for prompt, picture in zip(prompts, pictures, strict=True)
     ]
     texts = [processor.apply_chat_template([each], tokenize=False, add_generation_prompt=True) for each in messages]
-    images, vision_info_us = _vision_info(messages, pictures)
+    images, vision_info_us = pictures, None
+    # qwen_vl_utils imports torchvision without saying so. Without either the images are taken as they are: drawn in a
+    # size that process_vision_info leaves alone.
+    with suppress(ModuleNotFoundError):
+        if is_torchvision_available():
+            from qwen_vl_utils import process_vision_info
+
+            (images, _), vision_info_us = _timed(lambda: process_vision_info([[each] for each in messages]))
     inputs, processor_us = _timed(lambda: processor(text=list(texts), images=images, padding=True, return_tensors="pt"))
     return Processed(inputs, vision_info_us, processor_us)
-
-
-def _vision_info(messages: list[dict[str, Any]], pictures: list[Image.Image]) -> tuple[list[Image.Image], float | None]:
-    """The images of the messages as process_vision_info makes them, and how long that took. Without its package they
-    are taken as they are: drawn in a size that it leaves alone."""
-    if not is_torchvision_available():
-        # qwen_vl_utils imports it without saying so.
-        return pictures, None
-    try:
-        from qwen_vl_utils import process_vision_info
-    except ModuleNotFoundError:
-        return pictures, None
-    (images, _videos), wall_us = _timed(lambda: process_vision_info([[each] for each in messages]))
-    return images, wall_us
 
 
 def _timed(step: Callable[[], T]) -> tuple[T, float]:

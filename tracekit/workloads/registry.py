@@ -153,10 +153,8 @@ def find(name: str) -> WorkloadInfo:
 
 
 def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with its sizes, memory and parameters, where only a configuration tells them.
-
-    Raises TracekitError for one that cannot be had, read or used. `load_builder` comes before.
-    """
+    """The workload with its sizes, memory and parameters, where only a configuration tells them. Raises TracekitError
+    for one that cannot be had, read or used. `load_builder` comes before."""
     if info.memory_gib:
         return info
     ask: Callable[[WorkloadInfo, Request], WorkloadInfo] | None
@@ -208,10 +206,7 @@ def check_buildable(request: Request) -> None:
 
 def check_scope(info: WorkloadInfo, scope: str | None) -> str:
     """The scope to compile: the workload's default when none is asked for. Names of modules can only be checked when
-    there is a model to look at (`scopes.py`).
-
-    Raises TracekitError for what is no list of names.
-    """
+    there is a model to look at (`scopes.py`). Raises TracekitError for what is no list of names."""
     if scope is None:
         return next(iter(info.scopes))
     names = [name.strip() for name in scope.split(",")]

@@ -46,11 +46,9 @@ NOWHERE = "meta"
 def build_scoped(
     builder: Builder, info: WorkloadInfo, request: Request, size: str, device: str, progress: Progress
 ) -> BuiltWorkload:
-    """The workload with `request.scope` as what is compiled, and components that say so.
-
-    Real weights of a size that the list has not (`THEIR_SIZE`) are called as the largest is. Raises TracekitError for
-    what the model has not: before its weights are made, where that can be known.
-    """
+    """The workload with `request.scope` as what is compiled, and components that say so. Real weights of a size that
+    the list has not (`THEIR_SIZE`) are called as the largest is. Raises TracekitError for what the model has not:
+    before its weights are made, where that can be known."""
     if size == THEIR_SIZE:
         workload = build_scoped(builder, info, request, next(iter(info.sizes)), device, progress)
         return replace(workload, settings=replace(workload.settings, size=size))
@@ -125,11 +123,9 @@ def repeated_parts(workload: BuiltWorkload) -> tuple[str, ...]:
 
 
 def compile_targets(workload: BuiltWorkload, scope: str) -> tuple[CompileTarget, ...]:
-    """What the scope compiles, in the order of its names, each once.
-
-    Raises TracekitError for names that the model has not, with the nearest one and a table of parts; for what nothing
-    calls; for parts inside one another, which would be compiled twice; and for `regional` where no block repeats.
-    """
+    """What the scope compiles, in the order of its names, each once. Raises TracekitError for names that the model has
+    not, with the nearest one and a table of parts; for what nothing calls; for parts inside one another, which would be
+    compiled twice; and for `regional` where no block repeats."""
     found: dict[tuple[int, str], CompileTarget] = {}
     for name in scope.split(","):
         for target in _targets(workload, name):
@@ -197,10 +193,8 @@ def _only_root(workload: BuiltWorkload) -> str:
 
 
 def _matched(modules: Modules, name: str, root: str) -> Modules:
-    """The modules of that name; if there are none, those of that name inside the only root.
-
-    Where a pattern matches modules with parameters and others, the others (dropout, activations) are left out.
-    """
+    """The modules of that name; if there are none, those of that name inside the only root. Where a pattern matches
+    modules with parameters and others, the others (dropout, activations) are left out."""
     for pattern in (name, f"{root}{name}"):
         found = {each: module for each, module in modules.items() if _matches(each, pattern)}
         weighty = {each: module for each, module in found.items() if parameter_ids((module,))}

@@ -64,9 +64,7 @@ def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
 
 def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
     """The size to build and why, in words for the user. `free_bytes` is the free memory of the device it goes to.
-
-    Raises TracekitError for a size that cannot fit.
-    """
+    Raises TracekitError for a size that cannot fit."""
     if "options" in info.takes:
         # Of a model that tracekit does not know there is one size.
         return next(iter(info.sizes.items()))
@@ -75,7 +73,14 @@ def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: i
         size, reason = _largest_that_fits(info, device, free_bytes, dtype)
     else:
         size, reason = request.size, "as asked"
-        _check_fits(info, size, device, free_bytes, dtype)
+        need = _need_gib(info, size, device, dtype)
+        if need * GIB > free_bytes:
+            others = [each for each in info.sizes if _need_gib(info, each, device, dtype) < need]
+            smaller = "a smaller --size, or --size auto" if others else "--dtype bfloat16, or a smaller --batch-size"
+            raise DoesNotFitError(
+                f"{info.name} at size {size} needs about {_gib(need)} GiB of memory and {free_bytes / GIB:.1f} GiB are"
+                f" free on the {device.upper()}; pass {smaller}"
+            )
     sizes = [*info.sizes]
     # Of what was left to tracekit, a smaller one may be taken; on a CPU it is the smallest already.
     for each in sizes[sizes.index(size) :] if request.size == "auto" else [size]:
@@ -143,17 +148,6 @@ def weights_fit(weights: str, numbers: int | None, device: str, free_bytes: int,
             f" {device.upper()}; leave --pretrained out, or take smaller ones"
         )
     return f"the weights of {weights}: {parameter_count(numbers)} parameters, about {_gib(need / GIB)} GiB"
-
-
-def _check_fits(info: WorkloadInfo, size: str, device: str, free_bytes: int, dtype: str | None) -> None:
-    need = _need_gib(info, size, device, dtype)
-    if need * GIB > free_bytes:
-        others = [each for each in info.sizes if _need_gib(info, each, device, dtype) < need]
-        smaller = "a smaller --size, or --size auto" if others else "--dtype bfloat16, or a smaller --batch-size"
-        raise DoesNotFitError(
-            f"{info.name} at size {size} needs about {_gib(need)} GiB of memory and {free_bytes / GIB:.1f} GiB are"
-            f" free on the {device.upper()}; pass {smaller}"
-        )
 
 
 def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int, dtype: str | None) -> tuple[str, str]:

@@ -42,7 +42,16 @@ def read_sources(workload: str) -> tuple[Source, ...]:
         return tuple(Source(name, _digest(path)) for name, path in _configurations(workload))
     if is_own(workload):
         here = Path.cwd()
-        names = {path: path.relative_to(here) if path.is_relative_to(here) else path for path in _loaded(workload)}
+        where, _ = split_name(workload)
+        # The Python files that were loaded from the model's folder or from here, but for what is installed there.
+        roots = [here, *([Path(where).resolve().parent] if is_file(where) else [])]
+        files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        near = (p for p in {Path(file).resolve() for file in files if file} if any(map(p.is_relative_to, roots)))
+        library = (OURS, sysconfig.get_path("stdlib"))
+        loaded = sorted(
+            p for p in near if p.is_file() and not {*INSTALLED} & {*p.parts} and not str(p).startswith(library)
+        )
+        names = {path: path.relative_to(here) if path.is_relative_to(here) else path for path in loaded}
         return tuple(Source(str(name), _digest(path)) for path, name in names.items())
     return ()
 
@@ -76,17 +85,6 @@ def _configurations(workload: str) -> Iterator[tuple[str, Path]]:
         for name in CONFIGURATIONS:
             if found := find_optional(source, name, download=False):
                 yield name, found
-
-
-def _loaded(workload: str) -> list[Path]:
-    """The Python files that were loaded from the model's folder or from here, but for what is installed there."""
-    where, _ = split_name(workload)
-    roots = [Path.cwd(), *([Path(where).resolve().parent] if is_file(where) else [])]
-    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    paths = {Path(file).resolve() for file in files if file}
-    library = (OURS, sysconfig.get_path("stdlib"))
-    near = (path for path in paths if any(path.is_relative_to(root) for root in roots) and path.is_file())
-    return sorted(path for path in near if not {*INSTALLED} & {*path.parts} and not str(path).startswith(library))
 
 
 def _digest(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,8 @@ from transformers import AutoConfig, PreTrainedModel, WhisperFeatureExtractor
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request
-from tracekit.workloads import inputs
 from tracekit.workloads.building import load_pretrained
-from tracekit.workloads.inputs import draw_images
+from tracekit.workloads.inputs import clip_tokenizer, draw_images
 from tracekit.workloads.one_forward import Family, build_one_forward
 from tracekit.workloads.one_forward_table import Nested, OneForward
 
@@ -66,45 +65,29 @@ def _load(row: OneForward, source: str, dtype: torch.dtype) -> PreTrainedModel:
     return load_pretrained(kind, source, dtype)
 
 
-def _images(_model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
-    return {"pixel_values": draw_images(count, sizes["height"], sizes["width"], seed)}
-
-
-def _images_and_phrases(model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
-    """Images, and what to look for in each of them."""
-    found = inputs.clip_tokenizer()(
+def _draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
+    """What the row draws: images, with two phrases to look for in each; ids of words that are no padding; tones that
+    rise from pitches placed by the seed, as the published feature extractor hears them, with ids of words."""
+    generator = torch.Generator().manual_seed(seed)
+    if row.draws == "sentences":
+        ids = torch.randint(1, model.config.vocab_size, (count, sizes["tokens"]), generator=generator)
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    if row.draws == "sounds":
+        time_s = np.arange(sizes["seconds"] * SAMPLES_PER_SECOND) / SAMPLES_PER_SECOND
+        pitches_hz = (100 + 300 * torch.rand(count, generator=generator)).tolist()
+        sounds = [np.sin(2 * np.pi * (pitch + 20 * time_s) * time_s).astype(np.float32) for pitch in pitches_hz]
+        extract = WhisperFeatureExtractor(feature_size=80, chunk_length=sizes["seconds"])
+        features = extract(sounds, sampling_rate=SAMPLES_PER_SECOND, return_tensors="pt")
+        words = torch.randint(START, (count, sizes["tokens"]), generator=generator)
+        words[:, 0] = START
+        return {"input_features": features["input_features"], "decoder_input_ids": words}
+    images = {"pixel_values": draw_images(count, sizes["height"], sizes["width"], seed)}
+    if row.draws == "images":
+        return images
+    found = clip_tokenizer()(
         list(PHRASES) * count, padding="max_length", max_length=sizes["tokens"], truncation=True, return_tensors="pt"
     )
-    words = {"input_ids": found["input_ids"], "attention_mask": found["attention_mask"]}
-    return {**_images(model, sizes, count, seed), **words}
+    return {**images, "input_ids": found["input_ids"], "attention_mask": found["attention_mask"]}
 
 
-def _sentences(model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
-    """Token ids drawn by the seed, none of them padding."""
-    generator = torch.Generator().manual_seed(seed)
-    ids = torch.randint(1, model.config.vocab_size, (count, sizes["tokens"]), generator=generator)
-    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-
-
-def _sounds(_model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
-    """Tones that rise from pitches placed by the seed, as the published feature extractor hears them, and the ids of
-    words drawn by the seed."""
-    generator = torch.Generator().manual_seed(seed)
-    time_s = np.arange(sizes["seconds"] * SAMPLES_PER_SECOND) / SAMPLES_PER_SECOND
-    pitches_hz = (100 + 300 * torch.rand(count, generator=generator)).tolist()
-    sounds = [np.sin(2 * np.pi * (pitch + 20 * time_s) * time_s).astype(np.float32) for pitch in pitches_hz]
-    extract = WhisperFeatureExtractor(feature_size=80, chunk_length=sizes["seconds"])
-    features = extract(sounds, sampling_rate=SAMPLES_PER_SECOND, return_tensors="pt")
-    words = torch.randint(START, (count, sizes["tokens"]), generator=generator)
-    words[:, 0] = START
-    return {"input_features": features["input_features"], "decoder_input_ids": words}
-
-
-#: What a row may draw.
-DRAWN: Mapping[str, Callable[[Any, Mapping[str, int], int, int], Inputs]] = {
-    "images": _images,
-    "images and phrases": _images_and_phrases,
-    "sentences": _sentences,
-    "sounds": _sounds,
-}
-FAMILY = Family(_make, lambda row, *given: DRAWN[row.draws](*given), _load)
+FAMILY = Family(_make, _draw, _load)
