@@ -245,7 +245,7 @@ def test_what_imported_another_module_builds_no_workload() -> None:
 
 def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:
     pytest.importorskip("torch")
-    alone = sorted({info.module for info in (*all_workloads(), find("a.b:c")) if info.torch_alone})
+    alone = sorted({info.module for info in (*all_workloads(), find("a.b:c")) if info.needs_only_torch})
     assert alone == ["tracekit.workloads.one_forward", "tracekit.workloads.own"]
     code = f"import sys, {', '.join(alone)}; print({{'torch._dynamo', 'transformers', 'diffusers'}} & set(sys.modules))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
