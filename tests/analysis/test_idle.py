@@ -162,6 +162,7 @@ def test_each_large_gap_names_its_launch_and_where_that_was_made(tmp_path: Path)
     (gap,) = idle_of(tmp_path, gap_with(*python)).largest
     assert gap.launched_by == "cudaLaunchKernel"
     assert gap.where == Place("aten::addmm", "Linear_2", "train.py(30): step")
+    assert gap.where.words == "aten::addmm in Linear_2, train.py(30): step"
     assert sum(work.us for work in gap.host) == 80
 
 

@@ -13,6 +13,7 @@ from tests.traces import (
     make_kernel,
     make_op,
     make_span,
+    make_trace,
     write_trace,
 )
 
@@ -145,6 +146,11 @@ def test_steps_that_ran_the_same_are_one_with_mean_durations(tmp_path: Path) -> 
     found = work(tmp_path, [*step(0, 0, "ab", 2), *step(1, 100, "ab", 4)])
     assert [(each.name, each.duration_us) for each in found.activities] == [("a", 3), ("b", 3)]
     assert found.per_step == 1
+
+
+def test_without_shapes_operators_have_names_alone(tmp_path: Path) -> None:
+    trace = make_trace(tmp_path, [make_op(0, 9, name="aten::add", **{"Input Dims": [[2]]}), *launched(1, "add", 1)])
+    assert list_work(trace).activities[0].operator == Operator("aten::add", (), ())
 
 
 def test_copies_are_of_their_own_families(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
 from rich.console import Console
 
@@ -14,41 +15,15 @@ from tracekit.report.page import page_of
 from tracekit.report.terminal import shown
 
 
-def side_page(*args: Any) -> str:
-    return page_of(reports.side_report(*args))
+def _texts(report: Callable[..., Report]) -> tuple[Callable[..., str], Callable[..., str]]:
+    """What makes its page, and what makes its twin."""
+    return lambda *args: page_of(report(*args)), lambda *args: markdown_of(report(*args))
 
 
-def side_markdown(*args: Any) -> str:
-    return markdown_of(reports.side_report(*args))
-
-
-def comparison_page(*args: Any) -> str:
-    return page_of(reports.comparison_report(*args))
-
-
-def comparison_markdown(*args: Any) -> str:
-    return markdown_of(reports.comparison_report(*args))
-
-
-def comparisons_page(*args: Any) -> str:
-    return page_of(reports.comparisons_report(*args))
-
-
-def comparisons_markdown(*args: Any) -> str:
-    return markdown_of(reports.comparisons_report(*args))
-
-
-def sweep_page(*args: Any) -> str:
-    return page_of(reports.sweep_report(*args))
-
-
-def sweep_markdown(*args: Any) -> str:
-    return markdown_of(reports.sweep_report(*args))
-
-
-def both_texts(report: Report) -> tuple[str, str]:
-    """The page and its twin."""
-    return page_of(report), markdown_of(report)
+side_page, side_markdown = _texts(reports.side_report)
+comparison_page, comparison_markdown = _texts(reports.comparison_report)
+comparisons_page, comparisons_markdown = _texts(reports.comparisons_report)
+sweep_page, sweep_markdown = _texts(reports.sweep_report)
 
 
 def printed(summary: Summary, width: int = 80, *, colours: bool = False) -> str:
@@ -57,3 +32,9 @@ def printed(summary: Summary, width: int = 80, *, colours: bool = False) -> str:
     console = Console(file=out, width=width, force_terminal=colours, color_system="standard" if colours else None)
     console.print(shown(summary))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def written(tmp_path: Path, page: str) -> Path:
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    return path

@@ -25,21 +25,29 @@ def names(*sides: Side) -> list[str]:
     return [entry["name"] for entry in json.loads(benchmark_json(sides))]
 
 
+WORK = {
+    "workload": "vit",
+    "size": "tiny",
+    "dtype": "float16",
+    "batch_size": 4,
+    "height": 1024,
+    "width": 1024,
+    "steps": 4,
+}
+WORK |= {
+    "steps": 4,
+    "seq_length": 128,
+    "pretrained": "org/name",
+    "mode": "max-autotune",
+    "scope": "vae",
+    "dynamic": True,
+}
+
+
 @pytest.mark.parametrize(
     ("base", "change"),
     [
-        ({}, {"workload": "vit"}),
-        ({}, {"size": "tiny"}),
-        ({}, {"dtype": "float16"}),
-        ({}, {"batch_size": 4}),
-        ({}, {"height": 1024}),
-        ({}, {"width": 1024}),
-        ({}, {"steps": 4}),
-        ({}, {"seq_length": 128}),
-        ({}, {"pretrained": "org/name"}),
-        ({}, {"mode": "max-autotune"}),
-        ({}, {"scope": "vae"}),
-        ({}, {"dynamic": True}),
+        *(({}, {setting: value}) for setting, value in WORK.items()),
         ({}, {"variables": {"TORCHINDUCTOR_GRAPH_PARTITION": "0"}}),
         ({"dynamic": True}, {"dynamic": False}),
         ({"generation": ASKED}, {"generation": replace(ASKED, max_new_tokens=8)}),

@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from tests.report.showing import comparison_page
+from tests.report.showing import comparison_page, written
 
 from ..browser import open_page
 from ..sides import make_run
@@ -125,9 +125,7 @@ def test_a_cpu_page_says_what_it_can_and_cannot_show():
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_browser_draws_the_charts_without_network_or_complaint(tmp_path, width, dark):
-    path = tmp_path / "page.html"
-    path.write_text(timed_page(), encoding="utf-8")
-    visit = open_page(path, width=width, dark=dark)
+    visit = open_page(written(tmp_path, timed_page()), width=width, dark=dark)
     assert visit.complaints == ()
     assert visit.requests == ()
     assert visit.charts == CHARTS
@@ -137,9 +135,7 @@ def test_a_browser_draws_the_charts_without_network_or_complaint(tmp_path, width
 
 @pytest.mark.browser
 def test_a_browser_without_scripts_shows_every_table(tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text(timed_page(), encoding="utf-8")
-    visit = open_page(path, scripts=False)
+    visit = open_page(written(tmp_path, timed_page()), scripts=False)
     assert visit.charts == ()
     assert visit.complaints == ()
     assert visit.requests == ()
@@ -149,12 +145,9 @@ def test_a_browser_without_scripts_shows_every_table(tmp_path):
 
 @pytest.mark.browser
 def test_a_browser_runs_nothing_that_names_bring_along_and_opens_a_page_without_charts(tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text(comparison_page(hostile_comparison()), encoding="utf-8")
-    visit = open_page(path)
+    visit = open_page(written(tmp_path, comparison_page(hostile_comparison())))
     assert (visit.complaints, visit.requests, visit.charts) == ((), (), CHARTS)
     assert visit.title != "taken"
     assert "[bold red]not red[/bold red]" in visit.text
-    path.write_text(comparison_page(cpu_comparison(), make_run()), encoding="utf-8")
-    visit = open_page(path)
+    visit = open_page(written(tmp_path, comparison_page(cpu_comparison(), make_run())))
     assert (visit.complaints, visit.requests, visit.charts) == ((), (), ())

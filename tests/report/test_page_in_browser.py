@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.showing import comparison_page, comparisons_page, side_page
+from tests.report.showing import comparison_page, comparisons_page, side_page, written
 
 from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.alternatives import set_beside
@@ -31,12 +30,6 @@ UNREACHABLE = """() => [...document.querySelectorAll("th, td, caption")].filter(
   const cut = box.right > edge.right + 1 || cell.scrollWidth > cell.clientWidth + 1;
   return edge.right > innerWidth + 1 || (!scrolls && cut);
 }).map((cell) => cell.textContent.trim().slice(0, 60))"""
-
-
-def written(tmp_path: Path, page: str) -> Path:
-    path = tmp_path / "page.html"
-    path.write_text(page, encoding="utf-8")
-    return path
 
 
 def matched_page() -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.report.showing import comparison_page
+from tests.report.showing import comparison_page, written
 
 from tracekit.comparison import compare
 from tracekit.model.comparison import Comparison
@@ -41,12 +41,10 @@ def hostile_timelines() -> Comparison:
 def test_what_is_packed_is_what_was_recorded():
     comparison = matched_comparison()
     told = timelines(comparison)
-    assert told is not None
     packed = gzip.decompress(base64.b64decode(told.data["packed"]))
     counts = [side["counts"] for side in told.data["sides"]]
     assert len(packed) == sum(10 * sum(each) + 3 * each[0] for each in counts)
     recorded, count = comparison.a.timeline, counts[0][0]
-    assert recorded is not None
     assert count == len(recorded.positions)
     starts = np.cumsum(np.frombuffer(packed, "<u4", count)) / 100
     durations = np.frombuffer(packed, "<u4", count, 4 * count) / 100
@@ -62,22 +60,18 @@ def test_what_is_packed_is_what_was_recorded():
 
 def test_what_is_not_drawn_is_said():
     told = timelines(hostile_timelines())
-    assert told is not None
     assert "6 events, the shortest, are not drawn." in told.notes
     assert "Kernels were told by names alone, so nothing lights up." in told.notes
     whole = timelines(matched_comparison())
-    assert whole is not None
     assert "No event is left out." in whole.notes
 
 
 def test_the_shortest_bars_and_the_last_groups_go_where_the_page_would_be_too_large(monkeypatch):
     comparison = matched_comparison()
     whole = timelines(comparison)
-    assert whole is not None and comparison.a.timeline is not None
     monkeypatch.setattr(drawing, "MOST_BYTES", 6_000)
     monkeypatch.setattr(drawing, "MOST_GROUP_BYTES", 300)
     told = timelines(comparison)
-    assert told is not None
     assert len(base64.b64decode(told.data["packed"])) <= 6_000 * 1.2
     (left_out,) = (int(each.split()[0].replace(",", "")) for each in told.notes if "are not drawn" in each)
     assert left_out == sum(sum(each["counts"]) for each in whole.data["sides"]) - sum(
@@ -111,12 +105,10 @@ def test_the_json_holds_no_timeline_and_no_positions():
 @pytest.mark.browser
 def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_path):
     comparison = matched_comparison()
-    (tmp_path / "page.html").write_text(comparison_page(comparison), encoding="utf-8")
     timeline, group = comparison.b.timeline, comparison.groups[1]
-    assert timeline is not None
     assert group.kind == "fused"
     fused = next(at for at, position in enumerate(timeline.positions) if position in group.b_at)
-    with opened(tmp_path / "page.html") as visited:
+    with opened(written(tmp_path, comparison_page(comparison))) as visited:
         page = visited.page
         page.wait_for_selector("html[data-timelines=drawn]")
         canvas = page.locator(".timelines canvas")
@@ -154,8 +146,7 @@ def lane_of_b(page, box) -> float:
 
 @pytest.mark.browser
 def test_the_timelines_are_zoomed_and_moved_by_buttons_keys_and_dragging(tmp_path):
-    (tmp_path / "page.html").write_text(comparison_page(matched_comparison()), encoding="utf-8")
-    with opened(tmp_path / "page.html") as visited:
+    with opened(written(tmp_path, comparison_page(matched_comparison()))) as visited:
         page = visited.page
         page.wait_for_selector("html[data-timelines=drawn]")
         canvas = page.locator(".timelines canvas")
@@ -190,8 +181,7 @@ def test_the_timelines_are_zoomed_and_moved_by_buttons_keys_and_dragging(tmp_pat
 
 @pytest.mark.browser
 def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_names_as_text(tmp_path):
-    (tmp_path / "page.html").write_text(comparison_page(hostile_timelines()), encoding="utf-8")
-    with opened(tmp_path / "page.html", width=400, dark=True) as visited:
+    with opened(written(tmp_path, comparison_page(hostile_timelines())), width=400, dark=True) as visited:
         page = visited.page
         page.wait_for_selector("html[data-timelines=drawn]")
         page.focus(".timelines canvas")
@@ -209,10 +199,9 @@ def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_n
 RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
 
 
-def test_what_is_unattributed_is_explained_where_it_is_drawn_with_its_share_and_where_it_is_divided():
+def test_what_is_unattributed_is_explained_with_its_share_and_the_step_that_is_drawn_is_named_with_the_reason():
     sides = tuple(load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
     told = timelines(compare(*sides))
-    assert told is not None
     assert re.match(
         r"Unattributed \(gaps with \d\d % of A's idle time, \d\d % of B's idle time\): the light recording", told.legend
     )
@@ -221,12 +210,6 @@ def test_what_is_unattributed_is_explained_where_it_is_drawn_with_its_share_and_
     page = comparison_page(compare(*sides))
     assert told.legend.replace("'", "&#39;") in page
     assert "Idle and host, hatched, by cause:" in page
-
-
-def test_the_step_and_the_recording_that_are_drawn_are_named_with_the_reason():
-    sides = tuple(load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
-    told = timelines(compare(*sides))
-    assert told is not None
     assert re.match(
         r"A: step \d \(of 2\) of the light recording, .*; B: step \d \(of 2\) of the light recording, ", told.notes[0]
     )
@@ -236,7 +219,6 @@ def test_the_step_and_the_recording_that_are_drawn_are_named_with_the_reason():
 def test_a_trace_alone_speaks_of_no_other_recording():
     side = load_side(RUN / "eager-light.json.gz", reading=Reading(shapes=True))
     told = timelines_by_name((("", side),))
-    assert told is not None
     assert told.legend.endswith("this recording does not say what the host did meanwhile.")
     assert re.match(r"Step \d \(of 2\) of the recording, ", told.notes[0])
     told = " ".join(told.notes) + (cause_table((("", side),)) or pytest.fail("no table")).note

@@ -12,33 +12,14 @@ from tracekit.model.note import Severity
 
 #: Kernel families, in the order reports list them.
 FAMILIES = (
-    "gemm",
-    "attention",
-    "convolution",
-    "normalization",
-    "pointwise",
-    "reduction",
-    "copy",
-    "triton",
-    "communication",
-    "memcpy",
-    "memset",
-    "other",
+    *("gemm", "attention", "convolution", "normalization", "pointwise", "reduction", "copy", "triton"),
+    *("communication", "memcpy", "memset", "other"),
 )
 
 #: Causes of idle time, in the order reports list them.
 IDLE_CAUSES = (
-    "sync_wait",
-    "launch_call",
-    "op_dispatch",
-    "guards",
-    "compile",
-    "memory",
-    "gc",
-    "python",
-    "profiler",
-    "device",
-    "unattributed",
+    *("sync_wait", "launch_call", "op_dispatch", "guards", "compile", "memory", "gc", "python", "profiler"),
+    *("device", "unattributed"),
 )
 
 

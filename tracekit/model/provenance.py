@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tracekit.model.bounded import Count, Text
@@ -34,12 +35,8 @@ class TensorShape:
 
     def numel(self) -> int | None:
         """How many elements; None where a size is symbolic."""
-        product = 1
-        for size in self.sizes:
-            if size is None:
-                return None
-            product *= size
-        return product
+        known = [size for size in self.sizes if size is not None]
+        return prod(known) if len(known) == len(self.sizes) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,8 @@ class WorkloadInfo:
     `resizes` says that one model in memory can be called at other sizes (`BuiltWorkload.call_at`). `inputs` and
     `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
     knows yet. `checkpoints` names the published weights of sizes, by size. `megapixel_gib` is what a further million
-    pixels of a call's images need in bfloat16; None where that was not measured. `torch_alone` is whether its module
-    imports torch and no library of models, which would import most of the compiler too."""
+    pixels of a call's images need in bfloat16; None where that was not measured. `needs_only_torch` is whether its
+    module imports torch and no library of models, which would import most of the compiler too."""
 
     name: str
     title: str
@@ -73,7 +73,7 @@ class WorkloadInfo:
     breaks: str | None = None
     checkpoints: dict[str, str] = field(default_factory=dict)
     megapixel_gib: float | None = None
-    torch_alone: bool = False
+    needs_only_torch: bool = False
 
 
 #: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.

@@ -16,7 +16,7 @@ LEAST_DIFFERENCE = 0.02
 #: Each of two speeds has this share of the calls at least; less are outliers.
 LEAST_SHARE = 0.1
 #: Ashman, Bird and Zepf (1994) call two groups apart from D = 2 on; halves of one even spread have 3.5 already.
-CLEARLY_APART = 4.5
+LEAST_SEPARATION = 4.5
 #: A drift is larger than so many standard errors of the two levels' difference.
 CLEARLY_MOVED = 4.0
 #: Speeds last if the calls change between them less than this part as often as independent calls would.
@@ -64,7 +64,7 @@ def find_two_speeds(wall_us: Values) -> TwoSpeeds | None:
     spread = math.hypot(_spread(fast), _spread(slow))
     if min(len(fast), len(slow)) < LEAST_SHARE * len(wall_us) or difference < math.log1p(LEAST_DIFFERENCE):
         return None
-    if math.sqrt(2) * difference < CLEARLY_APART * spread:
+    if math.sqrt(2) * difference < LEAST_SEPARATION * spread:
         return None
     fast_us, slow_us = math.exp(float(np.median(fast))), math.exp(float(np.median(slow)))
     # Independent calls are of another speed than the one before in 2 p (1 - p) of all cases.

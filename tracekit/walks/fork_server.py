@@ -154,7 +154,7 @@ def shared_modules(infos: Iterable[WorkloadInfo]) -> tuple[str, ...]:
     """What may be imported before the processes that build these workloads are forked. Nothing of a user's own is
     theirs. What imports torch alone shares with nothing else: in its own process it imports the compiler when it first
     compiles, and how long that takes is part of compiling."""
-    modules = {info.module: info.torch_alone for info in infos}
+    modules = {info.module: info.needs_only_torch for info in infos}
     return tuple(module for module, alone in modules.items() if not alone or len(modules) == 1)
 
 

@@ -62,7 +62,7 @@ class OneForward:
     needs: tuple[str, ...] = ()
     dtype: str | None = None
     resizes: bool = False
-    torch_alone: bool = False
+    needs_only_torch: bool = False
     gpu_iterations: int = 100
 
     @property
@@ -95,7 +95,7 @@ class OneForward:
             parameters=self.parameters,
             breaks=NO_BREAKS,
             checkpoints={"full": self.checkpoint} if self.checkpoint else {},
-            torch_alone=self.torch_alone,
+            needs_only_torch=self.needs_only_torch,
         )
 
 
@@ -479,7 +479,7 @@ ONE_FORWARD = (
         inputs="x 1x512x1024",
         parameters=33_583_104,
         resizes=True,
-        torch_alone=True,
+        needs_only_torch=True,
     ),
 )
 

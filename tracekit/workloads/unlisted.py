@@ -139,5 +139,5 @@ def own_info(name: str, size: str) -> WorkloadInfo:
         extra="profile",
         takes=("options",),
         resizes=True,
-        torch_alone=True,
+        needs_only_torch=True,
     )

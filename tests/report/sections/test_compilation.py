@@ -56,7 +56,6 @@ TOLD = Diagnostics(
 
 def told_side(found: Diagnostics | None = TOLD, regions: CompiledRegions | None = REGIONS) -> Side:
     form = make_form("compiled", STEADY)
-    assert form.compilation is not None
     form = replace(form, compilation=replace(form.compilation, diagnostics=found))
     return make_side("compiled", replace(make_analysis(COMPILED), regions=regions), form)
 
@@ -66,7 +65,6 @@ def told_comparison() -> Comparison:
 
 
 def rows(table: Table | None) -> dict[str, tuple[object, ...]]:
-    assert table is not None
     return {str(row[0]): row[1:] for row in table.rows}
 
 
@@ -128,7 +126,6 @@ def test_all_of_it_is_on_the_page_and_in_markdown():
 
 def test_phases_are_drawn_in_seconds_on_the_side_that_was_compiled():
     chart = phase_chart(both_sides(told_comparison()))
-    assert chart is not None
     a, b = chart.data
     assert a["x"] == [0.0, 0.0]
     assert sorted(b["x"]) == [1.0, 3.0]

@@ -55,7 +55,6 @@ def test_the_overview_tells_what_traffic_was_removed_and_of_how_much_it_is_known
 
 def test_each_group_tells_what_traffic_was_removed() -> None:
     table = origin_table(with_groups(FUSED, GONE, UNKNOWN))
-    assert table is not None
     assert "estimate" in table.caption
     labels = [column.label for column in table.columns]
     cells = [dict(zip(labels, each, strict=True)) for each in table.rows]
@@ -67,7 +66,6 @@ def test_each_group_tells_what_traffic_was_removed() -> None:
 def test_matmuls_tell_their_share_of_the_peak_the_longest_first() -> None:
     longer = replace(MATMUL, label="longer", b=(GroupMember("longer", 1, 500.0),))
     table, listed = matmul_table(with_groups(FUSED, MATMUL, longer)), matmul_table(with_groups(*[MATMUL] * 11))
-    assert table is not None and listed is not None
     assert [each[0] for each in table.rows] == ["longer", "nvjet"]
     assert table.rows[1][2:] == ("100.0 µs", "200.0 GFLOP", "800.0 TFLOP/s (80.8 %)", "—")
     assert matmul_table(with_groups(FUSED)) is None

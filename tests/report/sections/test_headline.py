@@ -57,7 +57,6 @@ def test_each_condition_is_told_with_both_figures_and_why():
 )
 def test_lost_groups_are_told_as_the_places_that_they_are(ends: tuple[float, float], places: str):
     comparison = gated("groups_lost<=+0")
-    assert comparison.gate is not None
     (one,), (low, high) = comparison.gate.checked, ends
     checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Statement("exact"),))
     (sentence,) = gate_sentences(replace(comparison, gate=Gate((checked,))))
@@ -68,7 +67,6 @@ def test_lost_groups_are_told_as_the_places_that_they_are(ends: tuple[float, flo
 
 def test_what_an_inconclusive_gate_ends_as_stands_beside_its_outcome():
     gate, failed = gated("idle<=+9%").gate, gated("kernels<=0").gate
-    assert gate is not None and failed is not None
     gates = (gate, replace(gate, taken_for="pass"), replace(failed, taken_for="pass"))
     asked = "Gate: inconclusive, which passes here (--inconclusive pass)"
     assert [gate_outcome(each) for each in gates] == ["Gate: inconclusive", asked, "Gate: failed"]

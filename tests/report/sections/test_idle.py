@@ -34,7 +34,6 @@ def side_with(*queues: DeviceQueue) -> Side:
 def test_the_queue_of_both_sides_stands_side_by_side_per_step() -> None:
     graphed = replace(QUEUE, delays=None, graph_delays=Percentiles(2, 5.0, 5.0, 5.0, 5.0, 5.0))
     table = queue_table(with_letters(side_with(QUEUE), side_with(graphed)))
-    assert table is not None
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["Launches, copies and sets"] == ("100", "100")
     assert rows["of them found nothing in flight"] == ("95 %", "95 %")

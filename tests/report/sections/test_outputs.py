@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.browser import open_page
 from tests.report.conftest import timed_comparison
-from tests.report.showing import comparison_markdown, comparison_page, printed
+from tests.report.showing import comparison_markdown, comparison_page, printed, written
 from tests.sides import make_pair, make_run, scaled
 
 from tracekit.comparison import compare
@@ -50,7 +50,6 @@ def numerics(relative: float, *, eager: float | None = None) -> FormNumerics:
 
 def checked_comparison(compiled: float = 0.01) -> Comparison:
     a, b = make_pair(scaled(1.5), scaled(1.0))
-    assert a.form and b.form
     one = FormMemory(34 * GIB, MemoryUse(37 * GIB, 40 * GIB), MemoryUse(36 * GIB, 37 * GIB), 0, 0)
     other = FormMemory(34 * GIB, MemoryUse(38 * GIB, 44 * GIB), None, 3 * GIB, 0)
     a = replace(a, form=replace(a.form, numerics=numerics(0.011), memory=one))
@@ -62,7 +61,6 @@ def checked_comparison(compiled: float = 0.01) -> Comparison:
 
 def test_outputs_are_told_beside_each_other_the_reference_and_themselves():
     table = numerics_table(checked_comparison())
-    assert table is not None
     assert [row[:2] for row in table.rows] == [
         ("eager", "float32, the reference"),
         ("eager", "a second call"),
@@ -97,7 +95,6 @@ def test_outputs_that_differ_are_a_finding_of_the_page():
 
 def test_memory_that_was_not_measured_is_a_dash():
     table = memory_table(both_sides(checked_comparison()))
-    assert table is not None
     rows = {row[0]: row[1:] for row in table.rows}
     assert not any("weights and inputs" in label for label in rows) and "workspaces of libraries" in table.note
     assert rows["Steady calls, reserved"] == ("37.0 GiB", "—", "—")
@@ -137,9 +134,7 @@ def test_the_contract_holds_the_figures_and_no_picture():
 
 @pytest.mark.browser
 def test_a_browser_shows_the_pictures_without_network(tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text(comparison_page(checked_comparison(), make_run()), encoding="utf-8")
-    visit = open_page(path)
+    visit = open_page(written(tmp_path, comparison_page(checked_comparison(), make_run())))
     assert visit.complaints == ()
     assert [address for address in visit.requests if not address.startswith("data:")] == []
     assert "compiled" in visit.text
@@ -149,9 +144,7 @@ def test_a_browser_shows_the_pictures_without_network(tmp_path):
 def test_equal_outputs_have_no_angle_between_them():
     equal = replace(tensor(0.0), max_abs=0.0, cosine=1 - 2.2e-16, equal_share=1.0)
     a, b = make_pair(scaled(1.0), scaled(0.6))
-    assert b.form is not None
     told = numerics(0.01)
     told = replace(told, against_eager=OutputDifference("eager", (equal,)))
     table = numerics_table(compare(a, replace(b, form=replace(b.form, numerics=told))))
-    assert table is not None
     assert table.rows[0][-3:] == ("0", "0", "100.0 %")

@@ -28,7 +28,6 @@ VAE = Component("vae", 100, True, 60, ("vae.decoder",))
 )
 def test_of_each_part_it_is_said_how_much_is_compiled(component: Component, how: str):
     table = component_table(make_run(components=(component,)))
-    assert table is not None
     assert table.rows[0][2] == how
 
 
@@ -36,7 +35,6 @@ def test_variables_that_steered_torch_are_among_the_settings():
     plain = make_side()
     steered = replace(plain, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1", "TORCH_BLAS_X": "a b"}))
     table = settings_table(with_letters(replace(plain, settings=make_settings()), steered))
-    assert table is not None
     (row,) = (row for row in table.rows if row[0] == "variables")
     assert row[1:] == ("—", "CUDA_LAUNCH_BLOCKING=1 TORCH_BLAS_X='a b'")
 
@@ -52,7 +50,6 @@ def state(*clocks: int) -> GpuState:
 def gpu_rows(*states: GpuState) -> dict[object, tuple[object, ...]]:
     sides = (make_side(form=replace(make_form(), gpu_state=each)) for each in states)
     table = gpu_state_table(with_letters(*sides))
-    assert table is not None
     return {row[0]: row[1:] for row in table.rows}
 
 

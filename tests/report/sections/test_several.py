@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.browser import opened
 from tests.report.conftest import matched_comparison
-from tests.report.showing import comparisons_markdown, comparisons_page, printed
-from tests.report.test_page_in_browser import was_quiet, written
+from tests.report.showing import comparisons_markdown, comparisons_page, printed, written
+from tests.report.test_page_in_browser import was_quiet
 from tests.report.test_schemas import faults
 from tests.sides import make_form, make_pair, make_settings, scaled
 

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 from tests.browser import opened
 from tests.report.conftest import HOSTILE_NAMES
-from tests.report.showing import printed, sweep_markdown, sweep_page
+from tests.report.showing import printed, sweep_markdown, sweep_page, written
 from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result
 
 from tracekit.comparison.sweeping import read_sweep
@@ -91,7 +91,6 @@ def test_the_json_keeps_to_its_schema():
 
 def test_colours_are_of_verdicts_and_stronger_for_more():
     drawn = heat_map(vision())
-    assert drawn is not None
     assert drawn.columns == ("default", "reduce-overhead")
     (_, (double, triple)), (_, (_, failed)) = drawn.rows
     assert (double.tone, triple.tone, failed.tone) == ("gain", "gain", "failed")
@@ -191,7 +190,6 @@ def test_what_is_inconclusive_is_called_so_where_it_ties_with_eager():
 
 def test_break_even_is_told_with_both_ends_and_reckoned_with_the_larger():
     result = make_result(compiled_cell(), 10_000.0, 5_000.0, compile_us=20e6, share=0.0)
-    assert result.run is not None
     eager, compiled = result.run.forms
     heavy = replace(eager, warmup_us=(5_000_000.0, 10_000.0))
     sweep = read_sweep("vit", None, (replace(result, run=replace(result.run, forms=(heavy, compiled))),), None, 1000)
@@ -219,14 +217,12 @@ def test_one_process_alone_is_not_apart_from_itself():
 
 def test_a_cpu_has_no_columns_of_a_gpu():
     def on_cpu(result: CellResult) -> CellResult:
-        assert result.run is not None
         forms = tuple(replace(form, gpu_state=None) for form in result.run.forms)
         settings = replace(result.run.settings, device="cpu")
         return replace(result, host_load=1.5, run=replace(result.run, settings=settings, forms=forms))
 
     cells = tuple(on_cpu(make_result(each)) for each in (eager_cell(), compiled_cell()))
     table = conditions_table(read_sweep("vit", None, cells, None, 1000))
-    assert table is not None
     assert [column.label for column in table.columns] == ["Work", "Way", "Host load"]
     assert table.caption == "The host while cells were timed"
     silent = tuple(replace(each, host_load=None) for each in cells)
@@ -238,20 +234,16 @@ def test_a_cpu_has_no_columns_of_a_gpu():
 def test_small_gains_are_seen_and_the_colours_have_a_key():
     small = read_sweep("x", None, (make_result(compiled_cell(), 11_500.0, 10_000.0, share=0.001),), None, 1000)
     drawn = heat_map(small)
-    assert drawn is not None
     assert drawn.rows[0][1][0].tone == "gain" and drawn.rows[0][1][0].percent >= 18
     assert [words for _, words, _ in drawn.keys] == ["faster, a little", "faster, 3 times or more"]
     both = heat_map(vision())
-    assert both is not None
     assert "no times" in [words for _, words, _ in both.keys]
     assert "faster, a little" in section(sweep_page(small), "speed-up")
 
 
 def test_the_report_tells_why_a_size_was_taken_how_long_loading_took_and_what_was_cached():
     result = make_result(compiled_cell())
-    assert result.run is not None
     eager, compiled = result.run.forms
-    assert compiled.compilation is not None
     warm = replace(compiled, compilation=replace(compiled.compilation, graphs=3, cache_hits=3))
     result = replace(result, run=replace(result.run, forms=(eager, warm), size_reason="full needs about 1 GiB"))
     sweep = read_sweep("vit", None, (result,), None, 1000)
@@ -298,14 +290,12 @@ def test_a_narrow_terminal_parts_no_figure():
     shown = rendered(vision(), 60)
     assert "…" not in shown
     for work in vision().works:
-        assert work.cells[0].eager is not None
         assert f" {work.cells[0].eager.median_us / 1e3:.3f} " in shown
 
 
 def test_each_way_has_its_own_command_even_where_two_commands_are_the_same():
     cells = (make_result(eager_cell()), make_failure(compiled_cell()), make_result(compiled_cell(fullgraph=False)))
     table = command_table(read_sweep("x", None, cells, None, 1000))
-    assert table is not None
     assert any("--no-fullgraph" in row[3].full for row in table.rows if isinstance(row[3], Name))
 
 
@@ -343,7 +333,6 @@ def test_a_large_suite_stays_within_what_a_comment_holds_and_the_page_small():
     assert len(sweep_page(sweep)) < 700_000
     # What answers is there whole, and what is left out is named.
     for table in (speedup_table(sweep), best_table(sweep), command_table(sweep, with_eager=False)):
-        assert table is not None
         body = re.split(r"\n\n(?:#|</details>)", text.partition(table.caption)[2])[0]
         assert body.count("\n| ") == 1 + len(table.rows), table.caption
     assert COMMAND in text
@@ -381,7 +370,6 @@ def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
     first, second = speedup_table(sweep).rows
     assert (first[2], second[1]) == (MISSING, "to run")
     drawn = heat_map(sweep)
-    assert drawn is not None
     assert [[cell.tone for cell in cells] for _, cells in drawn.rows] == [["gain", "missing"], ["missing", "gain"]]
     assert drawn.rows[1][1][0].text == "to run"
     assert drawn.rows[0][1][1].text == MISSING
@@ -389,7 +377,6 @@ def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
 
 def test_a_table_of_nothing_but_cells_to_run_is_left_out():
     def without_memory(result: CellResult) -> CellResult:
-        assert result.run is not None
         return replace(
             result, run=replace(result.run, forms=tuple(replace(form, memory=None) for form in result.run.forms))
         )
@@ -412,7 +399,6 @@ def test_of_many_cells_to_run_the_first_are_named():
 
 def test_denoising_steps_are_told_though_nobody_asked_for_a_number():
     result = make_result(compiled_cell("flux"))
-    assert result.run is not None
     few = replace(result, run=replace(result.run, settings=replace(result.run.settings, steps=4)))
     assert "4 steps" in label(read_sweep("flux", None, (few,), None, 1000)).common
 
@@ -422,7 +408,6 @@ def test_cells_that_failed_alike_share_a_row_and_their_last_words():
     other = make_failure(compiled_cell(batch_size=16), "failed", "another reason")
     sweep = read_sweep("vit", None, (*cells, other, make_result(eager_cell())), None, 1000)
     table = failure_table(sweep)
-    assert table is not None
     assert [row[0] for row in table.rows] == ["vit, batch 1; vit, batch 4", "vit, batch 16"]
     assert [name for name, _ in last_words(sweep)] == [
         "vit, batch 1; vit, batch 4, default: out of memory",
@@ -435,7 +420,6 @@ def test_a_tie_says_within_how_much_and_beside_each_speed_up_stands_its_median()
     found = [make_result(cell, eager, compiled, share=0.0002) for cell, eager, compiled in ways]
     sweep = read_sweep("vit", None, (make_result(eager_cell(), 10_000.0, share=0.0002), *found), None, 1000)
     table = best_table(sweep)
-    assert table is not None
     # Eager took 10 % longer in one process, so that 2 % between the two are nothing, whichever has fewer milliseconds.
     latency = str(table.rows[0][1])
     assert re.match(r"a tie within 10\.\d %: reduce-overhead, 2\.56× \(4\.\d+ ms\); default, 2\.50× \(4\.0", latency), (
@@ -470,7 +454,6 @@ def test_notes_are_named_where_they_are_folded_away():
 def test_of_many_works_eagers_commands_are_told_once():
     sweep = vision()
     table, brief = command_table(sweep), command_table(sweep, with_eager=False)
-    assert table is not None and brief is not None
     assert {row[1] for row in table.rows} - {row[1] for row in brief.rows} == {"eager"}
     assert (table.note, "the same without --compiled" in brief.note) == ("", True)
     # What nothing but eager is best for keeps its command.
@@ -485,9 +468,7 @@ def test_the_page_opens_quietly_and_reads_well(tmp_path, width, dark):
     axe = pytest.importorskip("axe_playwright_python")
     from importlib import resources
 
-    path = tmp_path / "sweep.html"
-    path.write_text(sweep_page(vision(), COMMAND), encoding="utf-8")
-    with opened(path, width=width, dark=dark) as visited:
+    with opened(written(tmp_path, sweep_page(vision(), COMMAND)), width=width, dark=dark) as visited:
         page = visited.page
         page.wait_for_selector("main > section:last-of-type.laid")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

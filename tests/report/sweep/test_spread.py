@@ -50,7 +50,6 @@ def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> Non
     ]
     assert speedup_table(sweep).note.endswith(SLIGHT_NOTE)
     drawn, cells, published = heat_map(sweep), cell_table(sweep), published_table(sweep)
-    assert drawn is not None and cells is not None and published is not None
     assert [cell.text for cell in drawn.rows[0][1]] == ["1.10×~", "3.00×"]
     assert [row[5].split(" ")[0] for row in cells.rows] == ["1.10×~", "3.00×"]
     assert published.rows[0][-1].startswith("1.10×~ (") and SLIGHT_NOTE in published.note

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tests.model.test_compilation import CHECKS
+from tests.model.test_model import CHECKS
 
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding

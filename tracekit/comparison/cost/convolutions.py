@@ -13,17 +13,11 @@ Shape = tuple[int, ...]
 
 BACKWARD = "aten::convolution_backward"
 
+ANY_BACKEND = {"stride": 3, "padding": 4, "dilation": 5, "transposed": 6, "output_padding": 7, "groups": 8}
 #: Where the arguments stand among an operator's inputs, as torch declares it; an operator without one has its default.
 ARGUMENTS: dict[str, dict[str, int]] = {
-    "aten::convolution": {
-        "stride": 3, "padding": 4, "dilation": 5, "transposed": 6, "output_padding": 7, "groups": 8
-    },
-    "aten::_convolution": {
-        "stride": 3, "padding": 4, "dilation": 5, "transposed": 6, "output_padding": 7, "groups": 8
-    },
-    "aten::convolution_overrideable": {
-        "stride": 3, "padding": 4, "dilation": 5, "transposed": 6, "output_padding": 7, "groups": 8
-    },
+    "aten::convolution": ANY_BACKEND, "aten::_convolution": ANY_BACKEND,
+    "aten::convolution_overrideable": ANY_BACKEND,
     "aten::cudnn_convolution": {"padding": 2, "stride": 3, "dilation": 4, "groups": 5},
     "aten::cudnn_convolution_relu": {"stride": 3, "padding": 4, "dilation": 5, "groups": 6},
     "aten::cudnn_convolution_add_relu": {"stride": 5, "padding": 6, "dilation": 7, "groups": 8},

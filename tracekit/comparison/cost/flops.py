@@ -16,13 +16,8 @@ Shape = tuple[int, ...]
 
 #: Where the two factors stand among an operator's inputs.
 MATMULS = {
-    "aten::mm": 0,
-    "aten::_int_mm": 0,
-    "aten::_scaled_mm": 0,
-    "aten::bmm": 0,
-    "aten::addmm": 1,
-    "aten::_addmm_activation": 1,
-    "aten::baddbmm": 1,
+    **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm", "aten::bmm"), 0),
+    **dict.fromkeys(("aten::addmm", "aten::_addmm_activation", "aten::baddbmm"), 1),
 }
 
 #: Attention whose query, key and value are (batch, heads, length, width). A backward has the gradient before them.

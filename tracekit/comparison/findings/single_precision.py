@@ -23,19 +23,19 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
     than twice the rate.
     """
     side = comparison.b
-    products = _products(side)
-    single = [each for each in products if _type(each) == "float"]
+    calls = _library_calls(side)
+    single = [each for each in calls if _type(each) == "float"]
     if side.settings is not None:
         is_half = side.settings.dtype in HALVES
     else:
-        half_us = sum(each.duration_us for each in products if _type(each) in HALF_TYPES)
-        is_half = half_us > sum(each.duration_us for each in products) / 2
+        half_us = sum(each.duration_us for each in calls if _type(each) in HALF_TYPES)
+        is_half = half_us > sum(each.duration_us for each in calls) / 2
     if not single or side.sequence is None or not side.busy_us or not is_half:
         return None
     us = math.fsum(each.duration_us for each in single) * side.sequence.per_step
     if us < WORTH_SAYING * side.busy_us or find_lost_attention(comparison):
         return None
-    before = [each for each in _products(comparison.a) if _type(each) == "float"]
+    before = [each for each in _library_calls(comparison.a) if _type(each) == "float"]
     return Finding(
         code="single_precision",
         severity="warning",
@@ -54,7 +54,7 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
     )
 
 
-def _products(side: Side) -> list[Activity]:
+def _library_calls(side: Side) -> list[Activity]:
     activities = side.sequence.activities if side.sequence else ()
     return [each for each in activities if each.family in LIBRARY and each.operator and each.operator.dtypes]
 

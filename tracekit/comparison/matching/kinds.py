@@ -131,10 +131,10 @@ def _has_epilogue(activities: Activities) -> bool:
     if any(each.family == "gemm" and kernel_epilogue(each.name) for each in library):
         return True
     return any(
-        product.operator is not None
-        and product.operator.name == "aten::addmm"
-        and all(each is product or each.family in ("memset", "gemm") for each in activities)
-        for product in library
+        matmul.operator is not None
+        and matmul.operator.name == "aten::addmm"
+        and all(each is matmul or each.family in ("memset", "gemm") for each in activities)
+        for matmul in library
     )
 
 

@@ -38,28 +38,16 @@ TRITON = re.compile(r"triton_(?P<category>[a-z]+)_fused_(?P<operators>.+?)_?(?P<
 
 #: What PyTorch's own kernels do, by a part of their names in lower case: for recordings that hold no operators.
 DONE_BY_KERNEL = {
+    **{f"{name}_kernel": (name,) for name in ("neg", "exp", "sin", "cos", "tanh", "sigmoid", "rsqrt")},
+    **{name: (name,) for name in ("gelu", "silu", "relu", "layer_norm", "rms_norm", "embedding", "arange")},
     "functor_add": ("add",),
     "mulfunctor": ("mul",),
     "divfunctor": ("div",),
-    "neg_kernel": ("neg",),
-    "exp_kernel": ("exp",),
-    "sin_kernel": ("sin",),
-    "cos_kernel": ("cos",),
-    "tanh_kernel": ("tanh",),
-    "sigmoid_kernel": ("sigmoid",),
     "pow_tensor": ("pow",),
-    "rsqrt_kernel": ("rsqrt",),
     "meanops": ("mean",),
-    "gelu": ("gelu",),
-    "silu": ("silu",),
-    "relu": ("relu",),
-    "softmax": ("_softmax", "_safe_softmax"),
-    "layer_norm": ("layer_norm",),
-    "rms_norm": ("rms_norm",),
     "catarray": ("cat",),
+    "softmax": ("_softmax", "_safe_softmax"),
     "copy_kernel": ("_to_copy", "clone"),
-    "embedding": ("embedding",),
-    "arange": ("arange",),
 }
 
 #: The families of kernels that libraries are asked for, and what they do.
@@ -72,10 +60,7 @@ HELPERS = ("splitkreduce", "splitk_reduce", "execute_split_k_kernel", "nchwtonhw
 EPILOGUES = {"_bias": ("add",), "epilogue": ("add", "relu", "gelu"), "relu": ("relu",), "gelu": ("gelu",)}
 #: Operators of libraries that do more than multiply or convolve, and what at most (torch's native_functions.yaml).
 OPERATOR_EPILOGUES = {
-    "addmm": ("add",),
-    "addmv": ("add",),
-    "addbmm": ("add",),
-    "baddbmm": ("add",),
+    **dict.fromkeys(("addmm", "addmv", "addbmm", "baddbmm"), ("add",)),
     "_addmm_activation": ("add", "relu", "gelu"),
     "cudnn_convolution_relu": ("relu",),
     "cudnn_convolution_add_relu": ("add", "relu"),
