@@ -89,7 +89,7 @@ def test_what_lies_in_the_cache_is_looked_up_before_a_form_fills_it(
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    monkeypatch.setattr(visible_kernels, "_command", lambda: [sys.executable, "-c", code])
+    monkeypatch.setattr(visible_kernels, "COMMAND", [sys.executable, "-c", code])
 
 
 def test_kernels_that_no_profiler_sees_end_the_run_when_the_block_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_a_process_that_hangs_is_ended_and_what_fails_meanwhile_is_the_error(mon
 
 
 def test_a_cpu_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visible_kernels, "_command", lambda: ["/nowhere"])
+    monkeypatch.setattr(visible_kernels, "COMMAND", ["/nowhere"])
     with checked_meanwhile("cpu"):
         pass
 

@@ -252,7 +252,7 @@ def test_nothing_is_profiled_in_the_runs_own_process_before_its_calls_are_timed(
     monkeypatch.setattr(timing, "time_forms", timed)
     monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cuda")
     monkeypatch.setattr("tracekit.capture.device.free_memory_bytes", lambda _device: 2**40)
-    monkeypatch.setattr(visible_kernels, "_command", lambda: ["true"])
+    monkeypatch.setattr(visible_kernels, "COMMAND", ["true"])
     profile_workload(plan(tmp_path / "run"))
     assert done[0] == "timed"
     assert "profiled" in done

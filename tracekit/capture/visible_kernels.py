@@ -25,6 +25,8 @@ from tracekit.errors import TracekitError
 SEEN, UNSEEN = 0, 3
 #: How long it may go on after all else that happens meanwhile.
 PATIENCE_SECONDS = 120.0
+#: What looks, in a process of its own.
+COMMAND = (sys.executable, "-P", "-m", __name__)
 
 
 @contextmanager
@@ -39,7 +41,7 @@ def checked_meanwhile(device: str) -> Iterator[None]:
     paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     code = None
-    with subprocess.Popen([sys.executable, "-P", "-m", __name__], env=environment, stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen(COMMAND, env=environment, stdin=subprocess.DEVNULL) as process:
         try:
             yield
             with suppress(subprocess.TimeoutExpired):
