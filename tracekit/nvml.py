@@ -57,9 +57,16 @@ def read_driver() -> Driver | NoDriver:
 
 
 def driver_version() -> str | None:
-    """The driver's version; None where there is none to be read."""
-    driver = read_driver()
-    return driver.version if isinstance(driver, Driver) else None
+    """The driver's version alone, also where its GPUs do not answer; None where there is none to be read."""
+    nvml = _started()
+    if isinstance(nvml, NoDriver):
+        return None
+    try:
+        return _text(nvml.nvmlSystemGetDriverVersion())
+    except nvml.NVMLError:
+        return None
+    finally:
+        nvml.nvmlShutdown()
 
 
 def find_gpu(properties: Any) -> Gpu | None:

@@ -10,6 +10,9 @@ import pytest
 import torch
 from tests.capture.conftest import make_settings
 
+# Now: in a test that pretends another triton, torch would import that one.
+from torch._inductor import cpp_builder, exc
+
 from tracekit.capture import inductor, visible_kernels
 from tracekit.capture.device import read_environment
 from tracekit.capture.forms import compiled_form
@@ -22,8 +25,6 @@ from tracekit.model.workload import BuiltWorkload
 
 
 def test_a_missing_cpp_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch._inductor import cpp_builder, exc
-
     def none() -> str:
         raise exc.InvalidCxxCompiler
 
