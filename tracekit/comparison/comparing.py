@@ -22,6 +22,7 @@ from tracekit.comparison.matching.coverage import (
     total_traffic,
 )
 from tracekit.comparison.matching.groups import group_kernels
+from tracekit.comparison.modules import time_by_module
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Comparison, Deltas, Side, comparable
@@ -73,6 +74,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         break_even=find_break_even(a, b, verdict),
         accuracy=judge_accuracy(a, b),
         reason=find_reason(a, b, verdict, waterfall),
+        modules=time_by_module(groups),
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

@@ -13,6 +13,7 @@ from tracekit.model.compilation import Diagnostics
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.gate import Gate
 from tracekit.model.groups import Evidence, Label
+from tracekit.model.modules import ModuleTime
 from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
 from tracekit.model.provenance import Provenance
@@ -438,6 +439,7 @@ class Comparison:
     break_even: tuple[BreakEven, ...] = ()
     accuracy: Accuracy | None = None
     reason: Reason | None = None
+    modules: ModuleTime | None = None  #: GPU time by module, from the whole model down; None where no module is known.
 
     @property
     def compiled_while_timed(self) -> tuple[Side, ...]:
