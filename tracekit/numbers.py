@@ -85,6 +85,15 @@ def times(ratio: float | None) -> str:
     return f"{ratio:.{3 if abs(ratio - 1) < 0.05 else 2}f}\N{MULTIPLICATION SIGN}"
 
 
+def times_within(ratio: float, interval: tuple[float, float] | None) -> str:
+    """A ratio with the digits that its interval supports: `1.34x`, `1.8x` of 1.35 to 2.34; `times` without one."""
+    if interval is None:
+        return times(ratio)
+    half = (interval[1] - interval[0]) / 2
+    decimals = 0 if half >= 2 else 1 if half >= 0.1 else 2 if half >= 0.005 or abs(ratio - 1) >= 0.05 else 3
+    return f"{ratio:.{decimals}f}\N{MULTIPLICATION SIGN}"
+
+
 def size(bytes_: float | None) -> str:
     """`34.2 GiB`."""
     if bytes_ is None:

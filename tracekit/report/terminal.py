@@ -28,13 +28,17 @@ def shown(summary: Summary) -> RenderableType:
             case Line():
                 drawn.append(Text.assemble((part.lead, part.lead_style), (printable(part.text), part.style)))
             case Table():
-                table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+                # Without a caption the heads are one, and no line parts them from the rows.
+                head = None if not part.caption else box.SIMPLE_HEAD
+                table = RichTable(box=head, pad_edge=False, show_edge=False, header_style="bold")
                 for column in part.columns:
-                    label = Text(clipped_within(printable(column.label), 24))
+                    label = Text(
+                        clipped_within(printable(column.label), 24) if part.caption else printable(column.label)
+                    )
                     table.add_column(label, justify="right" if column.numeric else "left", overflow="fold")
                 for row in part.rows:
                     table.add_row(*map(_cell, row))
-                drawn += [Text(part.caption, style="bold"), table]
+                drawn += [Text(part.caption, style="bold"), table] if part.caption else [table]
                 drawn += [Text(part.note, style="dim")] if part.note else []
             case GroupedTable():
                 drawn += _grouped(part)

@@ -1,0 +1,107 @@
+"""Which modules the change of GPU time is in: the few that make most of it, and what is left."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os.path import commonprefix
+
+from tracekit.model.comparison import Comparison, KernelGroup
+from tracekit.model.groups import GroupLabel
+from tracekit.model.modules import ModuleTime
+from tracekit.report.words.groups import operators_word
+
+#: Parts that are named where there is little room, and the share of the largest change that each has at least.
+MOST, LEAST_SHARE = 3, 0.05
+#: A module of which one thing makes so much of the change, and not all of it, is told as a whole.
+MAINLY, WHOLLY = 0.67, 0.95
+#: It is told in parts where those that find room make so much of what its parts gained and lost.
+MOSTLY = 0.7
+
+REST = "all other kernels"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPart:
+    """Some of the GPU work, per step. `module` is None of what a module does itself, its children left out."""
+
+    path: str
+    what: str  #: What is done there, if that tells it from the module's other parts; else empty.
+    a_us: float
+    b_us: float
+    a_kernels: float
+    b_kernels: float
+    module: ModuleTime | None = None
+
+    @property
+    def delta_us(self) -> float:
+        return self.b_us - self.a_us
+
+
+def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
+    """The parts that make most of the change of GPU time, the largest change first, and what is left as the last one.
+    They add up to the change of all kernel groups. Nothing where no module is known."""
+    root = comparison.modules
+    if root is None:
+        return ()
+    whole = _whole(root)
+    parts, done = [whole], set[str]()
+    while split := next((each for each in _by_change(parts) if each.module and each.path not in done), None):
+        done.add(split.path)
+        pieces = _pieces(split, comparison.groups)
+        large = [each for each in pieces if abs(each.delta_us) >= LEAST_SHARE * abs(pieces[0].delta_us)]
+        share = large[0].delta_us / split.delta_us if large and split.delta_us else 0.0
+        found = _by_change([*(each for each in parts if each is not split), *large])
+        is_one_thing = len(large) == 1 and large[0].module is None
+        if (
+            large
+            and not is_one_thing
+            and not MAINLY <= share < WHOLLY
+            and _moved(found[:most]) >= MOSTLY * _moved(found)
+        ):
+            parts = found[:most]
+    parts = [] if parts == [whole] else _by_change(parts)
+    left = [getattr(whole, name) - math.fsum(getattr(each, name) for each in parts) for name in FIGURES]
+    return (*_named(parts), GpuPart("", REST, *left))
+
+
+FIGURES = ("a_us", "b_us", "a_kernels", "b_kernels")
+
+
+def _whole(module: ModuleTime) -> GpuPart:
+    return GpuPart(module.path, "", module.a_us, module.b_us, module.a_kernels, module.b_kernels, module)
+
+
+def _by_change(parts: Sequence[GpuPart]) -> list[GpuPart]:
+    return sorted(parts, key=lambda part: -abs(part.delta_us))
+
+
+def _moved(parts: Sequence[GpuPart]) -> float:
+    return math.fsum(abs(part.delta_us) for part in parts)
+
+
+def _pieces(part: GpuPart, groups: Sequence[KernelGroup]) -> list[GpuPart]:
+    """The modules in it, and what it does itself; the largest change first."""
+    module = part.module
+    if module is None:
+        return []
+    pieces = [_whole(child) for child in module.children]
+    if module.groups and module.children:
+        of_children = [getattr(part, name) - math.fsum(getattr(each, name) for each in pieces) for name in FIGURES]
+        label = groups[module.groups[0]].label
+        what = operators_word(label) if isinstance(label, GroupLabel) else ""
+        pieces.append(GpuPart(part.path, what or "own work", *of_children))
+    return _by_change(pieces)
+
+
+def _named(parts: Sequence[GpuPart]) -> list[GpuPart]:
+    """Their paths without what all have in common; the last name always stays."""
+    # The `*` of blocks that repeat stays with the list's name.
+    split = [re.split(r"\.(?!\*)", part.path) for part in parts]
+    shared = len(commonprefix([path[:-1] for path in split]))
+    return [
+        GpuPart(".".join(path[shared:]), part.what, *(getattr(part, name) for name in FIGURES), part.module)
+        for path, part in zip(split, parts, strict=True)
+    ]

@@ -1,0 +1,142 @@
+"""The few words that fit a line of the terminal: causes of idle time, notes below the headline, advice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracekit.model.comparison import Bound, Finding, Side
+from tracekit.model.note import Note
+from tracekit.numbers import count, duration, percent
+from tracekit.report.words.saying import Sentence, say
+
+#: What an idle cause is called where there is no room to explain it.
+CAUSES = {
+    "sync_wait": "synchronisation",
+    "launch_call": "launch calls",
+    "op_dispatch": "operator dispatch",
+    "guards": "guards",
+    "compile": "compilation",
+    "memory": "memory allocation",
+    "gc": "garbage collection",
+    "python": "Python and untraced CPU time",
+    "profiler": "the profiler itself",
+    "device": "gaps between queued kernels",
+    "unattributed": "unattributed",
+}
+
+BOUNDS = {
+    "sync": "idle, host was synchronising",
+    "launch": "idle, waiting for launches",
+    "compile": "idle, compiling",
+    "device": "idle between queued kernels",
+    "unseen": "idle, cause not recorded",
+    "copy": "copies",
+    "memory": "memory-bound kernels (est.)",
+    "compute": "compute-bound kernels (est.)",
+    "neither": "kernels far below either limit (est.)",
+    "unknown": "kernels of unknown limit",
+}
+
+
+#: How a start was, after what it costs.
+STARTS = {"compiled_warm_cache": " with a warm cache"}
+
+
+def throttled(*, limit: str, share: float, sides: list[str]) -> str:
+    return f"{limit} limit active {percent(share, 0)} of the time: {' and '.join(sides)} throttled"
+
+
+def two_speeds(subject: str, *, fast_us: float, slow_us: float, slow_share: float, **_: Any) -> str:
+    return f"{subject} is bimodal: {percent(slow_share, 0)} of calls at {duration(slow_us)}, else {duration(fast_us)}"
+
+
+def clocks_differ(*, sides: list[str], clocks_mhz: list[float], **_: Any) -> str:
+    one, other = (f"{name} {clock:,.0f} MHz" for name, clock in zip(sides, clocks_mhz, strict=True))
+    return f"GPU clock: {one}, {other}"
+
+
+#: Notes without which the headline is read wrong, the gravest first.
+HEADLINE: dict[str, Sentence] = {
+    "damaged_recording": "recording of {subject} is damaged",
+    "same_recording": "both sides are the same recording",
+    "compiled_while_timed": "{subject} recompiled {compilations} times inside timed calls: no verdict",
+    "ran_eager": lambda reason: f"the compiled model ran eager{f': {reason}' if reason else ''}",
+    "part_ran_eager": "part of the model ran eager: {place}",
+    "interrupted": "a run was interrupted: calls or recordings are missing",
+    "cpu_run": "CPU run: it says nothing about a GPU",
+    "too_few_calls": "{calls} timed calls a side are too few: {needed} are needed (--iterations)",
+    "not_alternated": "the sides were not timed in alternation: drift counts as a difference",
+    "windows_differ": "A and B were not read over the same kind of window (--window)",
+    "steps_differ": "A has {a} steps, B {b}; figures are per step",
+    "throttled": throttled,
+    "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
+    "clocks_differ": clocks_differ,
+    "one_process_waits_for_host": (
+        "one process: host-bound speed-ups moved by up to {seen_apart:percent 0} between processes (--repeat-process 4)"
+    ),
+    "one_process_small_change": "one process: a change this small may be the process's own (--repeat-process 4)",
+    "two_processes": "two processes: their spread is hardly known (--repeat-process 4)",
+    "two_speeds": two_speeds,
+    "drifted": lambda subject, share: (
+        f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} while it was timed"
+    ),
+    "ratio_changed": "the speed-up drifted by {share:percent 1} while it was timed",
+    "timed_slower_than_recorded": "{subject} was slower when timed than when recorded: measure again",
+    "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
+}
+
+#: Why a command is worth trying, by the finding's code.
+WHY: dict[str, Sentence] = {
+    "broken_graphs": "names the lines that break the graph",
+    "cold_start": "compiles one block, reuses it",
+    "launch_bound": "CUDA graphs",
+    "lost_attention": "keeps fused attention",
+    "slower_attention": "keeps eager's attention",
+    "slower_convolutions": "keeps eager's convolution layout",
+    "uncompiled_component": "compiles {component} too",
+    "little_compiled": "compiles more of the model",
+}
+
+#: What is to be changed in the model's own code.
+IN_CODE = {
+    "compile_layers": "compile repeated layers one by one",
+    "pin_memory": "pin host memory, copy with non_blocking=True",
+    "keep_on_gpu": "keep the value on the GPU",
+    "read_after_the_call": "read values after the call, not within it",
+}
+
+
+def headline_notes(notes: tuple[Note, ...]) -> tuple[str, ...]:
+    """A line each of the notes that bear on the headline, the gravest first; those of one text once."""
+    order = list(HEADLINE)
+    bearing = sorted((note for note in notes if note.code in HEADLINE), key=lambda note: order.index(note.code))
+    return tuple(dict.fromkeys(say(HEADLINE[note.code], note.facts, note.subject) for note in bearing))
+
+
+def advice_words(finding: Finding) -> tuple[str, str]:
+    """What to try, and why: `--mode reduce-overhead`, `CUDA graphs`."""
+    options = [f"{name}={value}" for name, value in finding.environment.items()]
+    options += [f"--{name.replace('_', '-')} {value}".strip() for name, value in finding.changes.items()]
+    why = say(WHY[finding.code], finding.facts) if finding.code in WHY else ""
+    if finding.code == "cold_start" and finding.facts["can_be_regional"]:
+        # No faster calls: its command changes nothing that is compared.
+        options.append("--scope regional")
+    if options or finding.action is None or finding.action.code == "run_again":
+        return " ".join(options), why
+    return IN_CODE.get(finding.action.code, finding.action.code), why
+
+
+def bottleneck(side: Side, bound: Bound) -> str:
+    """`launch-bound: the GPU waits for launches 63 % of the compiled call; 200 launches, no CUDA graph`."""
+    parts: Mapping[str, float] = {part: us for part, us in bound.parts_us.items() if us > 0}
+    whole = sum(parts.values())
+    if not whole:
+        return "not told by what was recorded"
+    largest = sorted(parts, key=lambda part: -parts[part])[: 1 if bound.kind and bound.kind != "mixed" else 2]
+    shares = ", ".join(f"{percent(parts[part] / whole, 0)} {BOUNDS[part]}" for part in largest)
+    told = f"{bound.kind or 'not known'} (of the {side.label} call {shares})"
+    if bound.kind == "launch-bound" and side.launches_per_step is not None:
+        graphs = percent(side.graphed_share, 0) if side.graphed_share else "no"
+        told += f"; {count(side.launches_per_step)} launches, {graphs} CUDA graph{'s' if side.graphed_share else ''}"
+    return told
