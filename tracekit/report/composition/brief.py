@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
@@ -38,7 +38,7 @@ def comparison_brief(comparison: Comparison, report: str, commands: Sequence[str
     """At most thirty lines at 100 columns. `report` is where the page lies, `commands` what to type next."""
     notes = short.headline_notes(comparison.notes)
     told = [Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]]
-    advice, checks = tuple(_advice(comparison)), tuple(_checks(comparison))
+    advice, checks = tuple(advice_lines(comparison.findings, comparison.b)), tuple(_checks(comparison))
     hidden = len(comparison.notes) + len(comparison.findings) - min(len(notes), MOST_NOTES) - len(advice)
     more = f"   More: -v ({hidden} notes and findings)" if hidden > 0 else "   More: -v"
     return (
@@ -125,17 +125,22 @@ def _account(comparison: Comparison) -> Iterator[Table | Line]:
     rows += _causes(comparison)
     if abs(waterfall.residual_us) >= 0.01 * waterfall.a_us:
         rows.append(("  not attributed", None, None, waterfall.residual_us))
-    scale = max(scale for scale in UNITS if scale == 1 or max(waterfall.a_us, waterfall.b_us) >= scale)
-    decimals = 1 if waterfall.a_us / scale >= 100 else 2 if waterfall.a_us / scale >= 10 else 3
+    unit, scale, decimals = scale_of(max(waterfall.a_us, waterfall.b_us))
     longest = max(abs(row[3]) for row in rows) or 1.0
     what = {"steps": "call", "span": "span", "whole": "recording"}[a.analysis.window.kind]
     recorded = "" if waterfall.basis == "unprofiled" else " as recorded,"
     columns = (
-        Column(f"Where a {what} goes,{recorded} {UNITS[scale]}", numeric=False),
+        Column(f"Where a {what} goes,{recorded} {unit}", numeric=False),
         *(Column(each) for each in (a.label, b.label, "change")),
         Column("", numeric=False),
     )
     yield Table("", columns, tuple(_row(row, scale, decimals, longest) for row in rows))
+
+
+def scale_of(longest_us: float) -> tuple[str, float, int]:
+    """One unit for a table whose longest time this is, its microseconds, and how many decimals tell the times."""
+    scale = max(scale for scale in UNITS if scale == 1 or longest_us >= scale)
+    return UNITS[scale], scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
 def _row(
@@ -165,17 +170,17 @@ def _bottleneck(comparison: Comparison) -> Iterator[Line]:
         yield Line(f"Bottleneck: {short.bottleneck(comparison.b, comparison.b_bound)}")
 
 
-def _advice(comparison: Comparison) -> Iterator[Line]:
+def advice_lines(findings: Iterable[Finding], side: Side) -> Iterator[Line]:
     """What was tried, the fastest first, then what is estimated, the largest first, then what has no figure."""
     seen, number = set[str](), 0
-    for finding in sorted(comparison.findings, key=_gain):
+    for finding in sorted(findings, key=_gain):
         what, why = short.advice_words(finding)
         if not what or what in seen or number == MOST_ADVICE:
             continue
         seen.add(what)
         number += 1
         reason = f"({why})" if why else ""
-        yield Line(f"  {number}  {what:<22} {reason:<33} {_gain_words(finding, comparison.b)}".rstrip())
+        yield Line(f"  {number}  {what:<22} {reason:<33} {_gain_words(finding, side)}".rstrip())
 
 
 def _gain(finding: Finding) -> tuple[int, float]:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from itertools import takewhile
 
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.groups import GroupLabel
@@ -100,7 +100,9 @@ def _named(parts: Sequence[GpuPart]) -> list[GpuPart]:
     """Their paths without what all have in common; the last name always stays."""
     # The `*` of blocks that repeat stays with the list's name.
     split = [re.split(r"\.(?!\*)", part.path) for part in parts]
-    shared = len(commonprefix([path[:-1] for path in split]))
+    shared = sum(
+        1 for _ in takewhile(lambda names: len(set(names)) == 1, zip(*(path[:-1] for path in split), strict=False))
+    )
     return [
         GpuPart(".".join(path[shared:]), part.what, *(getattr(part, name) for name in FIGURES), part.module)
         for path, part in zip(split, parts, strict=True)

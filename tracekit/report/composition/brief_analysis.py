@@ -1,0 +1,101 @@
+"""One recording in thirty lines: where its time goes, by family of kernels and cause of idle time, and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from tracekit.model.comparison import Side
+from tracekit.model.single_run import SingleRun
+from tracekit.names import clipped_within, printable, short_kernel_name
+from tracekit.numbers import count, counted, duration, percent
+from tracekit.report.composition.brief import BLANK, advice_lines, scale_of
+from tracekit.report.document import Column, Line, Summary, Table
+from tracekit.report.words import common as words
+from tracekit.report.words import short
+from tracekit.report.words.health import health_sentence
+
+#: Families of kernels, causes of idle time, notes and kernels that find room.
+MOST_FAMILIES, MOST_CAUSES, MOST_NOTES, MOST_KERNELS = 4, 3, 3, 6
+#: Of a line, and of a kernel's name in it.
+WIDTH, NAME = 100, 62
+
+
+def analysis_brief(single: SingleRun, commands: tuple[str, ...] = (), *, top: int = MOST_KERNELS) -> Summary:
+    """At most thirty lines at 100 columns; `commands` is what to type next, `top` how many kernels are listed."""
+    side, analysis = single.side, single.side.analysis
+    found = [clipped_within(printable(health_sentence(each)), WIDTH - 4) for each in side.health]
+    notes = [*short.headline_notes(single.notes), *found]
+    advice = tuple(advice_lines(single.findings, side))
+    hidden = len(notes) + len(single.findings) - min(len(notes), MOST_NOTES) - len(advice)
+    more = f"More: -v ({counted(hidden, 'note')})" if hidden > 0 else "More: -v"
+    return (
+        Line(f"{clipped_within(printable(PurePath(side.path).name), 40)} · {words.subject(side)}", "dim"),
+        BLANK,
+        Line(f"  {_headline(side)}", "bold"),
+        *(Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]),
+        BLANK,
+        *_account(side),
+        *([Line(f"Bottleneck: {short.bottleneck(side, single.bound)}")] if single.bound else []),
+        *((BLANK, *_kernels(side, top)) if analysis.kernels and analysis.kernels.by_name else ()),
+        *((BLANK, Line("Try next", "bold"), *advice) if advice else ()),
+        BLANK,
+        Line("   ".join((*commands, more)), "dim"),
+    )
+
+
+def _headline(side: Side) -> str:
+    """`3.39 ms per call    GPU idle 76 %    200 kernels, 200 launches`."""
+    told = [f"{duration(side.wall_us)} per call"] if side.wall_us is not None else []
+    if side.idle_share is not None:
+        told.append(f"GPU idle {percent(side.idle_share, 0)}")
+    elif side.recorded_idle_share is not None:
+        told.append(
+            f"GPU busy {percent(1 - side.recorded_idle_share, 0)} as recorded; the profiler lengthens idle time"
+        )
+    if side.kernels_per_step is not None:
+        launches = f", {count(side.launches_per_step)} launches" if side.launches_per_step is not None else ""
+        told.append(f"{count(side.kernels_per_step)} kernels{launches}")
+    return "    ".join(told) or "no GPU activity was recorded"
+
+
+def _account(side: Side) -> Iterator[Table]:
+    """GPU time by family of kernels, idle time by cause."""
+    kernels, basis = side.analysis.kernels, "trace" if side.unprofiled_idle_us is None else "unprofiled"
+    if side.busy_us is None or kernels is None:
+        return
+    idle = side.unprofiled_idle_us if basis == "unprofiled" else side.recorded_idle_us
+    causes = (side.calibrated_idle_by_cause() if basis == "unprofiled" else None) or side.idle_by_cause()
+    whole = side.busy_us + (idle or 0.0)
+    unit, scale, decimals = scale_of(whole)
+    families = sorted(kernels.by_family, key=lambda each: -each.total_us)
+    rows: list[tuple[str, float]] = [("  GPU kernels", side.busy_us)]
+    rows += [(f"    {each.family}", each.total_us / side.steps) for each in families[:MOST_FAMILIES]]
+    rows += [("  GPU idle", idle)] if idle is not None else []
+    by_time = sorted(causes.items(), key=lambda item: -item[1])
+    rows += [(f"    {short.CAUSES.get(cause, cause)}", us) for cause, us in by_time[:MOST_CAUSES] if us]
+    what = {"steps": "call", "span": "span", "whole": "recording"}[side.analysis.window.kind]
+    recorded = "" if basis == "unprofiled" else " as recorded,"
+    columns = (Column(f"Where a {what} goes,{recorded} {unit}", numeric=False), Column(""), Column("share"))
+    shown = ((name, f"{us / scale:,.{decimals}f}", percent(us / whole, 0) if whole else "") for name, us in rows)
+    yield Table("", columns, tuple(shown))
+
+
+def _kernels(side: Side, top: int) -> Iterator[Table]:
+    kernels = side.analysis.kernels
+    if kernels is None:
+        return
+    rows = tuple(
+        (
+            clipped_within(short_kernel_name(each.name, 2 * NAME), NAME),
+            count(each.count / side.steps),
+            duration(each.total_us / side.steps),
+        )
+        for each in kernels.by_name[:top]
+    )
+    columns = (
+        Column(f"Largest of {kernels.unique:,} kernels, {words.scope(side)}", numeric=False),
+        Column("count"),
+        Column("time"),
+    )
+    yield Table("", columns, rows)
