@@ -19,9 +19,10 @@ from tests.traces import DATA
 from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
 from tracekit.comparison import compare
-from tracekit.comparison.matching import Cell, align, check_partition, lend_operators
-from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
+from tracekit.comparison.matching.alignment import align
+from tracekit.comparison.matching.cells import find_cells, lend_operators, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.operators import without_number
+from tracekit.comparison.matching.pairing import Cell, check_partition
 from tracekit.model.comparison import Comparison, GroupMember, Side
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.tracefile import read_trace

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.sweeps import GIB, compiled_cell, eager_cell, make_failure, make_result
 
-from tracekit.comparison.sweeping import read_sweep
 from tracekit.comparison.sweeping.cells import command_of, ends, read_cell, until_done_us
 from tracekit.comparison.sweeping.pooling import pool_eager
+from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.child import ChildForm
 from tracekit.model.note import Note
 from tracekit.model.sweep import Cell, CellResult

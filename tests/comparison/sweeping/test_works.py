@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 from tests.sweeps import compiled_cell, eager_cell, make_asked, make_environment, make_failure, make_result
 
-from tracekit.comparison.sweeping import read_sweep
 from tracekit.comparison.sweeping.best import find_best
-from tracekit.comparison.sweeping.works import find_side_by_side
+from tracekit.comparison.sweeping.works import find_side_by_side, read_sweep
 from tracekit.model.note import Note
 from tracekit.model.sweep import CellFailure, CellResult
 from tracekit.model.sweep_figures import Best, Goal, PublishedBeside, Sweep

@@ -6,7 +6,7 @@ that lists of tensors, results and the operations by torch's own formula are exa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.comparison.cost.flops import flops_of, is_counted
@@ -16,7 +16,7 @@ from tracekit.comparison.matching.operators import is_library, plain_name
 from tracekit.model.comparison import Side
 from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.provenance import EagerOp, EagerOps
-from tracekit.model.sequence import Activity, NotedCall, Operator, Traffic
+from tracekit.model.sequence import Activity, NotedCall, Operator
 
 #: Operators that touch some rows of a tensor: the bytes of all of it say nothing.
 PICKING = ("embedding", "gather", "index", "scatter", "take", "put")
@@ -78,18 +78,6 @@ def find_calls(activities: Sequence[Activity]) -> dict[int, Call]:
         main = max(some, key=lambda at: (is_library(activities[at]), activities[at].duration_us))
         calls[main] = Call(tuple(activities[at] for at in some))
     return calls
-
-
-def traffic_of(eager: Iterable[Call], compiled: Iterable[Call]) -> Traffic:
-    """Estimated traffic of eager calls, each with its own inputs and outputs, and of compiled ones."""
-    before, after = ([call.bytes for call in calls] for calls in (eager, compiled))
-    return Traffic(_known_sum(before), _known_sum(after), before.count(None), after.count(None))
-
-
-def _known_sum(sizes: Sequence[int | None]) -> int | None:
-    """None where none of several is known."""
-    known = [size for size in sizes if size is not None]
-    return sum(known) if known or not sizes else None
 
 
 def note_calls(side: Side) -> Side:

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from math import prod
 
 from tracekit.comparison.cost.convolutions import BACKWARD, find_convolution
-from tracekit.comparison.cost.flops import MATMULS, attention_sizes, factors_of, gradients_of, is_counted
+from tracekit.comparison.cost.flops import MATMULS, aten, attention_sizes, factors_of, gradients_of, is_counted
 from tracekit.model.dtypes import CPP_ELEMENT_BYTES
 from tracekit.model.sequence import Operator
 
@@ -30,34 +30,18 @@ BINARY = """add sub rsub mul div true_divide floor_divide fmod remainder maximum
     bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor masked_fill sigmoid_backward tanh_backward
     silu_backward gelu_backward threshold_backward eq ne lt le gt ge"""
 TERNARY = "where addcmul addcdiv lerp"
-READ = {f"aten::{name}": count for count, names in ((1, UNARY), (2, BINARY), (3, TERNARY)) for name in names.split()}
+READ = {name: count for count, names in ((1, UNARY), (2, BINARY), (3, TERNARY)) for name in aten(names)}
 #: Their output is one byte for each element.
-TRUTH = tuple(
-    f"aten::{name}"
-    for name in (
-        *("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not"),
-        *("isnan", "isinf", "isfinite"),
-    )
-)
+TRUTH = aten("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite")
 #: They write their first input and read none of it.
-FILLING = ("aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_", "aten::bernoulli_")
+FILLING = aten("fill_ zero_ normal_ uniform_ random_ bernoulli_")
 #: All their tensors are read, and what is written is as large as the first.
-NORMALIZING = tuple(
-    f"aten::{name}"
-    for name in (
-        *("_softmax", "_log_softmax", "_safe_softmax", "_masked_softmax", "native_layer_norm", "native_group_norm"),
-        *("native_batch_norm", "cudnn_batch_norm", "_batch_norm_with_update", "batch_norm_elemt", "_fused_rms_norm"),
-        "cumsum",
-    )
+NORMALIZING = aten(
+    """_softmax _log_softmax _safe_softmax _masked_softmax native_layer_norm native_group_norm native_batch_norm
+    cudnn_batch_norm _batch_norm_with_update batch_norm_elemt _fused_rms_norm cumsum"""
 )
 #: What they write is small beside what they read, and its size is not recorded: left out.
-REDUCING = tuple(
-    f"aten::{name}"
-    for name in (
-        *("sum", "mean", "var", "std", "var_mean", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all"),
-        *("norm", "prod", "linalg_vector_norm"),
-    )
-)
+REDUCING = aten("sum mean var std var_mean amax amin max min argmax argmin any all norm prod linalg_vector_norm")
 
 TRITON = "triton_"
 #: Operators that read some rows of an input: how many, its size does not say.
