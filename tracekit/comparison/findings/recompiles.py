@@ -22,7 +22,7 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
     if not again or (side.diagnostics and side.diagnostics.warmed_up_at):
         return None
     dearest = max(again, key=lambda each: each.seconds or 0.0)
-    of_size = any(each.because[0].is_of_size for each in again)
+    of_size = any(each.because[0].facts["kind"] == "size" for each in again)
     settings = side.settings if of_size and side.settings and not side.settings.dynamic else None
     return Finding(
         code="compiled_again",

@@ -75,7 +75,7 @@ def find_compiling_costs(side: Timed) -> tuple[CompilingCost, ...]:
     return tuple(
         CompilingCost(
             call,
-            found.frames_of(call),
+            tuple(each for each in found.frames if (each.phase, each.call) == (call.phase, call.call)),
             call.wall_us - usual if call.wall_us is not None and usual is not None else None,
         )
         for call in calls
