@@ -241,11 +241,11 @@ class Verdict:
     times."""
 
     result: Literal["faster", "slower", "inconclusive", "not_timed"]  #: B against A.
-    speedup: float | None  #: A's wall over B's, of calls in the same round (docs/timing.md).
-    ci95: tuple[float, float] | None  #: The speed-up's 95 % interval.
-    noise_floor: float | None  #: How far a form differs from itself measured twice (0.01 = 1 %).
-    a_wall_us: float | None  #: The median; of several processes the mean (of logarithms) of each one's.
-    b_wall_us: float | None  #: The same of B.
+    speedup: float | None = None  #: A's wall over B's, of calls in the same round (docs/timing.md).
+    ci95: tuple[float, float] | None = None  #: The speed-up's 95 % interval.
+    noise_floor: float | None = None  #: How far a form differs from itself measured twice (0.01 = 1 %).
+    a_wall_us: float | None = None  #: The median; of several processes the mean (of logarithms) of each one's.
+    b_wall_us: float | None = None  #: The same of B.
     n: int | None = None  #: Rounds of all processes that count.
     processes: int | None = None  #: How many.
     basis: VerdictBasis | None = None  #: What the interval is of.
@@ -264,10 +264,10 @@ class Verdict:
 class Deltas:
     """B minus A, per step; None where a side could not be measured."""
 
-    kernels: float | None
-    launches: float | None
-    busy_us: float | None
-    idle_us: float | None  #: Of the unprofiled calls where both sides have them, else as recorded.
+    kernels: float | None = None
+    launches: float | None = None
+    busy_us: float | None = None
+    idle_us: float | None = None  #: Of the unprofiled calls where both sides have them, else as recorded.
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +377,7 @@ class Finding:
     code: str
     severity: Severity
     facts: dict[str, Any]  #: Figures and names, with units in their keys.
-    saving_us: float | None  #: Of a call at most, by estimate; None where nobody can say.
+    saving_us: float | None = None  #: Of a call at most, by estimate; None where nobody can say.
     action: Action | None = None  #: What is advised; None where nothing is.
     changes: dict[str, str] = field(default_factory=dict)  #: The options that the advice changes.
     places: tuple[TracePlace, ...] = ()  #: Where the recording shows it, the longest first.
