@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.comparison.matching.test_alignment import SEQUENCES
+from tests.comparison.matching.test_alignment import SEQUENCES, without_operators
 from tests.sequences import eager, make_activity, make_sequence, product, triton
 from tests.sides import EAGER, Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
 from tests.traces import analyze, make_copy, make_kernel, make_trace
@@ -34,7 +34,8 @@ from tracekit.walks.sides import load_side
 
 def grouped(a: list[Activity], b: list[Activity], *cells: Cell, b_per_step: float = 1.0) -> tuple[KernelGroup, ...]:
     """By these cells; without them as they are aligned."""
-    one, other = make_sequence(a), make_sequence(b, per_step=b_per_step)
+    one = make_sequence(a)
+    other = make_sequence(b, "own" if any(each.operator for each in b) else "none", per_step=b_per_step)
     return group_by_cells(one, other, cells or align(one, other))
 
 
@@ -84,10 +85,11 @@ def test_cells_that_leave_something_out_are_refused() -> None:
         grouped(block(0), block(0), *pieces(1))
 
 
-@settings(max_examples=80, deadline=None)
-@given(SEQUENCES, SEQUENCES)
-def test_the_groups_of_any_two_sequences_add_up_to_the_change(a: list[Activity], b: list[Activity]) -> None:
-    groups = grouped(a, b)
+@settings(max_examples=150, deadline=None)
+@given(SEQUENCES, SEQUENCES, st.booleans())
+def test_any_two_sequences_make_groups_that_add_up_to_the_change(a, b, bare) -> None:
+    """Align and group refuse cells that are no partition."""
+    groups = grouped(a, without_operators(b)) if bare else grouped(a, b)
     change = math.fsum(each.duration_us for each in b) - math.fsum(each.duration_us for each in a)
     assert math.fsum(group.delta_us for group in groups) == pytest.approx(change, abs=1e-6)
     assert sum(group.delta_count for group in groups) == len(b) - len(a)

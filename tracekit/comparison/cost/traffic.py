@@ -66,7 +66,7 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
     if operator.name == "aten::copy_":
         return _sum_of(operator, (0, 1))
     if operator.name in NORMALIZING:
-        return _plus(_sum_of(operator, range(len(operator.dims))), _size(operator, 0))
+        return sum_if_known(_sum_of(operator, range(len(operator.dims))), _size(operator, 0))
     if operator.name in REDUCING:
         return _size(operator, 0)
     if operator.name in ("aten::embedding", "aten::index_select", "aten::gather"):
@@ -81,17 +81,17 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
             # Along which dimension is not recorded.
             return None
         picked = rows * each if output is None else prod(output)
-        return _plus(_size(operator, places), 2 * picked * width)
+        return sum_if_known(_size(operator, places), 2 * picked * width)
     in_place = operator.name.endswith("_") and not operator.name.endswith("__")
     name = operator.name.rstrip("_") if in_place else operator.name
     if name not in READ:
         return None
     read = [position for position in range(min(READ[name], len(operator.dims))) if operator.dims[position]]
     written = operator.dims[0] if in_place else _broadcast([operator.dims[position] for position in read])
-    width = _width_of_result(operator, read) if not in_place else CPP_ELEMENT_BYTES.get(operator.dtypes[0])
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[0]) if in_place else _width_of_result(operator, read)
     if written is None or width is None:
         return None
-    return _plus(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
+    return sum_if_known(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
 
 
 def _size(operator: Operator, position: int) -> int | None:
@@ -103,12 +103,13 @@ def _size(operator: Operator, position: int) -> int | None:
 
 
 def _sum_of(operator: Operator, positions: Sequence[int]) -> int | None:
-    return _plus(*(_size(operator, position) for position in positions))
+    return sum_if_known(*(_size(operator, position) for position in positions))
 
 
-def _plus(*sizes: int | None) -> int | None:
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
+def sum_if_known(*figures: int | None) -> int | None:
+    """None where one of them is not known."""
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None
 
 
 def _of_matmul(operator: Operator) -> int | None:
@@ -121,7 +122,7 @@ def _of_matmul(operator: Operator) -> int | None:
     width = CPP_ELEMENT_BYTES.get(operator.dtypes[first])
     # Of `linear` the bias stands behind, of the others the result may.
     read = range(first + 2) if operator.name in MATMULS else range(len(operator.dims))
-    return None if width is None else _plus(_sum_of(operator, read), batch * m * n * width)
+    return None if width is None else sum_if_known(_sum_of(operator, read), batch * m * n * width)
 
 
 def _of_attention(operator: Operator) -> int | None:
@@ -143,11 +144,11 @@ def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
     if operator.name == BACKWARD:
         asked = gradients_of(operator)
         written = [position for position, wanted in zip((1, 2), asked or (), strict=False) if wanted]
-        return _plus(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
+        return sum_if_known(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
     found, width = find_convolution(operator, output), CPP_ELEMENT_BYTES.get(operator.dtypes[0])
     if found is None or found.result is None or width is None:
         return None
-    return _plus(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
+    return sum_if_known(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
 
 
 def _broadcast(shapes: Sequence[Shape]) -> Shape | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -28,12 +28,18 @@ class Placed:
     exact: bool
 
 
+def positions_by(things: Iterable[int | None]) -> dict[int, list[int]]:
+    """Where each thing stands, in order; None is no thing."""
+    found: dict[int, list[int]] = {}
+    for position, thing in enumerate(things):
+        if thing is not None:
+            found.setdefault(thing, []).append(position)
+    return found
+
+
 def place(compiled: CompiledSites, families: Mapping[str, str]) -> tuple[Placed, ...]:
     """Every activity inside a graph call whose sites are known, in one `Placed`. `families` are kernels', by name."""
-    inside: dict[int, list[int]] = {}
-    for i, activity in enumerate(compiled.activities):
-        if activity.call is not None:
-            inside.setdefault(activity.call, []).append(i)
+    inside = positions_by(activity.call for activity in compiled.activities)
     found: list[Placed] = []
     for call, positions in inside.items():
         graph = compiled.calls[call].graph if call < len(compiled.calls) else None
@@ -55,21 +61,18 @@ class _Call:
 
     def placed(self) -> Iterator[Placed]:
         """Generated kernels are placed by name and order; library calls take what lies between two of them."""
-        site_from, activity_from = 0, 0
-        for site, activity in (*self._generated(), (len(self.sites), len(self.positions))):
-            yield from self._between(range(site_from, site), range(activity_from, activity))
-            if site < len(self.sites):
-                yield self._placed([activity], [site], exact=True)
-            site_from, activity_from = site + 1, activity + 1
-
-    def _generated(self) -> list[tuple[int, int]]:
-        """Site and activity (positions in this call's) of every generated kernel."""
         names = {each.name for each in self.activities}
         kernels = {site.kernel for site in self.sites}
         sites = [i for i, site in enumerate(self.sites) if site.kernel in names or is_generated(site.kernel)]
         activities = [i for i, each in enumerate(self.activities) if each.name in kernels or is_generated(each.name)]
         pairs = same_launches([self.sites[i].kernel for i in sites], [self.activities[i].name for i in activities])
-        return [(sites[i], activities[j]) for i, j in pairs]
+        site_from, activity_from = 0, 0
+        for i, j in pairs:
+            site, activity = sites[i], activities[j]
+            yield from self._between(range(site_from, site), range(activity_from, activity))
+            yield self._placed([activity], [site], exact=True)
+            site_from, activity_from = site + 1, activity + 1
+        yield from self._between(range(site_from, len(self.sites)), range(activity_from, len(self.activities)))
 
     def _between(self, sites: Sequence[int], activities: Sequence[int]) -> Iterator[Placed]:
         """Library calls and what they launched, between two generated kernels."""

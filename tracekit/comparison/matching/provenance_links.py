@@ -6,13 +6,13 @@ of other recordings of the same forms, and run the same kernels in the same orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tracekit.comparison.matching.common_subsequence import places_in_table, same_launches
 from tracekit.comparison.matching.launch_site_operators import Join, Joined, join_operators
-from tracekit.comparison.matching.launch_sites import Placed, place
+from tracekit.comparison.matching.launch_sites import Placed, place, positions_by
 from tracekit.comparison.matching.pairing import Cell, UnionFind
 from tracekit.model.note import Note
 from tracekit.model.provenance import CompiledSites, EagerOps
@@ -70,14 +70,6 @@ def _doubts(placed: Sequence[Placed], join: Join) -> Iterator[Note]:
             yield Note(code, facts=facts)
 
 
-def _positions_by(things: Iterable[int | None]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for position, thing in enumerate(things):
-        if thing is not None:
-            found.setdefault(thing, []).append(position)
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class _Linking:
     a: GpuSequence
@@ -92,7 +84,7 @@ class _Linking:
     def cells(self) -> tuple[Cell, ...]:
         """Those through graphs, those of what runs outside of them, and what only one side has."""
         ops = [None if at is None else self.eager.activities[at].op for at in self.in_eager]
-        of_op, of_activity = _positions_by(ops), _positions_by(self.in_compiled)
+        of_op, of_activity = positions_by(ops), positions_by(self.in_compiled)
         found = list(self._through_graphs(of_op, of_activity))
         a_taken, b_taken = {i for cell in found for i in cell.a}, {i for cell in found for i in cell.b}
         # What no graph call launched.
