@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import multiprocessing
 import os
@@ -34,7 +33,6 @@ from tracekit.walks.sweeping import (
     ToDo,
     caches_in,
     cell_place,
-    cell_words,
     clear_dead_places,
     find_left,
     run_cells,
@@ -43,6 +41,7 @@ from tracekit.walks.sweeping import (
 from tracekit.workloads.registry import find
 
 from .test_processes import wait_for
+from .test_sweep_folder import refuse_locks
 
 CELLS = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(batch_size=4))
 
@@ -55,11 +54,11 @@ class Children:
     """Stands for `run_module`; `ends` says how each cell's process ends, by its place in the order: as a cell that was
     measured if it says nothing."""
 
-    def __init__(self, *ends: Ended) -> None:
+    def __init__(self) -> None:
         self.jobs: list[CellJob] = []
         self.environments: list[dict[str, str]] = []
         self.more: list[dict[str, Any]] = []
-        self.ends = list(ends)
+        self.ends: list[Ended] = []
 
     def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
         assert module == "tracekit.walks.cell_process"
@@ -93,10 +92,6 @@ def run(
 ) -> list[tuple[ToDo, CellResult | None]]:
     left = find_left(plan, folder) if left is None else left
     return list(run_cells(plan, left, folder, lambda: nullcontext(Silent()), server))
-
-
-def results_of(plan: SweepPlan, folder: SweepFolder) -> list[CellResult]:
-    return [result for _, result in run(plan, folder) if result]
 
 
 def whys(plan: SweepPlan, folder: SweepFolder) -> dict[Cell, str]:
@@ -159,7 +154,7 @@ def test_a_failing_cell_is_a_result_and_stops_nothing(children: Children, folder
         Ended(1, None, (), part=part),
     ]
     cells = (*CELLS, eager_cell("bert"), eager_cell("beit"))
-    results = results_of(make_plan(*cells, cell_timeout_seconds=60.0), folder)
+    results = [each for _, each in run(make_plan(*cells, cell_timeout_seconds=60.0), folder) if each]
     died = "its process gave no answer ({}): the machine may have run out of memory"
     assert [(each.outcome, each.failure and (each.failure.message, each.failure.last_lines)) for each in results] == [
         ("out_of_memory", ("not enough GPU memory at size full", ("of its own",))),
@@ -302,12 +297,6 @@ def test_what_is_left_is_estimated_from_cells_alike() -> None:
     assert seconds_left((ToDo(compiled_cell("beit"), 1, None),), done) == pytest.approx(25)
 
 
-def test_a_cell_is_told_from_the_others_in_words() -> None:
-    cell = compiled_cell("flux", "reduce-overhead", scope="regional", batch_size=5, height=512, width=256)
-    assert cell_words(cell) == "flux batch 5, 512x256, reduce-overhead of regional"
-    assert cell_words(eager_cell("vit", dtype="float16")) == "vit batch 1, float16, eager"
-
-
 FORK = multiprocessing.get_context("fork")
 
 
@@ -409,10 +398,7 @@ def test_a_folder_of_which_nobody_knows_whether_its_owner_lives_stays(temporary:
 
 
 def test_without_locks_there_is_a_folder_and_none_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    refuse_locks(monkeypatch, errno.ENOLCK)
     with cell_place() as place:
         clear_dead_places()
         assert place.is_dir()
