@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.advised import command_of
-from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
+from tests.sides import COMPILED, EAGER, ORDER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.timed import find_compiling_costs
@@ -24,9 +24,7 @@ from tracekit.model.compilation import (
     RegionTime,
 )
 from tracekit.model.note import Note
-from tracekit.model.run import FormName
 
-ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
 FRAME = FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40)
 ITEM = GraphBreak("model.py:20", "forward", "Unsupported Tensor.item()", None, "Keep it a tensor.", "gb0124", ("0/0",))

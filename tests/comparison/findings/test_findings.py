@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 from tests.advised import command_of
 from tests.sequences import make_activity, make_sequence
-from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
+from tests.sides import (
+    COMPILED,
+    EAGER,
+    ORDER,
+    STEADY,
+    make_analysis,
+    make_form,
+    make_pair,
+    make_settings,
+    make_side,
+    scaled,
+)
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.eager_code import find_uncompiled_component
@@ -21,12 +32,11 @@ from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.note import Severity
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
-from tracekit.model.run import Component, FormName
+from tracekit.model.run import Component
 from tracekit.model.timing import BreakEven
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
-ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 LOST = {"gemm_128x64": ("gemm", 20, 1010.0), "bmm_f32": ("gemm", 8, 500.0), "triton_a": ("triton", 10, 110.0)}
 
 
