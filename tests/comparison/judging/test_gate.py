@@ -45,7 +45,7 @@ def side(name: str, form: FormResult, busy: bool = True) -> Side:
 def one_run(factor: float, **changes: object) -> Comparison:
     """Two forms of one process, timed in alternation: B takes `factor` times as long."""
     a, b = side("eager", make_form("eager", STEADY)), side("compiled", make_form("compiled", scaled(factor)))
-    return compare(a, replace(b, **changes), ORDER)  # type: ignore[arg-type]
+    return compare(a, replace(b, **changes), ORDER)
 
 
 def two_runs(factor: float, waiting: tuple[str, ...] = (), **changes: object) -> Comparison:
@@ -54,7 +54,7 @@ def two_runs(factor: float, waiting: tuple[str, ...] = (), **changes: object) ->
         side(name, make_form("compiled", scaled(by)), name not in waiting)
         for name, by in (("base", 1.0), ("new", factor))
     )
-    return compare(a, replace(b, **changes))  # type: ignore[arg-type]
+    return compare(a, replace(b, **changes))
 
 
 def two_runs_of(base: Sequence[float], new: Sequence[float], during_timing: int = 0) -> Comparison:
@@ -70,7 +70,7 @@ def with_forms(comparison: Comparison, a_us: Sequence[float], b_us: Sequence[flo
     """The same sides with other calls."""
     forms = make_form("eager" if order else "compiled", a_us), make_form("compiled", b_us)
     sides = (replace(each, form=form) for each, form in zip((comparison.a, comparison.b), forms, strict=True))
-    return compare(*sides, order)  # type: ignore[arg-type]
+    return compare(*sides, order)
 
 
 def checked(comparison: Comparison, text: str) -> Checked:
@@ -92,20 +92,14 @@ def doubts(one: Checked) -> dict[str, float]:
     return {each["code"]: each.get("by_share", each.get("by_us")) for each in reason.facts["doubts"]}
 
 
-def bounds(one: Checked) -> tuple[float, float]:
-    assert one.low is not None and one.high is not None
-    return one.low, one.high
-
-
 def half_width(one: Checked) -> float:
-    low, high = bounds(one)
-    return (high - low) / 2
+    return (one.high - one.low) / 2
 
 
 def test_a_time_passes_within_its_limit_fails_beyond_it_and_is_open_where_the_interval_holds_it():
     one = checked(one_run(1.005), "wall<=+3%")
     assert one.outcome == "pass"
-    low, high = bounds(one)
+    low, high = one.low, one.high
     assert low <= 0.005 <= high <= 0.01
     conditions = "wall<=+3%", "wall<=+20ms", "wall<=1.02ms", "wall<=+35us"
     assert outcomes(one_run(1.06), *conditions) == ["fail", "pass", "fail", "fail"]
@@ -117,7 +111,7 @@ def test_two_processes_differ_by_more_than_the_interval_of_one_tells():
         assert checked(two_runs(factor), "wall<=+3%").outcome == outcome
     one = checked(two_runs_of(ALIKE, [1.045 * by for by in ALIKE]), "wall<=+3%")
     assert (one.outcome, codes(one)) == ("fail", ["interval"])
-    low, high = bounds(one)
+    low, high = one.low, one.high
     assert 0.035 < low < 0.045 < high < 0.055
     assert outcomes(two_runs_of(ALIKE, ALIKE), "wall<=+1%") == ["pass"]
 
@@ -151,7 +145,7 @@ def test_a_run_of_one_process_beside_one_of_several_borrows_their_spread_and_say
     other = checked(two_runs_of((1.0,), spread), "wall<=+3%")
     assert other.reasons[-1] == Statement("one_process_of_a_side", {"side": "base", "other": "new"})
     # Student's t of four degrees of freedom, one process against the mean of five.
-    low, high = bounds(one)
+    low, high = one.low, one.high
     assert math.log((1 + high) / (1 + low)) / 2 == pytest.approx(2.776 * 0.0212 * math.sqrt(1 + 1 / 5), rel=0.02)
 
 
@@ -215,14 +209,13 @@ def test_a_limit_of_its_own_gpu_time_asks_nothing_of_the_bases_recordings():
     comparison = one_run(1.0, analysis=analysis)
     comparison = replace(comparison, b=replace(comparison.b, rich=analysis))
     own, change = checked(comparison, "busy<=1ms"), checked(comparison, "busy<=+1us")
-    assert own.new is not None
     assert (half_width(own), half_width(change)) == pytest.approx((0.005 * own.new, 0.055 * own.new))
 
 
 def test_a_limit_of_its_own_idle_time_knows_how_certain_wall_and_gpu_time_are():
     comparison = two_runs(1.0)
     wall, busy, idle = (checked(comparison, f"{metric}<=1s") for metric in ("wall", "busy", "idle"))
-    above = [bounds(each)[1] - (each.new or 0) for each in (wall, busy, idle)]
+    above = [each.high - each.new for each in (wall, busy, idle)]
     assert above[2] == pytest.approx(above[0] + above[1])
     assert "process_spread_assumed" in codes(idle)
 
@@ -252,11 +245,10 @@ def test_gpu_time_that_no_number_of_calls_makes_more_certain_says_so():
 
 def test_two_forms_of_one_run_have_the_interval_of_their_verdict():
     comparison = one_run(1.1)
-    assert comparison.verdict.ci95 is not None
     one = checked(comparison, "wall<=+3%")
     assert codes(one) == ["interval", "one_process"]
     # Both ends of the speed-up's interval, turned around.
-    low, high = bounds(one)
+    low, high = one.low, one.high
     assert (1 + high, 1 + low) == pytest.approx(tuple(1 / each for each in comparison.verdict.ci95))
 
 
@@ -319,7 +311,7 @@ def test_a_limit_of_all_that_one_recording_holds_is_said_to_be_that():
 
 
 def group(kind: str, how: str, a: tuple[GroupMember, ...], b: tuple[GroupMember, ...], repeats: float = 1):
-    return KernelGroup(kind, "rest", how, a, b, 1.0, 0.0, (), repeats=repeats)  # type: ignore[arg-type]
+    return KernelGroup(kind, "rest", how, a, b, 1.0, 0.0, (), repeats=repeats)
 
 
 def test_nothing_is_lost_for_sure_where_nothing_was_matched():
@@ -357,7 +349,6 @@ def test_little_that_was_not_matched_hides_nothing_and_is_told():
 
 def test_more_than_nothing_has_no_share():
     analysis = make_analysis(BUSY)
-    assert analysis.kernels is not None
     none = replace(analysis, kernels=replace(analysis.kernels, count=0))
     comparison = one_run(1.0)
     some = replace(comparison, a=replace(comparison.a, analysis=none))
@@ -429,7 +420,7 @@ def test_a_change_counts_beyond_what_processes_are_assumed_to_differ_by(factor: 
     ],
 )
 def test_of_other_work_another_gpu_and_times_that_hold_compilation_nothing_is_said(changes: dict[str, object]):
-    assert two_runs(1.5, **changes).verdict.apart is None  # type: ignore[arg-type]
+    assert two_runs(1.5, **changes).verdict.apart is None
 
 
 def test_forms_of_one_process_have_a_verdict_in_its_place():
@@ -477,7 +468,6 @@ def test_a_regression_between_two_runs_is_told_and_explained_by_the_waterfall() 
     assert change is not None and change.beyond
     # The headline's range is the gate's.
     assert (change.low - 1, change.high - 1) == pytest.approx((gate.low, gate.high))
-    assert back.reason is not None
     first = back.reason.shares[0]
     assert (first.kind, [part.label for part in first.parts]) == ("idle", ["op_dispatch", "launch_call"])
     codes = ("matched_by_elimination", "provenance_unused")
