@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from tracekit.model.run import FormName
 
 
-@click.command(
-    epilog="Example: tracekit analyze trace.json.gz --json -",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit analyze trace.json.gz --json -", context_settings=WIDE_HELP)
 @click.argument("trace", metavar="TRACE")
 @click.option("--form", type=FORMS, help="Of a run folder; compiled if it has that.")
 @click.option(

@@ -39,10 +39,7 @@ def read_conditions(
         raise click.BadParameter(str(error), ctx=context, param=parameter) from error
 
 
-@click.command(
-    epilog="Example: tracekit compare eager.json.gz compiled.json.gz",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit compare eager.json.gz compiled.json.gz", context_settings=WIDE_HELP)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="[B]", required=False)
 @click.argument("more", metavar="[C]...", nargs=-1)

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 
 
-@click.command(
-    epilog="Example: tracekit export trace.json.gz --hta for-hta",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit export trace.json.gz --hta for-hta", context_settings=WIDE_HELP)
 @click.argument("trace", metavar="TRACE|RUN")
 @click.argument("other", metavar="[B]", required=False)
 @click.option(

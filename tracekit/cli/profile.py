@@ -37,10 +37,7 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
 
 
-@click.command(
-    epilog="Example: tracekit profile flux --compiled --mode reduce-overhead",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit profile flux --compiled --mode reduce-overhead", context_settings=WIDE_HELP)
 @click.argument("workload", shell_complete=complete_workload)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- NAME=VALUE...]")
 @click.option("--compiled", is_flag=True, help="Compile it too, and compare with eager.")

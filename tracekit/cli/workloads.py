@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from tracekit.model.workload import WorkloadInfo
 
 
-@click.command(
-    epilog="Example: tracekit workloads flux",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit workloads flux", context_settings=WIDE_HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--parts", is_flag=True, help="List the modules of the named ones instead, as --scope takes them.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the list as JSON; - is standard output.")
