@@ -172,7 +172,7 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """A run's name, and the page that shows it; each is opened once for all tests."""
     find_ui()
     path = tmp_path_factory.mktemp(request.param) / "perfetto.json.gz"
-    merge(str(RUNS / request.param), None, reading=Reading(cached=False), out=path)
+    merge(RUNS / request.param, None, None, None, Reading(cached=False), path)
     with shown(path, link_to(path)) as page:
         yield request.param, page
 

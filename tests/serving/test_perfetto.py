@@ -157,15 +157,15 @@ def test_the_browsers_question_about_a_private_network_is_answered(server: Trace
 
 @pytest.mark.parametrize("instead", ["another file", "a link", "a pipe", "nothing"])
 def test_what_is_served_is_the_file_that_was_there_at_the_start(
-    server: TraceServer, tmp_path: Path, instead: str
+    server: TraceServer, trace: Path, tmp_path: Path, instead: str
 ) -> None:
-    server.path.unlink()
+    trace.unlink()
     if instead == "another file":
-        server.path.write_bytes(b"another, much shorter")
+        trace.write_bytes(b"another, much shorter")
     elif instead == "a link":
-        server.path.symlink_to(tmp_path / "secret.txt")
+        trace.symlink_to(tmp_path / "secret.txt")
     elif instead == "a pipe":
-        os.mkfifo(server.path)
+        os.mkfifo(trace)
     assert ask(server, "/eager.json.gz", "HEAD")[1]["Content-Length"] == str(len(CONTENT))
     assert ask(server, "/eager.json.gz")[2] == CONTENT
 
@@ -186,12 +186,12 @@ def test_what_is_no_regular_file_is_not_served(tmp_path: Path, kind: str) -> Non
 
 
 def test_a_file_that_becomes_shorter_while_it_is_sent_was_not_fetched(
-    server: TraceServer, answered: queue.Queue[None], monkeypatch: pytest.MonkeyPatch
+    server: TraceServer, trace: Path, answered: queue.Queue[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = os.pread
 
     def shortening(handle: int, length: int, offset: int) -> bytes:
-        os.truncate(server.path, perfetto.PIECE_BYTES)
+        os.truncate(trace, perfetto.PIECE_BYTES)
         return read(handle, length, offset)
 
     monkeypatch.setattr(os, "pread", shortening)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tracekit.cli.options import WIDE_HELP
+from tracekit.cli.output import console_beside, write_json
 
 #: How a status looks: its sign, and its colour in the terminal.
 LOOKS = {
@@ -30,7 +31,6 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     import msgspec
     from rich.text import Text
 
-    from tracekit.cli.output import console_beside, write_json
     from tracekit.doctor.checks import CHECKS, answer
 
     console = console_beside(json_path)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.cli.options import WIDE_HELP
-from tracekit.numbers import count
+from tracekit.cli.output import console_beside, write_json
+from tracekit.errors import TracekitError
+from tracekit.numbers import count, parameter_count, percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,8 +30,6 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     """
     import msgspec
 
-    from tracekit.cli.output import console_beside, write_json
-    from tracekit.errors import TracekitError
     from tracekit.workloads import registry
 
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
@@ -84,7 +84,6 @@ def _parts(info: WorkloadInfo) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    from tracekit.numbers import parameter_count, percent
     from tracekit.walks.building import quiet_libraries
     from tracekit.workloads.registry import load_builder
 
