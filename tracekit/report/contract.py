@@ -22,6 +22,7 @@ from tracekit.report.words.findings import finding_advice, finding_evidence, fin
 from tracekit.report.words.groups import evidence_sentences, label_words
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
+from tracekit.report.words.notes.sweeps import machine_difference
 from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
 
 
@@ -173,7 +174,11 @@ def sweep_json(sweep: Sweep) -> str:
     told = msgspec.to_builtins(sweep)
     told["warnings"] = note_sentences(sweep.notes)
     told["differs"] = published_differences(sweep)
+    for note in told["notes"]:
+        if note["code"] == "machines_of_a_work_differ":
+            note["facts"]["differences"] = [machine_difference(**each) for each in note["facts"]["differences"]]
     for work, fields in zip(sweep.works, told["works"], strict=True):
+        fields["differs"] = [machine_difference(each.code, each.facts) for each in work.differs]
         for cell, of_cell in zip(work.cells, fields["cells"], strict=True):
             of_cell["warnings"] = note_sentences(cell.notes)
             of_cell["conditions"]["held_back"] = note_sentences(cell.conditions.limits)
