@@ -16,13 +16,13 @@ import torch
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
 from tracekit.workloads.hub_files import MODEL, PIPELINE, find_file, find_optional
 from tracekit.workloads.one_forward import Family, build_one_forward
 from tracekit.workloads.one_forward_table import ROWS, OneForward
-from tracekit.workloads.unlisted import find_on_hub, may_download, source_of
+from tracekit.workloads.unlisted import may_download, source_of
 
 Config = Mapping[str, Any]
 
@@ -206,18 +206,11 @@ DENOISERS = ("transformer", "unet")
 WAY_OUT = "profile it as your own model: tracekit profile my_model.py:build"
 
 
-def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with what its configuration tells. Raises TracekitError where that cannot be had or used."""
-    return look_into_configuration(info, request, _read)
-
-
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The denoiser and its inputs on `device`, ready to be called. `size` is already chosen."""
     if request.workload in ROWS:
         return build_one_forward(FAMILY, request, size, device, progress)
-    info = find_on_hub(request.workload)
-    assert info is not None
-    return build_configured(info, _read, request, size, device, progress)
+    return build_configured(_read, request, size, device, progress)
 
 
 def _draw_row(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> dict[str, Any]:
@@ -277,3 +270,6 @@ def _json(path: Path, source: str) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise TracekitError(f"{path.name} of {source} is no configuration: it holds no names and values")
     return said
+
+
+look_into = partial(look_into_configuration, _read)

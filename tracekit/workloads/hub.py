@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,12 @@ from huggingface_hub import errors as hub
 from transformers import AutoConfig
 
 from tracekit.errors import TracekitError
-from tracekit.model.progress import Progress
-from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.model.workload import Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.configured import Configured, build_configured, look_into_configuration
 from tracekit.workloads.hub_files import find_file, find_optional
 from tracekit.workloads.hub_inputs import draw_inputs
-from tracekit.workloads.unlisted import find_on_hub, may_download, source_of
+from tracekit.workloads.unlisted import may_download, source_of
 
 #: What transformers raises for a configuration it cannot make sense of.
 MISREAD = (OSError, ValueError, TypeError, KeyError, getattr(hub, "StrictDataclassError", ValueError))
@@ -50,18 +50,6 @@ COUNTS = (
 )
 
 
-def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with what its configuration tells. Raises TracekitError where that cannot be had or used."""
-    return look_into_configuration(info, request, _read)
-
-
-def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The model and its inputs on `device`, ready to be called. `size` is already chosen."""
-    info = find_on_hub(request.workload)
-    assert info is not None
-    return build_configured(info, _read, request, size, device, progress)
-
-
 def _read(request: Request, size: str) -> Configured | None:
     source, download = source_of(request.workload), may_download(request)
     config = _config(find_file(source, ("config.json", "model_index.json"), download=download), source)
@@ -75,7 +63,9 @@ def _read(request: Request, size: str) -> Configured | None:
             return None
         remarks += (f"Every stack was cut to {LAYERS} layers of its own width: times are not the whole model's.",)
     preprocessor = find_optional(source, "preprocessor_config.json", download=download)
-    pixels = _published_pixels(preprocessor) if preprocessor else None
+    said = json.loads(preprocessor.read_text()) if preprocessor else {}
+    # What the repository's own preprocessor hands over.
+    pixels = (said.get("crop_size") if said.get("do_center_crop") else None) or said.get("size")
 
     def load(weights: str, dtype: torch.dtype) -> Any:
         model = load_pretrained(kind, weights, dtype)
@@ -123,22 +113,6 @@ def _configurations(config: Any) -> list[Any]:
     return [each for each in (config, *vars(config).values()) if hasattr(each, "model_type")]
 
 
-def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:
-    """Height and width of the images that a repository's own preprocessor hands over."""
-    said = json.loads(preprocessor.read_text())
-    match (said.get("crop_size") if said.get("do_center_crop") else None) or said.get("size"):
-        case int(side):
-            return side, side
-        case {"height": height, "width": width}:
-            return height, width
-        case {"shortest_edge": int(short), "longest_edge": int(long)}:
-            # Of a picture of 4:3; of a square one where no longer edge is allowed for.
-            return short, min(short * 4 // 3, long)
-        case {"shortest_edge": int(short)}:
-            return short, short
-    return None
-
-
 def choose_class(config: Any, source: str) -> Any:
     """The class the configuration names, or else the one transformers has for a task of such a model. Raises
     TracekitError where it has none."""
@@ -166,8 +140,7 @@ def choose_class(config: Any, source: str) -> Any:
 
 def shortened(config: Any) -> Any | None:
     """A copy with two layers in every stack that counts them in one number; None where nothing would be left out."""
-    short = copy.deepcopy(config)
-    changed = False
+    short, changed = copy.deepcopy(config), False
     for part in _configurations(short):
         figures = vars(part)
         counts = [name for name in COUNTS if isinstance(figures.get(name), int) and figures[name] > LAYERS]
@@ -177,3 +150,7 @@ def shortened(config: Any) -> Any | None:
             part.layer_types = figures["layer_types"][:LAYERS]
         changed = changed or bool(counts)
     return short if changed else None
+
+
+look_into = partial(look_into_configuration, _read)
+build = partial(build_configured, _read)

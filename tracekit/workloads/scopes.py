@@ -26,7 +26,6 @@ from tracekit.workloads.parts import (
     children,
     described,
     is_called,
-    is_within,
     listed,
     parameter_ids,
     repeated_blocks,
@@ -39,8 +38,6 @@ ALL = "all"
 REGIONAL = "regional"
 #: So many parts are shown with an error.
 SHOWN = 8
-#: Where a model is built that has shapes and no numbers.
-NOWHERE = "meta"
 
 
 def build_scoped(
@@ -62,16 +59,15 @@ def build_scoped(
 def check_parts(info: WorkloadInfo, request: Request) -> None:
     """Raises TracekitError for a scope that a workload of the list has not, before anything of it is built. Of others,
     and of real weights, it is known once they are there."""
-    if request.scope is None or request.scope in info.scopes or info not in all_workloads() or request.pretrained:
-        return
-    size = next(iter(info.sizes)) if request.size == "auto" else request.size
-    compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
+    if request.scope not in (None, *info.scopes) and info in all_workloads() and not request.pretrained:
+        size = next(iter(info.sizes)) if request.size == "auto" else request.size
+        compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
 
 
 def build_nowhere(builder: Builder, request: Request, size: str) -> BuiltWorkload:
     """The workload without weights or memory, in well under a second. It has names and shapes, and cannot be called."""
     shape = replace(request, scope=None, phase=None, cache=None, pretrained=None)
-    return builder(shape, size, NOWHERE, Silent())
+    return builder(shape, size, "meta", Silent())
 
 
 def read_parts(builder: Builder, name: str, size: str) -> tuple[int, tuple[Part, ...]]:
@@ -98,23 +94,18 @@ def with_shares(workload: BuiltWorkload) -> BuiltWorkload:
     modules = all_modules(workload.modules)
     compiled = parameter_ids(target.module for target in workload.targets)
     names = [target.component for target in workload.targets]
-    components = []
-    for each in workload.components:
-        if each.name in modules:
-            inside = [name for name in names if is_within(name, each.name) or is_within(each.name, name)]
-            own = parameter_ids((modules[each.name],))
-            held = sum(count for identity, count in own.items() if identity in compiled)
-            components.append(
-                replace(
-                    each,
-                    compiled=bool(inside),
-                    compiled_parameters=min(held, each.parameters) if inside else 0,
-                    compiled_parts=shortened(inside, modules),
-                )
-            )
-        else:
-            components.append(each)
-    return replace(workload, components=tuple(components))
+
+    def with_share(part: Component) -> Component:
+        if part.name not in modules:
+            return part
+        inside = [each for each in names if f"{each}.".startswith(f"{part.name}.") or part.name.startswith(f"{each}.")]
+        own = parameter_ids((modules[part.name],))
+        held = sum(count for identity, count in own.items() if identity in compiled)
+        share = min(held, part.parameters) if inside else 0
+        called = shortened(inside, modules)
+        return replace(part, compiled=bool(inside), compiled_parameters=share, compiled_parts=called)
+
+    return replace(workload, components=tuple(map(with_share, workload.components)))
 
 
 def repeated_parts(workload: BuiltWorkload) -> tuple[str, ...]:

@@ -17,10 +17,11 @@ from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.inputs import clip_tokenizer, draw_images
 from tracekit.workloads.one_forward import Family, build_one_forward
-from tracekit.workloads.one_forward_table import Nested, OneForward
+from tracekit.workloads.one_forward_table import OneForward
 
 #: What is looked for in images.
 PHRASES = ("a photo of a cat", "a photo of a dog")
+PHRASE_TOKENS = 16
 SAMPLES_PER_SECOND = 16_000
 #: What Whisper's decoding begins with; ids of words are below.
 START = 50_258
@@ -49,11 +50,7 @@ def masks_in_any_type() -> bool:
 
 def _make(row: OneForward, size: str) -> PreTrainedModel:
     kind = getattr(transformers, row.kind)
-    made = {
-        name: getattr(transformers, value.kind)(**value.figures) if isinstance(value, Nested) else value
-        for name, value in row.figures_at(size).items()
-    }
-    return kind(kind.config_class(**made))
+    return kind(kind.config_class(**row.figures_at(size)))
 
 
 def _load(row: OneForward, source: str, dtype: torch.dtype) -> PreTrainedModel:
@@ -85,7 +82,7 @@ def _draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, see
     if row.draws == "images":
         return images
     found = clip_tokenizer()(
-        list(PHRASES) * count, padding="max_length", max_length=sizes["tokens"], truncation=True, return_tensors="pt"
+        list(PHRASES) * count, padding="max_length", max_length=PHRASE_TOKENS, truncation=True, return_tensors="pt"
     )
     return {**images, "input_ids": found["input_ids"], "attention_mask": found["attention_mask"]}
 
