@@ -48,8 +48,7 @@ Reader = Callable[[Request, str], Configured | None]
 
 
 def look_into_configuration(read: Reader, info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with its sizes, parameters, inputs and memory, found without building anything. Raises TracekitError
-    for a configuration that cannot be had or read, and for inputs that do not fit the model."""
+    """The workload with its sizes, parameters, inputs and memory, found without building anything."""
     largest, *others = info.sizes
     whole = read(request, largest)
     assert whole is not None
@@ -106,8 +105,7 @@ def _make(configured: Configured) -> Any:
 
 
 def build_configured(read: Reader, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError as
-    `look_into_configuration` does, and for real weights that cannot be had."""
+    """The model and its inputs on `device`, ready to be called. `size` is already chosen."""
     info, configured = find_on_hub(request.workload), read(request, size)
     assert info is not None
     if configured is None:

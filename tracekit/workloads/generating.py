@@ -83,8 +83,8 @@ def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mod
 
 
 def _static_cache(model: Any, inputs: Mapping[str, Any], generation: Generation) -> StaticCache:
-    """Room for the prompts and all new tokens, made beforehand: memory that a compiled prefill made would be its own,
-    and CUDA graphs cannot keep that."""
+    """Room for all tokens, made beforehand: memory that a compiled prefill made would be its own, which CUDA graphs
+    cannot keep."""
     config = model.config.get_text_config()
     count, tokens = inputs["input_ids"].shape
     new = generation.max_new_tokens or STEPS_CAUGHT

@@ -24,30 +24,15 @@ from tracekit.workloads.unlisted import may_download, source_of
 #: What transformers raises for a configuration it cannot make sense of.
 MISREAD = (OSError, ValueError, TypeError, KeyError, getattr(hub, "StrictDataclassError", ValueError))
 #: Where the configuration names no class: the first of these that knows one for it.
-MAPPINGS = (
-    "MODEL_FOR_CAUSAL_LM_MAPPING",
-    "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
-    "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
-    "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING",
-    "MODEL_FOR_OBJECT_DETECTION_MAPPING",
-    "MODEL_FOR_UNIVERSAL_SEGMENTATION_MAPPING",
-    "MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING",
-    "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING",
-    "MODEL_FOR_MASKED_LM_MAPPING",
-    "MODEL_MAPPING",
-)
+TASKS = (
+    "CAUSAL_LM SEQ_TO_SEQ_CAUSAL_LM SPEECH_SEQ_2_SEQ IMAGE_CLASSIFICATION OBJECT_DETECTION UNIVERSAL_SEGMENTATION"
+    " SEMANTIC_SEGMENTATION AUDIO_CLASSIFICATION MASKED_LM"
+).split()
+MAPPINGS = (*(f"MODEL_FOR_{task}_MAPPING" for task in TASKS), "MODEL_MAPPING")
 #: How many layers of each stack the small size keeps.
 LAYERS = 2
 #: How transformers' configurations count the layers of a stack.
-COUNTS = (
-    "num_hidden_layers",
-    "num_layers",
-    "num_decoder_layers",
-    "encoder_layers",
-    "decoder_layers",
-    "n_layer",
-    "n_layers",
-)
+COUNTS = "num_hidden_layers num_layers num_decoder_layers encoder_layers decoder_layers n_layer n_layers".split()
 
 
 def _read(request: Request, size: str) -> Configured | None:
@@ -114,8 +99,7 @@ def _configurations(config: Any) -> list[Any]:
 
 
 def choose_class(config: Any, source: str) -> Any:
-    """The class the configuration names, or else the one transformers has for a task of such a model. Raises
-    TracekitError where it has none."""
+    """The class the configuration names, or else the one transformers has for a task of such a model."""
     named = getattr(config, "architectures", None) or ()
     for name in named:
         kind = getattr(transformers, name, None)

@@ -32,7 +32,7 @@ class Size:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneForward:
     """A row. `family` is the module that builds it, `kind` the model's class there, `figures` the arguments of its
-    configuration, some of them `BySize`; one inside another names its `model_type`. `draws` names what the family draws for the inputs, `does` says in the
+    configuration, some of them `BySize`. `draws` names what the family draws for the inputs, `does` says in the
     report's notes what a call does with it, `outputs` names what a call gives: a tuple, or the one output itself where
     it is `bare`. `needs` are further packages. The rest is as in `WorkloadInfo`; `inputs` of None are images, and
     `checkpoint` is of the full size."""

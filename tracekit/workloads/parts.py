@@ -57,8 +57,7 @@ def described(modules: Modules) -> tuple[Part, ...]:
 
 
 def top_parts(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
-    """The parts a model is told by: its roots, and instead of one that holds nearly everything what is inside it. What
-    is directly in such a module and in none of its children is in no part."""
+    """The parts a model is told by: its roots, and instead of one that holds nearly everything what is inside it."""
     parts = dict(roots)
     modules = all_modules(parts.items())
     whole = sum(parameter_ids(parts.values()).values())

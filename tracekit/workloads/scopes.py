@@ -43,9 +43,8 @@ SHOWN = 8
 def build_scoped(
     builder: Builder, info: WorkloadInfo, request: Request, size: str, device: str, progress: Progress
 ) -> BuiltWorkload:
-    """The workload with `request.scope` as what is compiled, and components that say so. Real weights of a size that
-    the list has not (`THEIR_SIZE`) are called as the largest is. Raises TracekitError for what the model has not:
-    before its weights are made, where that can be known."""
+    """The workload with `request.scope` as what is compiled, and components that say so; what the model has not is
+    found before its weights are made. Real weights of a size that the list has not are called as the largest is."""
     if size == THEIR_SIZE:
         workload = build_scoped(builder, info, request, next(iter(info.sizes)), device, progress)
         return replace(workload, settings=replace(workload.settings, size=size))
@@ -57,9 +56,8 @@ def build_scoped(
 
 
 def check_parts(info: WorkloadInfo, request: Request) -> None:
-    """Raises TracekitError for a scope that a workload of the list has not, before anything of it is built. Of others,
-    and of real weights, it is known once they are there."""
-    if request.scope not in (None, *info.scopes) and info in all_workloads() and not request.pretrained:
+    """Raises TracekitError for a scope that a workload of the list has not; others are looked at once built."""
+    if request.scope and request.scope not in info.scopes and info in all_workloads() and not request.pretrained:
         size = next(iter(info.sizes)) if request.size == "auto" else request.size
         compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
 
@@ -81,11 +79,8 @@ def narrowed(workload: BuiltWorkload, scope: str) -> BuiltWorkload:
     targets = compile_targets(workload, scope)
     settings = replace(workload.settings, scope=scope)
     top = top_parts(workload.modules)
-    parts = tuple(
-        Component(name, part.parameters, compiled=False)
-        for name, part in zip(top, described(top), strict=True)
-        if part.parameters
-    )
+    named = zip(top, described(top), strict=True)
+    parts = tuple(Component(name, part.parameters, compiled=False) for name, part in named if part.parameters)
     return with_shares(replace(workload, settings=settings, targets=targets, components=parts))
 
 
@@ -126,10 +121,8 @@ def compile_targets(workload: BuiltWorkload, scope: str) -> tuple[CompileTarget,
         for module in outer.module.modules():
             inner = by_identity.get(id(module))
             if inner is not None and module is not outer.module:
-                raise TracekitError(
-                    f"{inner.component} is inside {outer.component}, which is compiled whole: name one of them in"
-                    " --scope"
-                )
+                whole = f"{inner.component} is inside {outer.component}, which is compiled whole"
+                raise TracekitError(f"{whole}: name one of them in --scope")
     return tuple(found.values())
 
 
@@ -142,23 +135,21 @@ def _targets(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
     if name == REGIONAL:
         blocks = repeated_blocks(workload.modules)
         if not blocks:
-            raise TracekitError(
-                f"{workload.info.name} at size {workload.settings.size} has no blocks that repeat: name parts in"
-                " --scope",
-                _advice(workload, modules, None),
-            )
+            there = f"{workload.info.name} at size {workload.settings.size}"
+            advice = _advice(workload, modules, None)
+            raise TracekitError(f"{there} has no blocks that repeat: name parts in --scope", advice)
         return tuple(CompileTarget(block, module) for block, module in blocks.items())
     matched = _matched(modules, name, _only_root(workload))
     if not matched:
         raise _unknown_part(workload, modules, name)
-    called = {each: module for each, module in matched.items() if is_called(module)}
+    called = tuple(_target(workload, each, module) for each, module in matched.items() if is_called(module))
     if not called:
         first = next(iter(matched))
         raise TracekitError(
             f"{first} is a list of {len(children(modules, first))} modules and is never called itself:"
             f" pass --scope '{first}.*' to compile each by itself"
         )
-    return tuple(_target(workload, each, module) for each, module in called.items())
+    return called
 
 
 def _of_list(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
@@ -184,8 +175,8 @@ def _only_root(workload: BuiltWorkload) -> str:
 
 
 def _matched(modules: Modules, name: str, root: str) -> Modules:
-    """The modules of that name; if there are none, those of that name inside the only root. Where a pattern matches
-    modules with parameters and others, the others (dropout, activations) are left out."""
+    """The modules of that name, or else those of that name inside the only root; of what a pattern matches none without
+    parameters (dropout, activations), if others are there."""
     for pattern in (name, f"{root}{name}"):
         found = {each: module for each, module in modules.items() if _matches(each, pattern)}
         weighty = {each: module for each, module in found.items() if parameter_ids((module,))}

@@ -36,8 +36,7 @@ def has_sources(workload: str) -> bool:
 
 
 def read_sources(workload: str) -> tuple[Source, ...]:
-    """What the workload that was built in this process is made of: the user's files that were loaded for it, or the
-    configuration; empty for workloads of the list."""
+    """What the workload built in this process is made of: its user's loaded files, or the configuration."""
     if workload.startswith(tuple(ANY)):
         return tuple(Source(name, _digest(path)) for name, path in _configurations(workload))
     if is_own(workload):

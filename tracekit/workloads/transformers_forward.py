@@ -40,8 +40,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
 
 
 def masks_in_any_type() -> bool:
-    """Whether MaskFormer's Swin runs in half precision: until 5.17 at least its mask was float32, 5.23 makes it in the
-    type it is asked for."""
+    """Whether MaskFormer's Swin runs in half precision: until 5.17 at least its mask was float32."""
     from transformers.models.maskformer.modeling_maskformer_swin import MaskFormerSwinLayer
 
     masker = getattr(MaskFormerSwinLayer, "get_attn_mask", None)
