@@ -341,12 +341,12 @@ def test_a_decoding_step_of_qwen_is_one_graph_and_told_as_a_phase(
 def test_a_model_by_its_configuration_is_run_recorded_and_reported(
     workload: str, options: tuple[object, ...], run_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.workloads.configurations import save_denoiser, save_transformers
+    from tests.workloads.configurations import save
 
     if workload.startswith("hf"):
-        save_transformers("BertForMaskedLM", tmp_path / "model")
+        save("BertForMaskedLM", tmp_path / "model")
     else:
-        save_denoiser("FluxTransformer2DModel", tmp_path / "model")
+        save("FluxTransformer2DModel", tmp_path / "model")
         without_inductor(monkeypatch)
     asked = ("profile", workload, "--compiled", "--iterations", "3", *map(str, options))
     monkeypatch.setattr("sys.argv", ["tracekit", *asked])

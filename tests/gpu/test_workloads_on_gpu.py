@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.workloads.configurations import save_denoiser, save_transformers
+from tests.workloads.configurations import save
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
@@ -119,24 +119,16 @@ def test_parts_of_a_model_are_compiled_by_name_on_the_gpu(scope: str, graphs: in
 
 
 CONFIGURATIONS = (
-    ("hf", "ViTForImageClassification"),
-    ("hf", "LlamaForCausalLM"),
-    ("hf", "T5ForConditionalGeneration"),
-    ("hf", "WhisperForConditionalGeneration"),
-    ("diffusers", "UNet2DConditionModel"),
-    ("diffusers", "FluxTransformer2DModel"),
-    ("diffusers", "SD3Transformer2DModel"),
-)
+    "ViTForImageClassification LlamaForCausalLM T5ForConditionalGeneration WhisperForConditionalGeneration"
+    " UNet2DConditionModel FluxTransformer2DModel SD3Transformer2DModel"
+).split()
 
 
-@pytest.mark.parametrize(("prefix", "name"), CONFIGURATIONS)
-def test_a_configuration_compiled_returns_what_eager_does_in_the_memory_listed(
-    prefix: str, name: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_configuration_compiled_returns_what_eager_does_in_the_memory_listed(name: str, tmp_path: Path) -> None:
     torch.compiler.reset()
-    save = save_transformers if prefix == "hf" else save_denoiser
     # In float32, so that rounding cannot hide or feign a difference.
-    request = Request(f"{prefix}:{save(name, tmp_path)}", dtype="float32")
+    request = Request(save(name, tmp_path), dtype="float32")
     info = registry.find(request.workload)
     builder = registry.load_builder(info)
     listed = registry.look_into(info, request).memory_gib["full"] * 2**30

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.workloads.configurations import save_transformers
+from tests.workloads.configurations import save
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.workload import Request
@@ -96,11 +96,11 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_can_be_built_passes(own: Path, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    configuration = save_transformers("BertForMaskedLM", tmp_path)
+    configuration = save("BertForMaskedLM", tmp_path)
     for request in (
         Request("mlp"),
         Request("mlp", scope="all"),
-        Request(f"hf:{configuration}", seq_length=8, scope="model.bert.encoder"),
+        Request(configuration, seq_length=8, scope="model.bert.encoder"),
         Request("my_model.py:build", options=("layers=3",)),
     ):
         check_buildable(request)
@@ -125,9 +125,8 @@ def test_what_keeps_it_from_being_built_is_an_error(own: Path, request_: Request
 
 def test_a_part_that_a_configured_model_has_not_is_an_error(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    configuration = save_transformers("BertForMaskedLM", tmp_path)
     with pytest.raises(TracekitError, match=r"did you mean model\.bert\.encoder"):
-        check_buildable(Request(f"hf:{configuration}", seq_length=8, scope="bert.encodr"))
+        check_buildable(Request(save("BertForMaskedLM", tmp_path), seq_length=8, scope="bert.encodr"))
 
 
 def test_what_a_users_file_raises_is_theirs(own: Path) -> None:
