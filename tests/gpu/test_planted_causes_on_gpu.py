@@ -71,9 +71,8 @@ def record(folder: Path, step: Callable[[int], object], *, warm: int = 2, **opti
                     torch.cuda.synchronize()
     finally:
         gc.enable()
-    path = folder / "trace.json"
-    profiler.export_chrome_trace(str(path))
-    found = Recorded(read_trace(path))
+    profiler.export_chrome_trace(str(folder / "trace.json"))
+    found = Recorded(read_trace(folder / "trace.json"))
     print({each.cause: round(each.us, 1) for each in found.idle.causes}, found.idle.syncs, found.idle.largest[0])
     check_sums(found)
     return found
@@ -84,15 +83,10 @@ def check_sums(found: Recorded) -> None:
     gpu, window = found.analysis.gpu, found.analysis.window
     assert (window.kind, window.steps) == ("steps", STEPS)
     assert sum(each.us for each in found.idle.causes) == pytest.approx(gpu.idle_us)
-    assert [sum(each.causes.values()) for each in found.idle.by_device] == pytest.approx(
-        [each.idle_us for each in found.analysis.devices]
-    )
-    assert [sum(each.causes.values()) for each in found.idle.by_step] == pytest.approx(
-        [each.idle_us for each in found.analysis.steps]
-    )
-    queue = found.queue
-    assert queue.starved_us + queue.delayed_us == pytest.approx(gpu.idle_us)
-    assert queue.hand_to_mouth_us + queue.backed_up_us == pytest.approx(gpu.busy_us)
+    for parts, wholes in ((found.idle.by_device, found.analysis.devices), (found.idle.by_step, found.analysis.steps)):
+        assert [sum(each.causes.values()) for each in parts] == pytest.approx([each.idle_us for each in wholes])
+    assert found.queue.starved_us + found.queue.delayed_us == pytest.approx(gpu.idle_us)
+    assert found.queue.hand_to_mouth_us + found.queue.backed_up_us == pytest.approx(gpu.busy_us)
 
 
 def device_us(work: Callable[[], object]) -> float:

@@ -173,7 +173,7 @@ GPU_ITERATIONS = 50
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """Runs the user's file and their function, and takes what it returns. Raises TheirCodeError for what they raise."""
     name = request.workload
-    function, arguments = _prepared(request, device)
+    function, arguments = prepared(request, device)
     place = f"{name}()"
     progress.detail(place)
     torch.manual_seed(request.seed)
@@ -195,13 +195,9 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     return replace(built, trial=trial)
 
 
-def check(request: Request) -> None:
-    """Raises TracekitError for a file that cannot be run and options that `build()` does not take; calls nothing."""
-    _prepared(request, "cpu")
-
-
-def _prepared(request: Request, device: str) -> tuple[Callable[..., object], dict[str, Any]]:
-    """The user's function, and what it is to be called with."""
+def prepared(request: Request, device: str) -> tuple[Callable[..., object], dict[str, Any]]:
+    """The user's function, and what it is to be called with. Raises TracekitError for a file that cannot be run and for
+    options that the function does not take."""
     name = request.workload
     function = load_function(name)
     if request.batch_size != 1 and "batch_size" not in taken(function):

@@ -181,27 +181,26 @@ def _kind(parameter: inspect.Parameter) -> Any:
 def _typed(name: str, text: str, parameter: inspect.Parameter | None, place: str) -> Any:
     kind = _kind(parameter) if parameter is not None and parameter.kind not in MANY else None
     known = kind is not None and kind is not Any
-    if known and not _is_simple(kind):
+    wanted = _wanted(kind) if known else ""
+    if wanted is None:
         return text
     try:
         return msgspec.convert(text, kind if known else int | float | bool, strict=False)
     except msgspec.ValidationError:
         if not known:
             return text
-        raise TracekitError(f"{place}: {name}={text} is not what it takes: say {_wanted(kind)}") from None
+        raise TracekitError(f"{place}: {name}={text} is not what it takes: say {wanted}") from None
 
 
-def _wanted(kind: Any) -> str:
-    """What a word must be, in words: `a whole number or null`."""
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return " or ".join(map(_wanted, typing.get_args(kind)))
+#: What a word must be for a type, in words.
+WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
+
+
+def _wanted(kind: Any) -> str | None:
+    """`a whole number or null`; None where no word can be such a value: whatever asks for it gets the word as it is."""
     if typing.get_origin(kind) is typing.Literal:
         return " or ".join(map(str, typing.get_args(kind)))
-    return {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "null")
-
-
-def _is_simple(kind: Any) -> bool:
-    """Whether one word can be such a value; whatever else is asked for gets the word as it is."""
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return all(map(_is_simple, typing.get_args(kind)))
-    return typing.get_origin(kind) is typing.Literal or kind in (int, float, bool, str, None, type(None))
+        parts = [*map(_wanted, typing.get_args(kind))]
+        return None if None in parts else " or ".join(filter(None, parts))
+    return next((words for each, words in WANTED.items() if kind is each), None)

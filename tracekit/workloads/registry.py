@@ -177,7 +177,7 @@ def check_buildable(request: Request) -> None:
     info = find(request.workload)
     builder = load_builder(info)
     if is_own(request.workload):
-        importlib.import_module(info.module).check(request)
+        importlib.import_module(info.module).prepared(request, "cpu")
         return
     info = look_into(info, request)
     if request.pretrained:

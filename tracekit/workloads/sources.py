@@ -19,13 +19,8 @@ from tracekit.workloads.unlisted import ANY, is_file, is_own, source_of, split_n
 
 #: Where a model's repository says what it is made of.
 CONFIGURATIONS = (
-    "config.json",
-    "model_index.json",
-    "preprocessor_config.json",
-    "transformer/config.json",
-    "unet/config.json",
-    "vae/config.json",
-)
+    "config.json model_index.json preprocessor_config.json transformer/config.json unet/config.json vae/config.json"
+).split()
 #: Code that its user has installed and not written.
 INSTALLED = ("site-packages", "dist-packages")
 

@@ -31,20 +31,17 @@ Inputs = dict[str, torch.Tensor]
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """As `build_one_forward`. Raises TracekitError where transformers cannot run MaskFormer in the dtype asked for."""
-    if request.workload == "maskformer" and request.dtype not in (None, "float32") and not masks_in_any_type():
-        raise TracekitError(
-            f"transformers {transformers.__version__} runs MaskFormer in float32 alone: it masks shifted windows in"
-            " float32, whatever the model's type. Leave --dtype out, or install a newer transformers"
-        )
+    if request.workload == "maskformer" and request.dtype not in (None, "float32"):
+        from transformers.models.maskformer.modeling_maskformer_swin import MaskFormerSwinLayer
+
+        # Until transformers 5.17 at least its Swin's mask was float32; 5.23 makes it in the type it is asked for.
+        masker = getattr(MaskFormerSwinLayer, "get_attn_mask", None)
+        if masker is None or "dtype" not in inspect.signature(masker).parameters:
+            raise TracekitError(
+                f"transformers {transformers.__version__} runs MaskFormer in float32 alone: it masks shifted windows in"
+                " float32, whatever the model's type. Leave --dtype out, or install a newer transformers"
+            )
     return build_one_forward(FAMILY, request, size, device, progress)
-
-
-def masks_in_any_type() -> bool:
-    """Whether MaskFormer's Swin runs in half precision: until 5.17 at least its mask was float32."""
-    from transformers.models.maskformer.modeling_maskformer_swin import MaskFormerSwinLayer
-
-    masker = getattr(MaskFormerSwinLayer, "get_attn_mask", None)
-    return masker is not None and "dtype" in inspect.signature(masker).parameters
 
 
 def _make(row: OneForward, size: str) -> PreTrainedModel:
