@@ -23,7 +23,6 @@ from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.tracefile import read_trace
 
-ROOT = Path(__file__).parents[2]
 #: What is compiled and how, and at which size.
 CASES = [
     pytest.param(("tiny", "transformer", "default"), id="tiny"),
@@ -161,7 +160,7 @@ def profile_in_a_process(folder: Path, name: str) -> CompiledSites:
     options = ["--compiled", "--no-baseline", "--size", "tiny", "--iterations", "2", "--out", str(folder / name)]
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
     }
     command = [sys.executable, "-m", "tracekit", "profile", "flux", *options]
