@@ -9,33 +9,43 @@ from typing import Any
 import pytest
 from tests.advised import command_of
 from tests.sequences import make_activity, make_sequence
-from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
+from tests.sides import (
+    COMPILED,
+    EAGER,
+    ORDER,
+    STEADY,
+    make_analysis,
+    make_form,
+    make_pair,
+    make_settings,
+    make_side,
+    scaled,
+)
 
 from tracekit.comparison import compare
-from tracekit.comparison.findings.cold_start import find_cold_start
 from tracekit.comparison.findings.eager_code import find_uncompiled_component
-from tracekit.comparison.findings.lost_attention import find_lost_attention
+from tracekit.comparison.findings.slower_kernels import find_lost_attention
+from tracekit.comparison.findings.times import find_cold_start
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.model.advice import Action
-from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime
+from tracekit.model.analysis import IdleGap, Place, SyncTime
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.note import Severity
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
-from tracekit.model.run import Component, FormName
+from tracekit.model.run import Component
 from tracekit.model.timing import BreakEven
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
-ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 LOST = {"gemm_128x64": ("gemm", 20, 1010.0), "bmm_f32": ("gemm", 8, 500.0), "triton_a": ("triton", 10, 110.0)}
 
 
-def found(a: Side, b: Side) -> dict[str, Finding]:
-    return {finding.code: finding for finding in compare(a, b, ORDER).findings}
+def found(a: Side, b: Side, order: tuple[str, ...] = ORDER) -> dict[str, Finding]:
+    return {finding.code: finding for finding in compare(a, b, order).findings}
 
 
-def eager(kernels=EAGER) -> Side:
-    return make_side("eager", make_analysis(kernels), make_form("eager", STEADY))
+def eager(kernels=EAGER, wall_us: tuple[float, ...] = STEADY) -> Side:
+    return make_side("eager", make_analysis(kernels), make_form("eager", wall_us))
 
 
 def compiled(kernels=COMPILED, wall_us: tuple[float, ...] = STEADY, **analysis: object) -> Side:
@@ -48,11 +58,11 @@ def test_attention_lost_to_products_is_found_with_its_cost():
     assert (finding.facts["a"], finding.facts["attention_before_us"]) == ("eager", 100.0)
 
 
-@pytest.mark.parametrize("product_us", [550.0, 600.0, 700.0])
-def test_attention_that_is_lost_at_no_cost_has_no_saving(product_us: float):
-    """The products take 25, 50 and 100 us a step longer, and the attention took 100."""
-    kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
-    assert found(eager(), compiled(kernels))["lost_attention"].saving_us is None
+def test_attention_that_is_lost_at_no_cost_has_no_saving():
+    # The products take 25 and 100 us a step longer, and the attention took 100.
+    for product_us in (550.0, 700.0):
+        kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
+        assert found(eager(), compiled(kernels))["lost_attention"].saving_us is None
 
 
 def test_attention_that_was_never_there_or_is_half_there_is_not_lost():
@@ -127,9 +137,8 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
     workload: str, scope: str, repeated: tuple[str, ...], action: str | None
 ):
     settings = make_settings(workload=workload, scope=scope)
-    finding = found(eager(), replace(with_attention(440), settings=settings, repeated_parts=repeated))[
-        "slower_attention"
-    ]
+    b = replace(with_attention(440), settings=settings, repeated_parts=repeated)
+    finding = found(eager(), b)["slower_attention"]
     assert (finding.action.code if finding.action else None) == action
     assert finding.changes == ({"scope": "regional"} if repeated else {})
     assert not repeated or "--scope regional" in command_of(finding)
@@ -137,9 +146,7 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
 
 def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
     folder = Path(__file__).parents[3] / "traces" / "h200-vit"
-    comparison = compare(
-        *(load_side(folder, form=name, reading=Reading(shapes=True)) for name in ("eager", "compiled"))
-    )
+    comparison = compare(*(load_side(folder, form=name, reading=Reading(shapes=True)) for name in ORDER[:2]))
     (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
     # Under max-autotune the products are Triton templates, of which the library's family knows nothing.
     b = comparison.b
@@ -154,11 +161,9 @@ def test_a_gpu_that_waits_for_launches_is_told_to_use_graphs():
     finding = found(eager(), compiled(wall_us=scaled(2)))["launch_bound"]
     assert finding.saving_us == pytest.approx(800 / 2)
     assert command_of(finding).startswith("tracekit profile flux --compiled --mode reduce-overhead")
-
-
-@pytest.mark.parametrize("other", [{"causes": {"sync_wait": 0.9, "op_dispatch": 0.1}}, {"graph_launches": 2}])
-def test_a_gpu_that_waits_for_synchronisation_or_uses_graphs_is_not_launch_bound(other: dict[str, object]):
-    assert "launch_bound" not in found(eager(), compiled(wall_us=scaled(2), **other))
+    # One that waits for synchronisation, or uses graphs, is not launch-bound.
+    for other in ({"causes": {"sync_wait": 0.9, "op_dispatch": 0.1}}, {"graph_launches": 2}):
+        assert "launch_bound" not in found(eager(), compiled(wall_us=scaled(2), **other))
 
 
 def test_a_slower_compiled_form_is_told_with_its_cost():
@@ -167,10 +172,7 @@ def test_a_slower_compiled_form_is_told_with_its_cost():
     assert "--mode reduce-overhead" in command_of(finding)
     on_cpu = replace(compiled(wall_us=scaled(1.5)), settings=make_settings(device="cpu"))
     assert found(eager(), on_cpu)["compile_slower"].action is None
-
-
-def test_graphs_are_advised_where_nobody_knows_how_long_the_gpu_waits():
-    # More work was recorded than fits into a call.
+    # More work was recorded than fits into a call: nobody knows how long the GPU waits.
     side = compiled({"gemm": ("gemm", 2, 10_000.0)}, scaled(1.5))
     assert side.unprofiled_idle_us is None
     assert "--mode reduce-overhead" in command_of(found(eager(), side)["compile_slower"])
@@ -227,7 +229,7 @@ WARM = BreakEven("compiled_warm_cache", "fresh_process", 2e7, 2e7, 1e6, 1500.0, 
 
 
 def started(*starts: BreakEven, scope: str = "transformer") -> Comparison:
-    comparison = compare(*make_pair(STEADY, scaled(0.8)), ("eager", "compiled") * 10)
+    comparison = compare(*make_pair(STEADY, scaled(0.8)), ORDER)
     side = replace(comparison.b, settings=make_settings(scope=scope))
     return replace(comparison, b=side, break_even=starts)
 
@@ -278,20 +280,15 @@ def test_a_start_that_pays_soon_or_is_short_or_never_pays_or_is_warm_is_not_told
 )
 def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured(starts: tuple[BreakEven, ...]):
     finding = find_cold_start(started(*starts))
-    assert finding.start_saving_us is None
-    assert not finding.facts["warm_was_measured"]
-
-
-def test_a_warm_cache_that_is_no_faster_saves_nothing():
-    finding = find_cold_start(started(COLD, replace(WARM, startup_us=7e7)))
-    assert finding.start_saving_us == 0
+    assert (finding.start_saving_us, finding.facts["warm_was_measured"]) == (None, False)
+    # A warm cache that is no faster saves nothing, which was measured.
+    assert find_cold_start(started(COLD, replace(WARM, startup_us=7e7))).start_saving_us == 0
 
 
 def test_each_call_saves_what_the_ratio_within_rounds_says():
     """Medians of a form that switches between two speeds need not differ by the same."""
     comparison = started(COLD, WARM)
-    odd = replace(comparison, verdict=replace(comparison.verdict, b_wall_us=1100.0))
-    finding = find_cold_start(odd)
+    finding = find_cold_start(replace(comparison, verdict=replace(comparison.verdict, b_wall_us=1100.0)))
     assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
     assert finding.facts["medians_apart_us"] != pytest.approx(200, abs=10)
 
@@ -301,26 +298,16 @@ PARTS = (Component("transformer", 10, True), Component("vae", 5, False))
 
 
 def group(kind: str, a_us: float, b_us: float, *where: str, name: str = NORM) -> KernelGroup:
-    return KernelGroup(
-        kind,  # type: ignore[arg-type]
-        name,
-        "provenance",
-        (GroupMember(name, 1, a_us),),
-        (GroupMember(name, 1, b_us),),
-        0,
-        b_us - a_us,
-        where,
-    )
+    a, b = ((GroupMember(name, 1, us),) for us in (a_us, b_us))
+    return KernelGroup(kind, name, "provenance", a, b, 0, b_us - a_us, where)
 
 
 FUSED = group("fused", 100.0, 25.0, "transformer.norm")
 
 
 def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Component, ...] = PARTS) -> Comparison:
-    a = make_side("eager", make_analysis(EAGER), make_form("eager", scaled(1.5)))
-    b = make_side("compiled", make_analysis(EAGER), make_form("compiled", scaled(1.3)))
-    b = replace(b, components=parts, settings=make_settings(scope=scope))
-    return replace(compare(a, b), groups=groups)
+    b = replace(compiled(EAGER, scaled(1.3)), components=parts, settings=make_settings(scope=scope))
+    return replace(compare(eager(wall_us=scaled(1.5)), b), groups=groups)
 
 
 def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_fusion_would_save():
@@ -381,20 +368,15 @@ ITEM = SyncTime("cudaStreamSynchronize", count=6, idle_after_us=240.0, place=SCA
 END = SyncTime("cudaDeviceSynchronize", count=2, idle_after_us=0.0, place=None, drained=0)
 
 
-def with_syncs(side: Side, *syncs: SyncTime) -> Side:
-    idle = side.analysis.idle
-    assert isinstance(idle, IdleSummary)
+def sides(*syncs: SyncTime, kernels=EAGER) -> tuple[Side, Side]:
+    b = compiled(kernels, scaled(1.3))
     gap = IdleGap(0, 12.5, 60.0, {"sync_wait": 60.0}, None, "gemm", sync="cudaStreamSynchronize")
-    return replace(side, analysis=replace(side.analysis, idle=replace(idle, syncs=syncs, largest=(gap,))))
-
-
-def sides(*syncs: SyncTime) -> tuple[Side, Side]:
-    a = make_side("eager", make_analysis(), make_form("eager", scaled(1.5)))
-    return a, with_syncs(make_side("compiled", make_analysis(), make_form("compiled", scaled(1.3))), *syncs)
+    idle = replace(b.analysis.idle, syncs=syncs, largest=(gap,))
+    return eager(wall_us=scaled(1.5)), replace(b, analysis=replace(b.analysis, idle=idle))
 
 
 def found_wait(a: Side, b: Side) -> Finding | None:
-    return next((each for each in compare(a, b).findings if each.code == "synchronising_calls"), None)
+    return found(a, b, ()).get("synchronising_calls")
 
 
 def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
@@ -426,20 +408,12 @@ def test_the_wait_at_the_end_of_a_call_a_short_one_or_that_of_a_copy_is_not_told
 
 def test_lines_are_those_of_the_copies_that_eager_operators_launched():
     # Operators alone do not say which copies wait: what they launched does.
-    ops = tuple(
-        EagerOp(name, "head", line, (), 2, None)
-        for name, line in (
-            ("aten._to_copy.default", "model.py:12"),
-            ("aten._to_copy.default", "model.py:13"),
-            ("aten.index.Tensor", "model.py:14"),
-            ("aten._to_copy.default", "model.py:15"),
-        )
-    )
+    to_copy, index = "aten._to_copy.default", "aten.index.Tensor"
+    lines = enumerate((to_copy, to_copy, index, to_copy), 12)
+    ops = tuple(EagerOp(name, "head", f"model.py:{line}", (), 2, None) for line, name in lines)
     names = (
-        "DtoH (Device -> Pageable)",
-        "HtoD (Pinned -> Device)",
-        "DtoH (Device -> Pinned)",
-        "DtoD (Device -> Device)",
+        *("DtoH (Device -> Pageable)", "HtoD (Pinned -> Device)"),
+        *("DtoH (Device -> Pinned)", "DtoD (Device -> Device)"),
     )
     activities = tuple(TaggedActivity(f"Memcpy {name}", op) for op, name in enumerate(names))
     a, b = sides(replace(ITEM, place=COPYING), END)
@@ -453,8 +427,7 @@ def test_a_call_that_copies_by_itself_is_at_the_lines_of_pageable_copies():
     told = tuple(TaggedActivity("Memcpy HtoD (Pageable -> Device)", n) for n in range(5))
     eager = EagerOps(1, "2.13.0", ops, (*told, TaggedActivity("Memcpy DtoH (Device -> Pinned)", 5)))
     a, b = sides(SyncTime("cudaMemcpyAsync", 6, 240.0, None, 4))
-    one, other = with_waiting_lines(replace(a, provenance=eager), b)
-    assert one.analysis.idle is not None and other.analysis.idle is not None
+    _, other = with_waiting_lines(replace(a, provenance=eager), b)
     (sync,) = other.analysis.idle.syncs
     assert sync.lines == {f"model.py:{n}": 1 for n in range(5)}
     assert sync.in_eager_code
@@ -466,17 +439,12 @@ PINNED = {"Memcpy HtoD (Pinned -> Device)": ("memcpy", 2, 6.0)}
 NO_COPIES = {name: each for name, each in COMPILED.items() if each[0] != "memcpy"}
 
 
-def pageable(b: Side) -> Finding | None:
-    a = make_side("eager", make_analysis(), make_form("eager", scaled(1.5)))
-    return next((each for each in compare(a, b).findings if each.code == "pageable_copies"), None)
-
-
-def compiled_side(kernels=COMPILED) -> Side:
-    return make_side("compiled", make_analysis(kernels), make_form("compiled", scaled(1.3)))
+def pageable(*syncs: SyncTime, kernels=COMPILED) -> Finding | None:
+    return found(*sides(*syncs, kernels=kernels), ()).get("pageable_copies")
 
 
 def test_copies_that_hold_the_host_are_found_with_what_they_cost():
-    finding = pageable(with_syncs(compiled_side(), COPY))
+    finding = pageable(COPY)
     assert finding.saving_us == pytest.approx(100)
     assert (finding.facts["copies"], finding.facts["copy_us"]) == (1, 3.0)
     assert finding.facts["made_by"] == [made_at(COPYING)]
@@ -484,13 +452,13 @@ def test_copies_that_hold_the_host_are_found_with_what_they_cost():
 
 
 def test_copies_that_hold_nobody_up_or_are_pinned_or_waits_that_are_no_copies_are_not_told():
-    assert pageable(with_syncs(compiled_side(), replace(COPY, drained=0, idle_after_us=0.0))) is None
-    assert pageable(with_syncs(compiled_side(), replace(COPY, idle_after_us=20.0))) is None
-    assert pageable(with_syncs(compiled_side({**NO_COPIES, **PINNED}), COPY)) is None
-    assert pageable(with_syncs(compiled_side(), replace(COPY, call="cudaStreamSynchronize"))) is None
+    assert pageable(replace(COPY, drained=0, idle_after_us=0.0)) is None
+    assert pageable(replace(COPY, idle_after_us=20.0)) is None
+    assert pageable(COPY, kernels={**NO_COPIES, **PINNED}) is None
+    assert pageable(replace(COPY, call="cudaStreamSynchronize")) is None
 
 
 def test_values_that_are_read_back_are_not_mended_by_pinning():
     back = {**NO_COPIES, "Memcpy DtoH (Device -> Pageable)": ("memcpy", 2, 6.0)}
-    assert pageable(with_syncs(compiled_side(back), COPY)).action == Action("keep_on_gpu")
-    assert pageable(with_syncs(compiled_side({**COMPILED, **back}), COPY)).action == Action("pin_memory")
+    assert pageable(COPY, kernels=back).action == Action("keep_on_gpu")
+    assert pageable(COPY, kernels={**COMPILED, **back}).action == Action("pin_memory")

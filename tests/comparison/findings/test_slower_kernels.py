@@ -7,7 +7,7 @@ from tests.advised import command_of
 from tests.sides import make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
-from tracekit.comparison.findings.single_precision import find_single_precision
+from tracekit.comparison.findings.precision import find_single_precision
 from tracekit.comparison.findings.slower_kernels import find_slower_convolutions
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.groups import Evidence
@@ -15,10 +15,8 @@ from tracekit.model.sequence import Activity, Operator, Sequence
 
 Sizes = tuple[int, ...]
 #: What the group at the first place has as evidence, at the second, and what is said of channels that moved.
-OF_0, OF_1, MOVED = (
-    *({"kind": "epilogue_lost", "facts": {"kernels_beside": at}} for at in range(2)),
-    {"kind": "channels_moved_last", "facts": {}},
-)
+OF_0, OF_1 = ({"kind": "epilogue_lost", "facts": {"kernels_beside": at}} for at in range(2))
+MOVED = {"kind": "channels_moved_last", "facts": {}}
 FIRST, LAST = (960, 320, 8, 1), (960, 1, 96, 12)
 
 
@@ -42,8 +40,8 @@ def convolution(
 
 def side(label: str, activities: list[Activity], busy_us: float = 10_000.0, per_step: float = 1.0) -> Side:
     analysis = make_analysis({"k": ("convolution", 2, 2 * busy_us)})
-    made = make_side(label, analysis, make_form("compiled" if label == "compiled" else "eager", scaled(1.3)))
-    return replace(made, sequence=Sequence(tuple(activities), per_step, "own"))
+    form = make_form("compiled" if label == "compiled" else "eager", scaled(1.3))
+    return make_side(label, analysis, form, sequence=Sequence(tuple(activities), per_step, "own"))
 
 
 def group(a: tuple[int, ...], b: tuple[int, ...] | None = None) -> KernelGroup:
@@ -55,6 +53,7 @@ def group(a: tuple[int, ...], b: tuple[int, ...] | None = None) -> KernelGroup:
 
 
 def compared(a: Side, b: Side, *groups: KernelGroup) -> Comparison:
+    # The kernels by name are another matter: what is asked here is of the sequences.
     plain = compare(replace(a, sequence=None), replace(b, sequence=None))
     return replace(plain, a=a, b=b, groups=groups)
 
@@ -203,15 +202,12 @@ def matmul(dtype: str, us: float) -> Activity:
 
 
 def side_of(label: str, *activities: Activity, dtype: str = "bfloat16", bare: bool = False) -> Side:
-    made = make_side(label, make_analysis(), None if bare else make_form("compiled", scaled(1.3)))
-    settings = None if bare else make_settings(dtype=dtype)
-    return replace(made, settings=settings, sequence=Sequence(activities, 1.0, "own"))
+    of_run = {} if bare else {"form": make_form("compiled", scaled(1.3)), "settings": make_settings(dtype=dtype)}
+    return make_side(label, **of_run, sequence=Sequence(activities, 1.0, "own"))
 
 
 def found_in(a: Side, b: Side) -> Finding | None:
-    # The kernels by name are another matter: what is asked here is of the sequences.
-    plain = compare(replace(a, sequence=None), replace(b, sequence=None))
-    return find_single_precision(replace(plain, a=a, b=b))
+    return find_single_precision(compared(a, b))
 
 
 HALF, SINGLE = matmul("c10::BFloat16", 100.0), matmul("float", 80.0)
@@ -236,9 +232,8 @@ def test_a_model_of_float32_may_multiply_in_it():
 
 def test_of_bare_traces_the_other_products_tell_the_model_s_type():
     assert found_in(side_of("a", HALF, bare=True), side_of("b", HALF, SINGLE, bare=True)) is not None
-    assert (
-        found_in(side_of("a", HALF, bare=True), side_of("b", matmul("c10::BFloat16", 10.0), SINGLE, bare=True)) is None
-    )
+    few = matmul("c10::BFloat16", 10.0)
+    assert found_in(side_of("a", HALF, bare=True), side_of("b", few, SINGLE, bare=True)) is None
 
 
 def test_a_fiftieth_of_the_gpu_s_time_is_not_told():

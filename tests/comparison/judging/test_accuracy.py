@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.advised import command_of
-from tests.sides import make_pair, make_settings, scaled
+from tests.sides import ORDER, make_pair, make_settings, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.accuracy import judge_accuracy
@@ -14,19 +14,9 @@ from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDiffere
 
 
 def tensor(relative: float | None = 0.0, **changes: Any) -> TensorDifference:
-    values: dict[str, Any] = {
-        "path": "",
-        "dtype": "bfloat16",
-        "shape": (1, 5000),
-        "elements": 5000,
-        "max_abs": relative,
-        "mean_abs": relative,
-        "relative": relative,
-        "cosine": 1.0,
-        "other_max": 1.0,
-        "equal_share": 0.5,
-    }
-    return TensorDifference(**{**values, **changes})
+    errors = {"max_abs": relative, "mean_abs": relative, "relative": relative, "cosine": 1.0}
+    tensor = TensorDifference("", "bfloat16", (1, 5000), 5000, **errors, other_max=1.0, equal_share=0.5)
+    return replace(tensor, **changes)
 
 
 SAME = tensor(0.0, equal_share=1.0)
@@ -59,9 +49,7 @@ def sides(one: FormNumerics | None, other: FormNumerics | None) -> tuple[Side, S
 
 
 def judged(one: FormNumerics | None, other: FormNumerics | None) -> Accuracy:
-    found = judge_accuracy(*sides(one, other))
-    assert found is not None
-    return found
+    return judge_accuracy(*sides(one, other))
 
 
 def by_reference(
@@ -74,16 +62,9 @@ def test_an_error_up_to_three_times_eager_s_is_rounding_in_half_precision():
     assert judged(numerics(tensor(0.01)), numerics(tensor(0.01), SAME)).result == "equal"
     assert by_reference(tensor(0.01), tensor(0.033)).result == "as_accurate"
     found = by_reference(tensor(0.01), tensor(0.035))
-    assert (found.result, found.basis) == ("less_accurate", "reference")
-    assert found.reason.code == "error"
-    facts = {
-        "path": "",
-        "compiled": 0.035,
-        "eager": 0.01,
-        "reference": "float32",
-        "allowed": pytest.approx(0.0339, abs=1e-4),
-    }
-    assert found.reason.facts == facts
+    assert (found.result, found.basis, found.reason.code) == ("less_accurate", "reference", "error")
+    facts = {"path": "", "compiled": 0.035, "eager": 0.01, "reference": "float32"}
+    assert found.reason.facts == {**facts, "allowed": pytest.approx(0.0339, abs=1e-4)}
 
 
 def test_full_precision_is_held_to_twice_and_small_tensors_to_three_times():
@@ -110,23 +91,20 @@ def test_what_compiled_differs_by_from_itself_excuses_nothing():
     assert found.result == "undecided"
     assert found.reason.facts["compiled_from_itself"] == 1.4
     assert by_reference(tensor(0.01), tensor(1.6), itself=tensor(1.4)).result == "less_accurate"
-    one_number = by_reference(tensor(0.01, max_abs=0.05), tensor(0.01, max_abs=0.9), itself=tensor(0.5))
-    assert one_number.result == "undecided"
+    for size in (1.0, 10.0):
+        one, other = (tensor(0.01, max_abs=error * size, other_max=size) for error in (0.005, 0.5))
+        assert by_reference(one, other, itself=tensor(0.5)).result == "undecided"
     bare = judged(numerics(), numerics(eager=tensor(1.4), itself=tensor(1.4)))
     assert (bare.result, bare.basis) == ("undecided", "tolerance")
     assert judged(numerics(itself=tensor(1.4)), numerics(eager=tensor(1.4))).result == "as_accurate"
 
 
 def test_a_reference_of_zeros_is_held_against_by_the_largest_error():
-    for eager, compiled, result in (
-        (0.0, 0.0, "as_accurate"),
-        (0.0, 0.3, "less_accurate"),
-        (0.1, 0.29, "as_accurate"),
-        (0.1, 0.31, "less_accurate"),
-    ):
-        assert by_reference(tensor(None, max_abs=eager), tensor(None, max_abs=compiled)).result == result
-    for compiled, result in ((0.3, "less_accurate"), (0.0, "as_accurate")):
-        assert judged(numerics(), numerics(eager=tensor(None, max_abs=compiled))).result == result
+    for eager, right, wrong in ((0.0, 0.0, 0.3), (0.1, 0.29, 0.31)):
+        for error, result in ((right, "as_accurate"), (wrong, "less_accurate")):
+            assert by_reference(tensor(None, max_abs=eager), tensor(None, max_abs=error)).result == result
+    for error, result in ((0.3, "less_accurate"), (0.0, "as_accurate")):
+        assert judged(numerics(), numerics(eager=tensor(None, max_abs=error))).result == result
 
 
 def test_outputs_without_a_finite_number_prove_nothing():
@@ -139,11 +117,10 @@ def test_outputs_without_a_finite_number_prove_nothing():
     empty = tensor(None, equal_share=None, elements=0, shape=(0,))
     assert judged(numerics(empty), numerics(empty, empty)).result == "as_accurate"
     # Another tensor that is wrong is not hidden by it.
+    wrong = tensor(0.9, path="[1]")
     one = FormNumerics("bfloat16", None, None, beside("reference", lost, tensor(0.01, path="[1]")), "float32", None)
-    other = replace(
-        one,
-        against_eager=beside("eager", lost, tensor(0.9, path="[1]")),
-        against_reference=beside("reference", lost, tensor(0.9, path="[1]")),
+    other = FormNumerics(
+        "bfloat16", None, beside("eager", lost, wrong), beside("reference", lost, wrong), "float32", None
     )
     assert judged(one, other).result == "less_accurate"
 
@@ -171,10 +148,9 @@ def test_a_missing_tensor_is_found_and_the_worst_tensor_decides():
     found = by_reference(tensor(0.01), tensor(None, problem="has shape (1,) here and (2,) there"))
     assert (found.result, found.reason.code) == ("less_accurate", "not_comparable")
 
-    one = replace(numerics(tensor(0.01)), against_reference=beside("reference", tensor(0.01), tensor(0.01, path=".b")))
-    other = replace(
-        numerics(tensor(0.01), tensor(0.02)),
-        against_reference=beside("reference", tensor(0.01), tensor(0.9, path=".b")),
+    one, other = (
+        replace(found, against_reference=beside("reference", tensor(0.01), tensor(error, path=".b")))
+        for found, error in ((numerics(tensor(0.01)), 0.01), (numerics(tensor(0.01), tensor(0.02)), 0.9))
     )
     found = judged(one, other)
     assert (found.result, found.reason.facts["path"], found.reason.facts["compiled"]) == ("less_accurate", ".b", 0.9)
@@ -209,9 +185,8 @@ def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_referen
 
 def test_errors_of_another_work_are_no_measure():
     a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.9)))
-    assert judge_accuracy(a, b).result == "as_accurate"  # type: ignore[union-attr]
+    assert judge_accuracy(a, b).result == "as_accurate"
     found = judge_accuracy(replace(a, settings=make_settings(seed=1)), b)
-    assert found is not None
     assert (found.result, found.basis) == ("less_accurate", "tolerance")
 
 
@@ -222,12 +197,10 @@ def test_nothing_is_said_of_outputs_that_nobody_compared():
 
 
 def test_a_comparison_warns_of_outputs_that_differ_and_is_silent_of_others():
-    order = ("eager", "compiled") * 10
-    found = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.5), tensor(0.5))), order)  # type: ignore[arg-type]
+    found = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.5), tensor(0.5))), ORDER)
     (finding,) = [each for each in found.findings if each.code == "outputs_differ"]
     assert finding.severity == "warning"
     assert (finding.facts["a"], finding.facts["b"]) == ("eager", "compiled")
     assert command_of(finding).startswith("TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 tracekit profile flux --compiled")
-    healthy = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.02))), order)  # type: ignore[arg-type]
-    assert healthy.accuracy is not None
+    healthy = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.02))), ORDER)
     assert "outputs_differ" not in [each.code for each in healthy.findings]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import asdict
 
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.judging.fairness import ran_eager
@@ -38,15 +39,10 @@ def find_eager_fallback(comparison: Comparison) -> Finding | None:
         severity="warning",
         facts={
             "side": side.label,
-            "part": (
-                {"kind": part.kind, "function": part.function, "where": part.where, "reason": part.reason}
-                if part
-                else None
-            ),
+            "part": asdict(part) if part else None,
             "ran_eager": ran_eager(side),
             "eager_gpu_share": None if regions is None or regions.gpu_share is None else 1 - regions.gpu_share,
         },
-        saving_us=None,
         action=action,
     )
 
@@ -67,7 +63,6 @@ def find_little_compiled(comparison: Comparison) -> Finding | None:
             "busy_us": side.busy_us,
             "scope": side.settings.scope if side.settings else None,
         },
-        saving_us=None,
         # Lists what --scope takes.
         action=Action("list_scopes", "tracekit workloads") if side.settings else None,
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from tracekit import __version__
@@ -12,7 +12,8 @@ from tracekit.comparison.sweeping.best import find_best
 from tracekit.comparison.sweeping.cells import command_of, read_cell
 from tracekit.comparison.sweeping.pooling import is_within_spread, pool_eager
 from tracekit.comparison.sweeping.published import find_differences_from_published, set_beside_published
-from tracekit.model.note import Note
+from tracekit.model.estimate import Statement
+from tracekit.model.note import Note, distinct
 from tracekit.model.run import Environment
 from tracekit.model.sweep import Asked, CellResult, Suite
 from tracekit.model.sweep_figures import Sweep, Work
@@ -55,19 +56,17 @@ def machine_of(environment: Environment) -> str | None:
 
 def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
     """Cells of the same work, size, type, machine and torch. One that never said goes with the first of its work."""
-    groups: dict[str, dict[tuple[object, ...], list[CellResult]]] = {}
-    for result in results:
+    groups: dict[str, dict[tuple[object, ...], list[int]]] = {}
+    for number, result in enumerate(results):
         where: tuple[object, ...] = ()
         if result.run is not None:
             settings, environment = result.run.settings, result.run.environment
             where = settings.size, settings.dtype, machine_of(environment), environment.packages.get("torch")
-        groups.setdefault(result.cell.work, {}).setdefault(where, []).append(result)
-    order = {id(result): number for number, result in enumerate(results)}
+        groups.setdefault(result.cell.work, {}).setdefault(where, []).append(number)
     for group in groups.values():
         silent = group.pop((), [])
-        kept = list(group.values()) or [[]]
-        kept[0].extend(silent)
-        yield from (tuple(sorted(some, key=lambda each: order[id(each)])) for some in kept)
+        first, *others = list(group.values()) or [[]]
+        yield from (tuple(results[number] for number in sorted(some)) for some in (first + silent, *others))
 
 
 def _read_work(group: Sequence[CellResult], calls: int) -> Work:
@@ -96,8 +95,8 @@ def _read_work(group: Sequence[CellResult], calls: int) -> Work:
     )
 
 
-def _find_differences(results: Sequence[CellResult]) -> tuple[str, ...]:
-    """What is not the same on all machines that these cells were measured on: `driver: 580.1, 590.2`.
+def _find_differences(results: Sequence[CellResult]) -> tuple[Statement, ...]:
+    """What is not the same on all machines that these cells were measured on, with its `values`.
 
     A host cannot be told by name, and those of one kind are alike: it is what they have that counts. What a cell does
     not say is taken to be as in the others.
@@ -105,42 +104,40 @@ def _find_differences(results: Sequence[CellResult]) -> tuple[str, ...]:
     found: dict[str, dict[str, None]] = {}
     for run in (result.run for result in results if result.run):
         environment = run.environment
-        said = {"CPU": environment.cpu, "driver": environment.driver, "Python": environment.python}
+        said = {name: getattr(environment, name) for name in ("cpu", "driver", "python")}
         said |= {name: environment.packages.get(name) for name in PACKAGES}
-        said["precision of float32 products"] = environment.float32_matmul_precision
-        said["variables"] = variable_words(run.settings.variables) or "none"
+        said["float32_matmul_precision"] = environment.float32_matmul_precision
+        said["variables"] = variable_words(run.settings.variables)
         for what, value in said.items():
             if value is not None:
                 found.setdefault(what, {})[value] = None
-    return tuple(f"{what}: {', '.join(values)}" for what, values in found.items() if len(values) > 1)
+    return tuple(Statement(what, {"values": list(values)}) for what, values in found.items() if len(values) > 1)
 
 
 def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
     """What keeps the cells from being compared with each other."""
     ran = [result.run for result in results if result.run]
-    machines = list(dict.fromkeys(name for each in ran if (name := machine_of(each.environment))))
-    torches = list(dict.fromkeys(name for each in ran if (name := each.environment.packages.get("torch"))))
-    if len(machines) > 1:
-        yield Note("several_machines", facts={"machines": machines})
-    if len(torches) > 1:
-        yield Note("several_torches", facts={"versions": torches})
     # Where a number of calls was asked for, nothing else counts.
-    rules = {
+    rules = [
         (rule.rounds,) if rule.rounds is not None else (None, rule.target, rule.budget_seconds)
         for rule in (run.rule for run in ran)
-    }
-    if len(rules) > 1:
-        yield Note("several_timing_rules")
-    versions = list(dict.fromkeys(result.tracekit for result in results))
-    if len(versions) > 1:
-        yield Note("several_tracekits", facts={"versions": versions})
+    ]
+    said: tuple[tuple[str, str | None, Iterable[object]], ...] = (
+        ("several_machines", "machines", [machine_of(run.environment) for run in ran]),
+        ("several_torches", "versions", [run.environment.packages.get("torch") for run in ran]),
+        ("several_timing_rules", None, rules),
+        ("several_tracekits", "versions", [result.tracekit for result in results]),
+    )
+    for code, what, values in said:
+        if len(several := list(dict.fromkeys(filter(None, values)))) > 1:
+            yield Note(code, facts={what: several} if what else {})
 
 
 def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]]) -> Iterator[Note]:
     """Where machines of one work differ, one cell has several files, cells ran beside each other, or were throttled."""
     differing = [work for work in works if work.differs]
     if differing:
-        differences = list(dict.fromkeys(each for work in differing for each in work.differs))
+        differences = [asdict(each) for each in distinct(each for work in differing for each in work.differs)]
         facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
         yield Note("machines_of_a_work_differ", facts=facts)
     for group in groups:
@@ -156,16 +153,13 @@ def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
     """A note where cells that have times were measured while others ran. On which host is not known: hosts have no
     names here."""
-    spans = []
-    for result in results:
-        began = datetime.fromisoformat(result.started).timestamp()
-        spans.append((result.cell.key, began, began + result.seconds))
+    begins = [datetime.fromisoformat(result.started).timestamp() for result in results]
+    spans = [(each.cell.key, begin, begin + each.seconds) for each, begin in zip(results, begins, strict=True)]
     timed = [span for span, result in zip(spans, results, strict=True) if result.outcome == "done"]
     beside = 0
     for key, began, ended in timed:
         # A cell does not run beside itself.
-        others = (each for each in spans if each[0] != key)
-        seconds = sum(max(0.0, min(ended, end) - max(began, begin)) for _, begin, end in others)
-        beside += seconds > SHORTEST_SECONDS
+        together = (min(ended, end) - max(began, begin) for other, begin, end in spans if other != key)
+        beside += sum(max(0.0, seconds) for seconds in together) > SHORTEST_SECONDS
     if beside:
         yield Note("cells_side_by_side", facts={"cells": beside, "of_cells": len(timed)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from tracekit.model.analysis import Place
 from tracekit.model.comparison import Comparison, KernelGroup, Side
@@ -58,16 +58,10 @@ WAYS = {
 }
 
 
-def kinds_told(groups: Iterable[KernelGroup]) -> dict[str, str]:
-    """What the kinds that occur mean."""
-    present = {group.kind for group in groups}
-    return {kind: meaning for kind, meaning in KINDS.items() if kind in present}
-
-
-def ways_told(groups: Iterable[KernelGroup]) -> dict[str, str]:
-    """What the ways of telling groups that occur mean."""
-    present = {group.how for group in groups}
-    return {way: meaning for way, meaning in WAYS.items() if way in present}
+def kinds_and_ways(groups: Sequence[KernelGroup]) -> tuple[dict[str, str], dict[str, str]]:
+    """What the kinds, and the ways of telling groups, that occur mean."""
+    kinds, ways = {group.kind for group in groups}, {group.how for group in groups}
+    return {each: KINDS[each] for each in KINDS if each in kinds}, {each: WAYS[each] for each in WAYS if each in ways}
 
 
 def legend(words: dict[str, str]) -> str:
@@ -186,7 +180,7 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     by_rounds = "" if verdict.basis in (None, "apart") else " round by round"
     text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call, {times(verdict.speedup)}{by_rounds}"
     if verdict.ci95:
-        text += f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})"
+        text += f" ({interval_words(verdict.ci95)})"
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
         text += ", rounds that compiled left out"
     text += f"; {_what_was_timed(comparison)}"
@@ -236,6 +230,11 @@ def machine(side: Side) -> str:
         return side.environment.gpu
     names = sorted({device.name for device in side.analysis.devices if device.name})
     return ", ".join(names) if names else "GPU not named in the trace"
+
+
+def interval_words(ci95: tuple[float, float] | None) -> str | None:
+    """`95 % interval 1.136 to 1.155`; None without one."""
+    return f"95 % interval {ci95[0]:.3f} to {ci95[1]:.3f}" if ci95 else None
 
 
 def subjects(comparison: Comparison) -> str:
