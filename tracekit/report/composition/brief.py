@@ -40,7 +40,7 @@ def comparison_brief(comparison: Comparison, report: str, commands: Sequence[str
     told = [Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]]
     advice, checks = tuple(advice_lines(comparison.findings, comparison.b)), tuple(_checks(comparison))
     hidden = len(comparison.notes) + len(comparison.findings) - min(len(notes), MOST_NOTES) - len(advice)
-    more = f"   More: -v ({hidden} notes and findings)" if hidden > 0 else "   More: -v"
+    more = f"   More: -v (+{hidden})" if hidden > 0 else "   More: -v"
     return (
         Line(clipped_within(words.subjects(comparison), WIDTH), "dim"),
         BLANK,
@@ -167,7 +167,7 @@ def _causes(comparison: Comparison) -> Iterator[tuple[str, float | None, float |
 
 def _bottleneck(comparison: Comparison) -> Iterator[Line]:
     if comparison.b_bound is not None:
-        yield Line(f"Bottleneck: {short.bottleneck(comparison.b, comparison.b_bound)}")
+        yield Line(f"Bottleneck of {comparison.b.label}: {short.bottleneck(comparison.b, comparison.b_bound)}")
 
 
 def advice_lines(findings: Iterable[Finding], side: Side) -> Iterator[Line]:
@@ -220,7 +220,8 @@ def _checks(comparison: Comparison) -> Iterator[Line]:
     if peaks[0] is not None and peaks[1] is not None:
         change = peaks[1] - peaks[0]
         small = abs(change) < 0.01 * peaks[0]
-        said = "unchanged" if change == 0 else f"{size_change(change)} ({percent(change / peaks[0], 0)})"
+        said = "unchanged" if change == 0 else size_change(change)
+        said += "" if small else f" ({percent(change / peaks[0], 0)})"
         yield Line(
             f"Peak memory {size(peaks[1])}, {said}", "", "  ok   " if small or change < 0 else "  +    ", "green"
         )

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from tracekit.model.comparison import Side
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable, short_kernel_name
-from tracekit.numbers import count, counted, duration, percent
+from tracekit.numbers import count, duration, percent
 from tracekit.report.composition.brief import BLANK, advice_lines, scale_of
 from tracekit.report.document import Column, Line, Summary, Table
 from tracekit.report.words import common as words
@@ -28,7 +28,7 @@ def analysis_brief(single: SingleRun, commands: tuple[str, ...] = (), *, top: in
     notes = [*short.headline_notes(single.notes), *found]
     advice = tuple(advice_lines(single.findings, side))
     hidden = len(notes) + len(single.findings) - min(len(notes), MOST_NOTES) - len(advice)
-    more = f"More: -v ({counted(hidden, 'note')})" if hidden > 0 else "More: -v"
+    more = f"More: -v (+{hidden})" if hidden > 0 else "More: -v"
     return (
         Line(f"{clipped_within(printable(PurePath(side.path).name), 40)} · {words.subject(side)}", "dim"),
         BLANK,

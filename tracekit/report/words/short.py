@@ -128,15 +128,17 @@ def advice_words(finding: Finding) -> tuple[str, str]:
 
 
 def bottleneck(side: Side, bound: Bound) -> str:
-    """`launch-bound: the GPU waits for launches 63 % of the compiled call; 200 launches, no CUDA graph`."""
+    """`launch-bound: 63 % of a compiled call idle, waiting for launches; 200 launches, no CUDA graph`."""
     parts: Mapping[str, float] = {part: us for part, us in bound.parts_us.items() if us > 0}
     whole = sum(parts.values())
     if not whole:
         return "not told by what was recorded"
     largest = sorted(parts, key=lambda part: -parts[part])[: 1 if bound.kind and bound.kind != "mixed" else 2]
     shares = ", ".join(f"{percent(parts[part] / whole, 0)} {BOUNDS[part]}" for part in largest)
-    told = f"{bound.kind or 'not known'} (of the {side.label} call {shares})"
+    told = f"{bound.kind or 'not known'}: {shares}"
     if bound.kind == "launch-bound" and side.launches_per_step is not None:
-        graphs = percent(side.graphed_share, 0) if side.graphed_share else "no"
-        told += f"; {count(side.launches_per_step)} launches, {graphs} CUDA graph{'s' if side.graphed_share else ''}"
+        graphs = (
+            f"{percent(side.graphed_share, 0)} of kernels in CUDA graphs" if side.graphed_share else "no CUDA graph"
+        )
+        told += f"; {count(side.launches_per_step)} launches, {graphs}"
     return told
