@@ -47,7 +47,6 @@ def test_the_limit_is_told_with_the_name_that_the_first_compilation_has():
     found = found_in(metrics(), limit)
     (fallback,) = found.fallbacks
     assert (fallback.kind, fallback.function, fallback.where) == ("recompile_limit", "forward", "model.py:12")
-    assert found.limit_reached
     assert [frame.id for frame in found.frames] == ["0/0"]
 
 
