@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import torch
 
 from tracekit.capture import recording, spans
 from tracekit.capture.forms import compiled_form, eager_form
-from tracekit.capture.recording import Recorder, record
+from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, record
 from tracekit.capture.warmup import warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.note import Noted
@@ -23,8 +24,8 @@ from tracekit.model.workload import BuiltWorkload
 
 
 def test_each_step_is_marked_and_holds_its_operators(workload: BuiltWorkload, tmp_path: Path) -> None:
-    raw = record(eager_form(workload), "rich", 2, tmp_path / "raw.json", Silent())
-    events = json.loads(raw.path.read_text())["traceEvents"]
+    marks = record(eager_form(workload), "rich", 2, tmp_path / "raw.json", Silent())
+    events = json.loads((tmp_path / "raw.json").read_text())["traceEvents"]
     steps = [event for event in events if event.get("name", "").startswith("tracekit.step#")]
     assert [step["name"] for step in steps] == ["tracekit.step#0", "tracekit.step#1"]
     linears = [event for event in events if event.get("name") == "aten::linear"]
@@ -33,16 +34,49 @@ def test_each_step_is_marked_and_holds_its_operators(workload: BuiltWorkload, tm
         assert len(inside) == 1
     assert all("Input Dims" in linear["args"] for linear in linears)
     assert "python_function" not in {event.get("cat") for event in events}, "no recording holds Python stacks"
-    assert len(raw.marks) == 2
-    assert all(begin < end for begin, end in raw.marks)
+    assert len(marks) == 2
+    assert all(begin < end for begin, end in marks)
 
 
 def test_compiled_cpu_code_shows_its_fused_kernels(workload: BuiltWorkload, tmp_path: Path) -> None:
     form = compiled_form(workload)
     warm_up(form, Silent())
-    raw = record(form, "light", 1, tmp_path / "raw.json", Silent())
-    names = {event.get("name", "") for event in json.loads(raw.path.read_text())["traceEvents"]}
+    record(form, "light", 1, tmp_path / "raw.json", Silent())
+    names = {event.get("name", "") for event in json.loads((tmp_path / "raw.json").read_text())["traceEvents"]}
     assert any("cpp_fused" in name for name in names), sorted(names)
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    monkeypatch.setattr(recording, "COMMAND", [sys.executable, "-c", code])
+
+
+def test_kernels_that_no_profiler_sees_end_the_run_when_the_block_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, f"raise SystemExit({UNSEEN})")
+    built = []
+    with pytest.raises(TracekitError, match="tracekit doctor"), checked_meanwhile("cuda"):
+        built.append("model")
+    assert built == ["model"]
+
+
+@pytest.mark.parametrize("code", [f"raise SystemExit({SEEN})", "raise RuntimeError('this GPU is taken')"])
+def test_kernels_that_are_seen_and_a_process_without_an_answer_let_the_run_go_on(
+    monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    answering(monkeypatch, code)
+    with checked_meanwhile("cuda"):
+        pass
+    monkeypatch.setattr(recording, "COMMAND", ["/nowhere"])
+    with checked_meanwhile("cpu"):
+        pass
+
+
+def test_a_process_that_hangs_is_ended_and_what_fails_meanwhile_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, "import time; time.sleep(600)")
+    with pytest.raises(MemoryError), checked_meanwhile("cuda"):
+        raise MemoryError
+    monkeypatch.setattr(recording, "PATIENCE_SECONDS", 0.1)
+    with checked_meanwhile("cuda"):
+        pass
 
 
 @pytest.fixture(autouse=True)
@@ -86,10 +120,8 @@ def test_what_was_recorded_is_published_once_with_its_steps(tmp_path: Path, publ
 def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
 ) -> None:
-    def unseen(_device: str) -> None:
-        raise TracekitError("the profiler cannot see kernels")
-
-    monkeypatch.setattr(recording, "check_here", unseen)
+    monkeypatch.setattr(recording, "pick_device", lambda: "cuda")
+    monkeypatch.setattr(recording, "kernels_are_visible", lambda: False)
     with pytest.raises(TracekitError, match="cannot see kernels"), recorder(tmp_path, published, skip=3):
         pytest.fail("the block is not to begin")
 
@@ -101,10 +133,8 @@ def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
         raise RuntimeError("profiling is switched off here")
 
     monkeypatch.setattr(recording, "profile", failing)
-    each = recorder(tmp_path, published, skip=1).__enter__()
-    assert run(each, 4) == 4
-    with pytest.warns(UserWarning, match="profiler_did_not_start"):
-        each.__exit__(None, None, None)
+    with pytest.warns(UserWarning, match="profiler_did_not_start"), recorder(tmp_path, published, skip=1) as each:
+        assert run(each, 4) == 4
     assert published == []
 
 
@@ -124,18 +154,15 @@ def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, publ
 
 def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(tmp_path: Path, published: Any) -> None:
     with recorder(tmp_path, published, steps=2) as one:
-        with one.step():
-            torch.ones(3).sin()
+        run(one, 1)
         with pytest.warns(UserWarning, match="loop_too_short"):
             recorder(tmp_path, published, skip=5).__exit__(None, None, None)
         assert spans.is_recording()
-        assert run(one, 1) == 1
+        run(one, 1)
     assert published == [("cpu", 2)]
 
 
-@pytest.fixture
-def opened() -> Iterator[list[str]]:
-    """What happens to spans while something is recorded."""
+def test_a_region_ends_as_it_began_though_the_recording_ended_inside() -> None:
     told: list[str] = []
 
     @contextmanager
@@ -145,15 +172,8 @@ def opened() -> Iterator[list[str]]:
         told.append(f"end {name}")
 
     spans.open_spans(span)
-    yield told
-    spans.open_spans(None)
-
-
-def test_a_region_ends_as_it_began_though_the_recording_ended_inside(opened: list[str]) -> None:
     with spans.region("forward"), spans.region("attention"):
         spans.open_spans(None)
-    told = ["begin forward", "begin attention", "end attention", "end forward"]
-    assert opened == told
     with spans.region("after") as outer, spans.region("after") as inner:
         assert outer is inner is None
-    assert opened == told
+    assert told == ["begin forward", "begin attention", "end attention", "end forward"]

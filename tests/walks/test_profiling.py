@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from tests.capture.conftest import Block, make_settings  # noqa: E402
 
 from tracekit import store  # noqa: E402
-from tracekit.capture import provenance, recording, tagging, timing, visible_kernels  # noqa: E402
+from tracekit.capture import provenance, recording, tagging, timing  # noqa: E402
 from tracekit.cli.profile import profile_workload  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.note import Facts, Noted  # noqa: E402
@@ -252,7 +252,7 @@ def test_nothing_is_profiled_in_the_runs_own_process_before_its_calls_are_timed(
     monkeypatch.setattr(timing, "time_forms", timed)
     monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cuda")
     monkeypatch.setattr("tracekit.capture.device.free_memory_bytes", lambda _device: 2**40)
-    monkeypatch.setattr(visible_kernels, "COMMAND", ["true"])
+    monkeypatch.setattr(recording, "COMMAND", ["true"])
     profile_workload(plan(tmp_path / "run"))
     assert done[0] == "timed"
     assert "profiled" in done

@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 
 from tracekit import store  # noqa: E402
 from tracekit.capture import forms, warmup  # noqa: E402
-from tracekit.capture.compilation import compilations_wanted, room_for  # noqa: E402
+from tracekit.capture.compilation import room_for  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
 from tracekit.model.note import Noted  # noqa: E402
@@ -179,9 +179,9 @@ def test_more_blocks_of_one_class_than_dynamo_compiles_are_all_compiled(monkeypa
 
 def test_no_room_is_made_for_blocks_that_are_alike() -> None:
     before = torch._dynamo.config.recompile_limit
-    with room_for(compilations_wanted(tuple(CompileTarget(str(n), Block()) for n in range(20)))):
+    with room_for(tuple(CompileTarget(str(n), Block()) for n in range(20)))():
         assert torch._dynamo.config.recompile_limit == before
-    with room_for(compilations_wanted(tuple(CompileTarget(str(n), Block(n)) for n in range(1, 21)))):
+    with room_for(tuple(CompileTarget(str(n), Block(n)) for n in range(1, 21)))():
         assert torch._dynamo.config.recompile_limit == 40
     assert torch._dynamo.config.recompile_limit == before
 
