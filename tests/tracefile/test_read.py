@@ -9,7 +9,7 @@ import pytest
 from tests.traces import DATA, Json, analyze, make_call, make_event, make_kernel, make_op, make_trace, write_trace
 
 from tracekit.errors import TracekitError
-from tracekit.model.trace import HOST_COLUMNS, INPUT_COLUMNS
+from tracekit.model.trace import INPUT_COLUMNS
 from tracekit.tracefile import cache, read_trace
 
 from .test_cache import no_reading, read_and_keep, same
@@ -270,7 +270,7 @@ def test_operators_have_their_inputs_as_the_file_writes_them(tmp_path: Path) -> 
     shaped = make_op(0, 1, **{"Input Dims": [[2, 3], []], "Input type": ["float", "Scalar"]})
     path = write_trace(tmp_path, [shaped, make_op(2, 3), make_kernel(4, 5)])
     host = read_trace(path, shapes=True).host
-    assert host.columns == [*HOST_COLUMNS, *INPUT_COLUMNS]
+    assert host.columns == ["kind", "name", "start_ns", "end_ns", "thread", *INPUT_COLUMNS]
     assert host["dims"].to_list() == ["[[2, 3], []]", None]
     assert host["dtypes"].to_list() == ['["float", "Scalar"]', None]
 

@@ -80,7 +80,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
 def measure_deltas(a: Side, b: Side) -> Deltas:
     """Idle is the unprofiled wall's where both sides have one, else the recording's: what the waterfall uses too."""
     if not comparable(a, b):
-        return Deltas(None, None, None, None)
+        return Deltas()
     unprofiled = a.unprofiled_idle_us is not None and b.unprofiled_idle_us is not None
     figures = (
         (a.kernels_per_step, b.kernels_per_step),

@@ -21,8 +21,6 @@ IDLE_CAUSES = (
     *("sync_wait", "launch_call", "op_dispatch", "guards", "compile", "memory", "gc", "python", "profiler"),
     *("device", "unattributed"),
 )
-
-
 #: `profiler` is no idle time of an unprofiled call; `device` is the GPU's own, all others are the host's.
 NOT_THE_HOST = ("profiler", "device")
 
@@ -37,21 +35,13 @@ def shrink_idle(recorded_us: Mapping[str, float], true_us: float) -> dict[str, f
     """
     left = {cause: 0.0 if cause == "profiler" else us for cause, us in recorded_us.items()}
     over = math.fsum(left.values()) - true_us
-    host = tuple(cause for cause in left if cause not in NOT_THE_HOST)
-    for causes in (host, ("device",)):
-        over = _take(left, tuple(cause for cause in causes if cause in left), over)
+    host = [cause for cause in left if cause not in NOT_THE_HOST]
+    for causes in (host, [cause for cause in left if cause == "device"]):
+        have = math.fsum(left[cause] for cause in causes)
+        if over > 0 and have:
+            left |= {cause: left[cause] * max(1 - over / have, 0.0) for cause in causes}
+            over -= have
     return left
-
-
-def _take(left: dict[str, float], causes: tuple[str, ...], over_us: float) -> float:
-    """Takes as much of `over_us` from these causes as they have, in proportion; returns what is still too much."""
-    have = math.fsum(left[cause] for cause in causes)
-    if over_us <= 0 or not have:
-        return over_us
-    factor = max(1 - over_us / have, 0.0)
-    for cause in causes:
-        left[cause] *= factor
-    return max(over_us - have, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

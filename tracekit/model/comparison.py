@@ -25,8 +25,6 @@ GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated"
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
 Basis = Literal["unprofiled", "trace"]
 MatchedBy = Literal["provenance", "anchors", "names", "unmatched"]
-
-
 #: What the interval of a verdict is of: rounds of one process, several processes, or sides that were timed apart.
 VerdictBasis = Literal["rounds", "processes", "apart"]
 
@@ -196,7 +194,14 @@ class Side:
         operators, is divided among host causes as in the rich one; what that cannot attribute either stays so. Causes
         without time are left out.
         """
-        return {cause: us / self.steps for cause, us in self._idle_shares().items()}
+        found, rich = _causes(self.analysis), _causes(self.rich) if self.rich else {}
+        rich = {cause: us for cause, us in rich.items() if cause in (*UNSEEN_BY_LIGHT, "unattributed")}
+        whole = math.fsum(rich.values())
+        if whole and "unattributed" in found:
+            rest = found.pop("unattributed")
+            for cause, us in rich.items():
+                found[cause] = found.get(cause, 0.0) + us / whole * rest
+        return {cause: us / self.steps for cause, us in found.items()}
 
     @property
     def lengthened_idle_us(self) -> float | None:
@@ -214,24 +219,10 @@ class Side:
             return None
         return shrink_idle(self.idle_by_cause(), self.unprofiled_idle_us)
 
-    def _idle_shares(self) -> dict[str, float]:
-        light = _causes(self.analysis)
-        rich = _causes(self.rich) if self.rich else {}
-        rich = {cause: us for cause, us in rich.items() if cause in (*UNSEEN_BY_LIGHT, "unattributed")}
-        whole = math.fsum(rich.values())
-        if not whole or "unattributed" not in light:
-            return light
-        rest = light.pop("unattributed")
-        for cause, us in rich.items():
-            light[cause] = light.get(cause, 0.0) + us / whole * rest
-        return light
-
     def family_us(self, family: str) -> float:
         """GPU time per step of one kernel family; 0 when the side has no GPU figures."""
-        kernels = self.analysis.kernels
-        return (
-            sum(each.total_us for each in kernels.by_family if each.family == family) / self.steps if kernels else 0.0
-        )
+        families = self.analysis.kernels.by_family if self.analysis.kernels else ()
+        return sum(each.total_us for each in families if each.family == family) / self.steps
 
 
 def _causes(analysis: Analysis) -> dict[str, float]:
@@ -250,11 +241,11 @@ class Verdict:
     times."""
 
     result: Literal["faster", "slower", "inconclusive", "not_timed"]  #: B against A.
-    speedup: float | None  #: A's wall over B's, of calls in the same round (docs/timing.md).
-    ci95: tuple[float, float] | None  #: The speed-up's 95 % interval.
-    noise_floor: float | None  #: How far a form differs from itself measured twice (0.01 = 1 %).
-    a_wall_us: float | None  #: The median; of several processes the mean (of logarithms) of each one's.
-    b_wall_us: float | None  #: The same of B.
+    speedup: float | None = None  #: A's wall over B's, of calls in the same round (docs/timing.md).
+    ci95: tuple[float, float] | None = None  #: The speed-up's 95 % interval.
+    noise_floor: float | None = None  #: How far a form differs from itself measured twice (0.01 = 1 %).
+    a_wall_us: float | None = None  #: The median; of several processes the mean (of logarithms) of each one's.
+    b_wall_us: float | None = None  #: The same of B.
     n: int | None = None  #: Rounds of all processes that count.
     processes: int | None = None  #: How many.
     basis: VerdictBasis | None = None  #: What the interval is of.
@@ -273,10 +264,10 @@ class Verdict:
 class Deltas:
     """B minus A, per step; None where a side could not be measured."""
 
-    kernels: float | None
-    launches: float | None
-    busy_us: float | None
-    idle_us: float | None  #: Of the unprofiled calls where both sides have them, else as recorded.
+    kernels: float | None = None
+    launches: float | None = None
+    busy_us: float | None = None
+    idle_us: float | None = None  #: Of the unprofiled calls where both sides have them, else as recorded.
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,9 +322,8 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class KernelGroup:
-    """The kernels of A and of B that do the same work. `exact` is False where it was linked by elimination, not kernel
-    by kernel: by provenance that could not tell which of several, as what was left of both sides in one place, or by
-    names alone."""
+    """The kernels of A and of B that do the same work. Linked by elimination is what provenance could not tell which of
+    several it is, what was left of both sides in one place, and what is known by names alone."""
 
     kind: GroupKind
     label: Label
@@ -387,7 +377,7 @@ class Finding:
     code: str
     severity: Severity
     facts: dict[str, Any]  #: Figures and names, with units in their keys.
-    saving_us: float | None  #: Of a call at most, by estimate; None where nobody can say.
+    saving_us: float | None = None  #: Of a call at most, by estimate; None where nobody can say.
     action: Action | None = None  #: What is advised; None where nothing is.
     changes: dict[str, str] = field(default_factory=dict)  #: The options that the advice changes.
     places: tuple[TracePlace, ...] = ()  #: Where the recording shows it, the longest first.

@@ -1,5 +1,4 @@
-"""Several ways to compile the same work, each compared with the eager form of its own process. Field names are those of
-the JSON contract `tracekit.comparisons/1`."""
+"""Several comparisons side by side. Field names are those of the JSON contract `tracekit.comparisons/1`."""
 
 from __future__ import annotations
 

@@ -45,12 +45,6 @@ class CompiledRegions:
         """The share of GPU time that compiled code launched, 0 to 1."""
         return self.gpu_us / self.all_gpu_us if self.gpu_us is not None and self.all_gpu_us else None
 
-    def outside_of(self, ids: tuple[str, ...]) -> float | None:
-        """Host time in the window that these compilations' regions spent outside of compiled code, in microseconds;
-        None where none of them ran."""
-        found = [region.outside_us for region in self.regions if region.id in ids]
-        return sum(found) if found else None
-
 
 #: When a call was made: to warm up, in timing, or later, for a recording.
 CallPhase = Literal["warm-up", "timed", "later"]
@@ -58,23 +52,23 @@ PhaseName = Literal["dynamo", "aot_autograd", "inductor", "triton", "autotune", 
 CacheName = Literal["fx_graph", "aot_autograd", "templates"]
 FallbackKind = Literal["recompile_limit", "skipped", "error"]
 
-#: How torch words the check of a tensor's size, and that of anything else about a tensor.
-SIZE_CHECK = re.compile(
-    r"tensor '(?P<name>.+)' size mismatch at index (?P<index>\d+)\. expected (?P<then>\d+), actual (?P<now>\d+)"
-)
-TENSOR_CHECK = re.compile(
-    r"tensor '(?P<name>.+)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. "
-    r"expected (?P<then>.+?), actual (?P<now>.+)"
-)
+#: How torch words a check, by what it is of; the first that fits says so. `size_many`: a size that is not 0 or 1, which
+#: torch compiles for themselves whatever is asked.
+CHECKS = {
+    "size_many": re.compile(r"2 <= (?P<name>.+)\.size\(\)\[(?P<index>\d+)\]"),
+    "size": re.compile(
+        r"tensor '(?P<name>.+)' size mismatch at index (?P<index>\d+)\. expected (?P<then>\d+), actual (?P<now>\d+)"
+    ),
+    "tensor": re.compile(
+        r"tensor '(?P<name>.+)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. "
+        r"expected (?P<then>.+?), actual (?P<now>.+)"
+    ),
+    "length": re.compile(r"len\((?P<name>.+)\) == (?P<then>\d+)"),
+}
 #: That something is the very object, or of the very type, that it was: by its address, which tells a reader nothing.
 IDENTITY_CHECK = re.compile(r"___check_(?P<of>obj|type)_id\((?P<name>.+?), \d+\)(?:, type=(?P<then>.+))?")
 CODE_OBJECT = re.compile(r'<code object (?P<function>\S+) at \S+ file "(?P<file>[^"]+)", line (?P<line>\d+)>')
 TYPE_NAME = re.compile(r"<class '(?P<name>[^']+)'>")
-#: That a size is not 0 or 1, which torch compiles for themselves whatever is asked.
-MANY_CHECK = re.compile(r"2 <= (?P<name>.+)\.size\(\)\[(?P<index>\d+)\]")
-LENGTH_CHECK = re.compile(r"len\((?P<name>.+)\) == (?P<then>\d+)")
-#: The first that fits says what a check is of.
-CHECKS = {"size_many": MANY_CHECK, "size": SIZE_CHECK, "tensor": TENSOR_CHECK, "length": LENGTH_CHECK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +79,6 @@ class FailedGuard:
     text: Text  #: The check in torch's words.
 
     @property
-    def is_of_size(self) -> bool:
-        """Whether it is the check of a tensor's size, which code for any size would not make."""
-        return SIZE_CHECK.match(self.text) is not None
-
-    @property
     def facts(self) -> dict[str, Any]:
         """What was checked, without addresses: its `kind`, the `name` of what was looked at, what it was `then`, when
         the code was compiled, and is `now`; a check of a kind not known here as torch writes it."""
@@ -97,30 +86,26 @@ class FailedGuard:
         for kind, pattern in CHECKS.items():
             if found := pattern.match(check):
                 return {"kind": kind, **found.groupdict()}
-        return _identity(check) or {"kind": "other", "check": check}
+        found = IDENTITY_CHECK.match(check)
+        if found is None:
+            return {"kind": "other", "check": check}
+        name, then = found["name"], found["then"] or ""
+        code, type_name = CODE_OBJECT.match(then), TYPE_NAME.match(then)
+        if code or (found["of"] == "obj" and name.endswith(".__code__")):
+            function = code.groupdict() if code else None
+            return {"kind": "function", "name": name.removesuffix(".__code__"), "then": function}
+        if found["of"] == "type":
+            return {"kind": "type", "name": name, "then": type_name["name"] if type_name else None}
+        return {"kind": "object", "name": name}
 
     @property
     def is_of_one(self) -> bool:
         """Whether it is of a size that is or was 0 or 1, for which torch makes code of its own also where it compiles
         for any size."""
-        size = SIZE_CHECK.match(self.text)
-        return MANY_CHECK.match(self.text) is not None or (
-            size is not None and not {size["then"], size["now"]}.isdisjoint(("0", "1"))
+        facts = self.facts
+        return facts["kind"] == "size_many" or (
+            facts["kind"] == "size" and bool({facts["then"], facts["now"]} & {"0", "1"})
         )
-
-
-def _identity(check: str) -> dict[str, Any] | None:
-    """What a check of an object's or a type's address asks; None for other checks."""
-    found = IDENTITY_CHECK.match(check)
-    if found is None:
-        return None
-    name, code, kind = found["name"], CODE_OBJECT.match(found["then"] or ""), TYPE_NAME.match(found["then"] or "")
-    if code or (found["of"] == "obj" and name.endswith(".__code__")):
-        then = code.groupdict() if code else None
-        return {"kind": "function", "name": name.removesuffix(".__code__"), "then": then}
-    if found["of"] == "type":
-        return {"kind": "type", "name": name, "then": kind["name"] if kind else None}
-    return {"kind": "object", "name": name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +227,8 @@ class Diagnostics:
 
     def with_break_costs(self, regions: CompiledRegions, steps: int) -> Diagnostics:
         """With what each break costs per step, as regions of so many steps show it."""
-        outside = ((each, regions.outside_of(each.frames)) for each in self.breaks)
-        return replace(
-            self, breaks=tuple(replace(each, per_step_us=None if us is None else us / steps) for each, us in outside)
-        )
-
-    def frames_of(self, call: CompilingCall) -> tuple[FrameCompilation, ...]:
-        return tuple(each for each in self.frames if (each.phase, each.call) == (call.phase, call.call))
+        breaks = []
+        for each in self.breaks:
+            outside = [region.outside_us for region in regions.regions if region.id in each.frames]
+            breaks.append(replace(each, per_step_us=sum(outside) / steps if outside else None))
+        return replace(self, breaks=tuple(breaks))

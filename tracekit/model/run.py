@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.bounded import (
@@ -23,9 +23,6 @@ from tracekit.model.gpu import FormMemory, GpuState
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
 from tracekit.model.timing import FormTiming, Startup, refuse_no_times
-
-if TYPE_CHECKING:
-    pass
 
 #: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
 Phase = Literal["generate", "prefill", "decode"]

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.note import Note
-
-if TYPE_CHECKING:
-    from tracekit.model.comparison import Side
 
 
 @dataclass(frozen=True, slots=True)

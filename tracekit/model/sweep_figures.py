@@ -150,7 +150,7 @@ class Work:
     eager: EagerPool | None
     cells: tuple[CellFigures, ...]
     best: tuple[Best, ...]
-    differs: tuple[str, ...]  #: What is not the same on all machines of it (`driver: 580.1, 590.2`).
+    differs: tuple[Statement, ...]  #: What is not the same on all machines of it, with its values.
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,21 +55,11 @@ class StepTimeline:
     host: Bars
 
 
-#: Columns of `Track.slices`, sorted by start, longer first: `kind` is what a slice is (kernel, op, python, idle ...),
-#: `details` a JSON object or None, `key` what arrows know a slice by (None: no arrow ends there).
-SLICE_COLUMNS = ("kind", "name", "start_ns", "end_ns", "details", "key")
-
-#: Columns of `Counter.points`, sorted: from `at_ns` on the value is `value`.
-POINT_COLUMNS = ("at_ns", "value")
-
-#: Columns of `Picture.arrows`: a slice of the first panel and one of the second.
-ARROW_COLUMNS = ("name", "a_key", "b_key")
-
-
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Slices that belong together. Where `nests`, one inside another is drawn below it; any other that overlaps stands
-    in a lane of its own."""
+    """Slices that belong together, in columns `kind` (kernel, op, python, idle ...), `name`, `start_ns`, `end_ns`,
+    `details` (a JSON object or None) and `key` (by which arrows know it, or None), sorted by start, longer first. Where
+    `nests`, one inside another is drawn below it; any other that overlaps stands in a lane of its own."""
 
     name: str
     slices: pl.DataFrame
@@ -78,7 +68,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A curve of steps. `unit` says what is counted."""
+    """A curve of steps: from `at_ns` on it is `value`. `unit` says what is counted."""
 
     name: str
     unit: str
@@ -96,7 +86,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One panel, or two with arrows between them. `notes` say what is not shown, and why."""
+    """One panel, or two with arrows between them: `name`, `a_key`, `b_key`. `notes` say what is not shown, and why."""
 
     panels: tuple[Panel, ...]
     arrows: pl.DataFrame

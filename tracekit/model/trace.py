@@ -8,17 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: Columns of `Trace.activities`, sorted by start: one row per GPU activity. `kind` is kernel, memcpy or memset.
-#: `stream` is None where the trace names none.
-ACTIVITY_COLUMNS = ("kind", "name", "device", "stream", "start_ns", "end_ns", "correlation", "bytes")
-
-#: Columns of `Trace.calls`, sorted by start: one row per host API call (CUDA/HIP/XPU runtime or driver).
-CALL_COLUMNS = ("name", "start_ns", "end_ns", "thread", "correlation")
-
-#: Columns of `Trace.host`, sorted by start, longer first: every other host event. `kind` is op, annotation, python or
-#: overhead (the profiler's own). Operators that carry a stream (Inductor's Triton launch events) are host events too.
-HOST_COLUMNS = ("kind", "name", "start_ns", "end_ns", "thread")
-
 #: Columns more of `Trace.host` where a trace was read with shapes: an operator's `Input Dims` and `Input type`, and of
 #: convolutions and attention `Concrete Inputs` and `Input Strides`, as the JSON the file holds. None where nothing was
 #: recorded, or what stands there is no list.
@@ -44,6 +33,12 @@ class Device:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """One recording. Times are integer nanoseconds since the first event, so sums are exact.
+
+    Tables are sorted by start. `activities` has a row per GPU activity: `kind` (kernel, memcpy, memset), `name`,
+    `device`, `stream` (None where the trace names none), `start_ns`, `end_ns`, `correlation`, `bytes`. `calls` has one
+    per host API call (runtime or driver): `name`, `start_ns`, `end_ns`, `thread`, `correlation`. `host` has all other
+    host events, longer ones first: `kind` (op, annotation, python, or the profiler's own overhead), `name`, `start_ns`,
+    `end_ns`, `thread`.
 
     `skipped` counts the events that could not be read, by reason. `threads[i]` is the thread that a table's `thread`
     column calls `i`. `metadata` is what tracekit wrote into its own recordings, empty for traces made elsewhere.

@@ -104,6 +104,7 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
         "warnings": (tuple[str, ...], "What the notes say."),
         "differs": (tuple[str, ...], "What the differences are, in words."),
     },
+    "Work": {"differs": (tuple[str, ...], "What is not the same on all machines of it (`driver: 580.1, 590.2`).")},
     "Conditions": {"held_back": (tuple[str, ...], "What the limits say.")},
 }
 BESIDE["ComparisonFile"] = BESIDE["Comparison"]

@@ -12,9 +12,9 @@ from tests.sequences import make_activity, make_sequence
 from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
-from tracekit.comparison.findings.cold_start import find_cold_start
 from tracekit.comparison.findings.eager_code import find_uncompiled_component
-from tracekit.comparison.findings.lost_attention import find_lost_attention
+from tracekit.comparison.findings.slower_kernels import find_lost_attention
+from tracekit.comparison.findings.times import find_cold_start
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.model.advice import Action
 from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime

@@ -7,7 +7,7 @@ from tests.advised import command_of
 from tests.sides import make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
-from tracekit.comparison.findings.single_precision import find_single_precision
+from tracekit.comparison.findings.precision import find_single_precision
 from tracekit.comparison.findings.slower_kernels import find_slower_convolutions
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.groups import Evidence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -11,9 +12,11 @@ from tests.sweeps import compiled_cell, eager_cell, make_asked, make_environment
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.comparison.sweeping.best import find_best
 from tracekit.comparison.sweeping.works import find_side_by_side
+from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
 from tracekit.model.sweep import CellFailure, CellResult
 from tracekit.model.sweep_figures import Best, Goal, PublishedBeside, Sweep
+from tracekit.report.contract import sweep_json
 from tracekit.workloads.suites import VISION
 
 
@@ -82,30 +85,33 @@ def test_cells_of_other_size_or_type_are_another_work(settings: dict[str, str]) 
 def test_cells_that_were_steered_otherwise_differ() -> None:
     steered = changed(make_result(compiled_cell()), variables={"TORCHINDUCTOR_GRAPH_PARTITION": "0"})
     (work,) = read(make_result(eager_cell()), steered).works
-    assert work.differs == ("variables: none, TORCHINDUCTOR_GRAPH_PARTITION=0",)
+    assert work.differs == (Statement("variables", {"values": ["", "TORCHINDUCTOR_GRAPH_PARTITION=0"]}),)
     assert work.cells[1].command.startswith("TORCHINDUCTOR_GRAPH_PARTITION=0 tracekit profile ")
 
 
 @pytest.mark.parametrize(
-    ("there", "difference"),
+    ("there", "code", "values"),
     [
-        ({"cpu": "another CPU"}, "CPU: a CPU, another CPU"),
-        ({"packages": {"transformers": "5.2"}}, "transformers: 5.1, 5.2"),
-        ({"packages": {"triton": "3.7"}}, "triton: 3.6, 3.7"),
-        ({"driver": "590.1"}, "driver: 580.1, 590.1"),
+        ({"cpu": "another CPU"}, "cpu", ["a CPU", "another CPU"]),
+        ({"packages": {"transformers": "5.2"}}, "transformers", ["5.1", "5.2"]),
+        ({"packages": {"triton": "3.7"}}, "triton", ["3.6", "3.7"]),
+        ({"driver": "590.1"}, "driver", ["580.1", "590.1"]),
     ],
 )
 def test_machines_that_differ_in_what_matters_are_said_where_their_cells_share_a_row(
-    there: dict[str, object], difference: str
+    there: dict[str, object], code: str, values: list[str]
 ) -> None:
     here = {"transformers": "5.1", "triton": "3.6", "numpy": "2.0"}
     one = on(make_result(eager_cell()), here, driver="580.1")
     alike = on(make_result(compiled_cell()), {**here, "numpy": "2.1"}, driver="580.1")
     assert read(one, alike).notes == ()
     sweep = read(one, on(alike, **there))  # type: ignore[arg-type]
-    assert [work.differs for work in sweep.works] == [(difference,)]
-    facts = {"differences": [difference], "works": 1, "of_works": 1}
+    assert [work.differs for work in sweep.works] == [(Statement(code, {"values": values}),)]
+    facts = {"differences": [{"code": code, "facts": {"values": values}}], "works": 1, "of_works": 1}
     assert sweep.notes == (Note("machines_of_a_work_differ", facts=facts),)
+    told = json.loads(sweep_json(sweep))
+    words = [f"{'CPU' if code == 'cpu' else code}: {', '.join(values)}"]
+    assert told["works"][0]["differs"] == told["notes"][0]["facts"]["differences"] == words
 
 
 def test_other_rules_and_other_versions_of_tracekit_are_said() -> None:

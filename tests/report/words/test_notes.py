@@ -12,6 +12,7 @@ from tracekit.model.note import Note, distinct
 from tracekit.report.words.notes import SENTENCES, grave_sentences, note_sentence, other_sentences
 
 SIDES = ["eager", "compiled"]
+DRIVERS = {"code": "driver", "facts": {"values": ["580.1", "590.1"]}}
 
 
 def note(code: str, subject: str | None = None, **facts: object) -> Note:
@@ -125,7 +126,7 @@ SWEEPS = (
     note("several_timing_rules"),
     note("several_tracekits", versions=["0.1.0", "0.2.0"]),
     note("same_cell_in_files", key="vit-1", files=2),
-    note("machines_of_a_work_differ", differences=["driver: 580.1, 590.1"], works=1, of_works=2),
+    note("machines_of_a_work_differ", differences=[DRIVERS], works=1, of_works=2),
     note("cells_side_by_side", cells=2, of_cells=3),
     note("cells_throttled", cells=1, of_cells=2),
     note("graphs_from_cache", hits=1, graphs=3, cache_was_empty=True),

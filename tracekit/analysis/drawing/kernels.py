@@ -144,8 +144,8 @@ def _piece_rows(work: pl.DataFrame, known: Known) -> Iterator[Row]:
 
 
 def draw_arrows(matching: Matching | None, a: Panel, b: Panel) -> pl.DataFrame:
-    """Columns `ARROW_COLUMNS`, from each kernel of A to the kernel of B that does its work; an arrow's name is the kind
-    of its group. None without a matching.
+    """From each kernel of A to the kernel of B that does its work; an arrow's name is the kind of its group. None
+    without a matching.
 
     Where a piece has as many kernels on both sides they are paired in their order; else every kernel of A leads to the
     first of B, as which of them does what nobody knows. The first step of A is tied to the first of B, and so on.

@@ -46,7 +46,6 @@ def find_eager_fallback(comparison: Comparison) -> Finding | None:
             "ran_eager": ran_eager(side),
             "eager_gpu_share": None if regions is None or regions.gpu_share is None else 1 - regions.gpu_share,
         },
-        saving_us=None,
         action=action,
     )
 
@@ -67,7 +66,6 @@ def find_little_compiled(comparison: Comparison) -> Finding | None:
             "busy_us": side.busy_us,
             "scope": side.settings.scope if side.settings else None,
         },
-        saving_us=None,
         # Lists what --scope takes.
         action=Action("list_scopes", "tracekit workloads") if side.settings else None,
     )

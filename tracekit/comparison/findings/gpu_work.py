@@ -1,13 +1,23 @@
-"""Did B's kernels take longer than A's, and did B need markedly fewer of them?"""
+"""Does the GPU work longer, on fewer kernels, or wait for the host to launch, and do CUDA graphs take that over?"""
 
 from __future__ import annotations
 
+from tracekit.comparison.commands import run_again
+from tracekit.comparison.waiting import gaps_of_cause
 from tracekit.model.comparison import Comparison, Finding
 
 #: Less than this is within what recordings of the same work differ by (1 to 4 % on an H200).
 LONGER = 1.05
 #: Fewer than this share of A's kernels is worth a line.
 FEWER = 0.9
+#: An idle share above this is launch-bound, if the host's own work is the leading cause.
+IDLE_SHARE = 0.4
+HOST_CAUSES = ("op_dispatch", "launch_call", "guards", "python")
+GRAPHS = {"mode": "reduce-overhead"}
+#: The modes that ask for CUDA graphs, and what compiles alike without.
+WITHOUT = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
+#: Graphs that start at least this share of the kernels did what was asked.
+ENOUGH = 0.5
 
 
 def find_more_gpu_time(comparison: Comparison) -> Finding | None:
@@ -16,7 +26,7 @@ def find_more_gpu_time(comparison: Comparison) -> Finding | None:
     if facts is None or not facts["a_busy_us"] or facts["b_busy_us"] < LONGER * facts["a_busy_us"]:
         return None
     # Where it went other findings say, each with its own saving.
-    return Finding("more_gpu_time", "warning", {"side": comparison.b.label, **facts}, saving_us=None)
+    return Finding("more_gpu_time", "warning", {"side": comparison.b.label, **facts})
 
 
 def find_fewer_kernels(comparison: Comparison) -> Finding | None:
@@ -24,7 +34,7 @@ def find_fewer_kernels(comparison: Comparison) -> Finding | None:
     facts = _counts_and_times(comparison)
     if facts is None or facts["b_kernels"] >= FEWER * facts["a_kernels"]:
         return None
-    return Finding("fewer_kernels", "info", dict(facts), saving_us=None)
+    return Finding("fewer_kernels", "info", dict(facts))
 
 
 def _counts_and_times(comparison: Comparison) -> dict[str, float] | None:
@@ -37,3 +47,67 @@ def _counts_and_times(comparison: Comparison) -> dict[str, float] | None:
         "a_busy_us": a.busy_us,
         "b_busy_us": b.busy_us,
     }
+
+
+def find_launch_bound(comparison: Comparison) -> Finding | None:
+    """Found when B, compiled without CUDA graphs, leaves the GPU idle over 40 % of the call, mostly for the host.
+
+    The saving is all idle time of the unprofiled call that the host's work explains: what CUDA graphs can save at most.
+    """
+    side = comparison.b
+    wall, idle, launches = side.wall_us, side.unprofiled_idle_us, side.analysis.launches
+    if wall is None or idle is None or idle <= IDLE_SHARE * wall or (launches and launches.graph_launches):
+        return None
+    causes = side.calibrated_idle_by_cause() or {}
+    host, known = sum(causes.get(cause, 0.0) for cause in HOST_CAUSES), sum(causes.values())
+    if side.form is None or side.form.name != "compiled" or host <= known / 2:
+        return None
+    return Finding(
+        code="launch_bound",
+        severity="warning",
+        facts={"wall_us": wall, "idle_us": idle, "host_share": host / known},
+        saving_us=host,
+        action=run_again(side.settings, GRAPHS),
+        changes=GRAPHS if side.settings else {},
+        places=gaps_of_cause(side, HOST_CAUSES),
+    )
+
+
+def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
+    """Found when B's mode asks for CUDA graphs on a GPU, and torch skipped some or few kernels are in any."""
+    side, settings = comparison.b, comparison.b.settings
+    if settings is None or settings.device == "cpu" or settings.mode not in WITHOUT:
+        return None
+    skips = side.diagnostics.cuda_graph_skips if side.diagnostics else ()
+    share = side.graphed_share
+    if not skips and (share is None or share >= ENOUGH):
+        return None
+    # Sizes that are any hinder graphs; else the same mode without them has no cost of trying.
+    of_size = any("dynamic" in reason or "symbolic" in reason for skip in skips if (reason := skip.reason))
+    changes = {"dynamic": "False"} if of_size else {"mode": WITHOUT[settings.mode]}
+    return Finding(
+        code="skipped_cuda_graphs",
+        severity="warning",
+        facts={"graphed_share": share, "skips": [{"reason": skip.reason, "times": skip.count} for skip in skips]},
+        action=run_again(settings, changes),
+    )
+
+
+def find_graphed_launches(comparison: Comparison) -> Finding | None:
+    """Found when B launches kernels by graphs and A does not; says what became of idle time meanwhile."""
+    a, b = comparison.a, comparison.b
+    if not (a.analysis.launches and b.analysis.launches):
+        return None
+    if a.analysis.launches.graph_launches or not b.analysis.launches.graph_launches:
+        return None
+    return Finding(
+        code="graphed_launches",
+        severity="info",
+        facts={
+            "side": b.label,
+            "graphed_share": b.graphed_share,
+            "a_launches": a.launches_per_step,
+            "b_launches": b.launches_per_step,
+            "idle_change_us": comparison.deltas.idle_us,
+        },
+    )

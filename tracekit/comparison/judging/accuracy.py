@@ -41,31 +41,19 @@ class _Judged:
     reason: Statement
 
 
-@dataclass(frozen=True, slots=True)
-class _Floor:
-    """What cannot be told from no error: half a `step` of the dtype, and what eager differs by from itself. What
-    compiled differs by from itself excuses nothing: a form that returns noise would excuse itself."""
-
-    step: float
-    eager: float
-    compiled: float
-
-    @property
-    def allowed(self) -> float:
-        return self.step + self.eager
-
-    def judge(
-        self, code: str, each: TensorDifference, error: float, allowed: float, scale: float = 1.0, **facts: Any
-    ) -> _Judged:
-        """An error beside what is allowed of it. Where another call of the compiled form might be within that, an error
-        that is more proves nothing; `scale` is what errors are of, where they are not relative."""
-        facts = {"path": each.path, "compiled": error, **facts, "allowed": allowed}
-        if error <= allowed:
-            return _Judged("as_accurate", error / allowed if allowed else 0.0, Statement(code, facts))
-        excess = error / allowed if allowed else math.inf
-        if error <= allowed + self.compiled * scale:
-            return _Judged("undecided", excess, Statement(code, {**facts, "compiled_from_itself": self.compiled}))
-        return _Judged("less_accurate", excess, Statement(code, facts))
+def _judge_error(
+    code: str, each: TensorDifference, error: float, allowed: float, own: float, scale: float = 1.0, **facts: Any
+) -> _Judged:
+    """An error beside what is allowed of it. `own` is what the compiled form differs by from itself: where another call
+    of it might be within that, an error that is more proves nothing. It excuses nothing, or a form that returns noise
+    would excuse itself. `scale` is what errors are of, where they are not relative."""
+    facts = {"path": each.path, "compiled": error, **facts, "allowed": allowed}
+    if error <= allowed:
+        return _Judged("as_accurate", error / allowed if allowed else 0.0, Statement(code, facts))
+    excess = error / allowed if allowed else math.inf
+    if error <= allowed + own * scale:
+        return _Judged("undecided", excess, Statement(code, {**facts, "compiled_from_itself": own}))
+    return _Judged("less_accurate", excess, Statement(code, facts))
 
 
 def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
@@ -76,7 +64,7 @@ def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
     tensors = other.against_eager.tensors
     if not tensors:
         return Accuracy("undecided", "tolerance", Statement("no_tensors"))
-    if all(_equal(each) for each in tensors):
+    if all(map(_equal, tensors)):
         # NaN or infinite throughout: that both forms return that proves nothing.
         for each in tensors:
             if not each.counts and each.elements > 0 and each.max_abs is None:
@@ -125,23 +113,25 @@ def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judg
         elif each.nonfinite > base.nonfinite:
             yield _not_finite(each, base.nonfinite, reference)
         else:
-            floor = _Floor(UNIT_ROUNDOFF.get(compiled.dtype, 0.0), _own(eager, each.path), _own(compiled, each.path))
+            # No error can be told from half a step of the dtype, and what eager differs by from itself.
+            floor = UNIT_ROUNDOFF.get(compiled.dtype, 0.0) + _own(eager, each.path)
             noisy = each.elements < SMALL or compiled.dtype in HALF
-            yield _judge_errors(each, base, floor, FACTOR_WHERE_NOISY if noisy else FACTOR, reference)
+            factor = FACTOR_WHERE_NOISY if noisy else FACTOR
+            yield _judge_errors(each, base, floor, _own(compiled, each.path), factor, reference)
 
 
 def _judge_errors(
-    each: TensorDifference, base: TensorDifference, floor: _Floor, factor: float, reference: str
+    each: TensorDifference, base: TensorDifference, floor: float, own: float, factor: float, reference: str
 ) -> _Judged:
     if each.relative is None or base.relative is None or each.max_abs is None or base.max_abs is None:
         return _judge_zeros(each, base, factor, reference)
     size = each.other_max or 0.0
-    allowed = factor * base.relative + floor.allowed
-    mean = floor.judge("error", each, each.relative, allowed, eager=base.relative, reference=reference)
+    allowed = factor * base.relative + floor
+    mean = _judge_error("error", each, each.relative, allowed, own, eager=base.relative, reference=reference)
     if mean.result != "as_accurate":
         return mean
-    most = FACTOR_OF_LARGEST * base.max_abs + floor.allowed * size
-    largest = floor.judge("largest_error", each, each.max_abs, most, size, eager=base.max_abs, reference=reference)
+    most, beside = FACTOR_OF_LARGEST * base.max_abs + floor * size, {"eager": base.max_abs, "reference": reference}
+    largest = _judge_error("largest_error", each, each.max_abs, most, own, size, **beside)
     if largest.result != "as_accurate":
         return largest
     if base.relative > LOST:
@@ -176,8 +166,8 @@ def _by_tolerance(eager: FormNumerics | None, compiled: FormNumerics) -> Iterato
         elif each.relative is None:
             yield _judge_zeros(each, replace(each, max_abs=None if each.max_abs is None else 0.0), 1.0, "eager")
         else:
-            floor = _Floor(step, _own(eager, each.path), _own(compiled, each.path))
-            yield floor.judge("difference", each, each.relative, steps * step + floor.allowed)
+            allowed = steps * step + (step + _own(eager, each.path))
+            yield _judge_error("difference", each, each.relative, allowed, _own(compiled, each.path))
 
 
 def _own(form: FormNumerics | None, path: str) -> float:

@@ -145,10 +145,6 @@ def _of_one_process(estimate: Estimate, noise_us: float, *sides: Side) -> Estima
     return replace(estimate.widened(doubt), assumptions=(assumed,))
 
 
-def _wall(comparison: Comparison) -> Measured:
-    return measure_wall(comparison.a, comparison.b, comparison.verdict)
-
-
 def _busy(comparison: Comparison) -> Measured:
     a, b = comparison.a, comparison.b
     if b.busy_us is None:
@@ -161,7 +157,7 @@ def _busy(comparison: Comparison) -> Measured:
 def _idle(comparison: Comparison) -> Measured:
     """Idle time, as certain as the wall time that it is a part of, and the GPU time that is taken off that."""
     a, b = comparison.a, comparison.b
-    wall = _wall(comparison)
+    wall = measure_wall(a, b, comparison.verdict)
     base, idle_us, wall_us = a.unprofiled_idle_us, b.unprofiled_idle_us, wall.new
     if idle_us is None or wall_us is None:
         return _recorded(comparison, Measured(base, None))
@@ -246,7 +242,7 @@ def _groups_lost(comparison: Comparison) -> Measured:
 
 
 MEASURES: dict[Metric, Callable[[Comparison], Measured]] = {
-    "wall": _wall,
+    "wall": lambda comparison: measure_wall(comparison.a, comparison.b, comparison.verdict),
     "busy": _busy,
     "idle": _idle,
     "kernels": _exact(lambda side: side.kernels_per_step, recorded=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, get_args
 
 from tracekit.comparison.judging.estimates import MEASURES, Measured, is_slight
 from tracekit.errors import TracekitError
@@ -16,15 +16,9 @@ from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Out
 TIME = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
 SIZE = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 UNITS: dict[Metric, dict[str, float]] = {
-    "wall": TIME,
-    "busy": TIME,
-    "idle": TIME,
-    "kernels": {},
-    "launches": {},
+    **{metric: {} for metric in get_args(Metric)},
+    **dict.fromkeys(("wall", "busy", "idle"), TIME),
     "memory": SIZE,
-    "recompiles": {},
-    "breaks": {},
-    "groups_lost": {},
 }
 #: What is assumed of processes that were not timed, and stands among the doubts where nothing was decided.
 AMONG_DOUBTS = ("process_spread_assumed", "noise_for_process_spread")

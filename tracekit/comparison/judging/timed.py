@@ -4,37 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median
-from typing import Protocol
 
 import numpy as np
 
+from tracekit.model.comparison import Side
 from tracekit.model.compilation import CompilingCall, Diagnostics, FrameCompilation
 from tracekit.model.run import FormResult
 from tracekit.statistics.interval import Values
 
 
-class Timed(Protocol):
-    """A side of a comparison, or a form that was timed and never recorded."""
-
-    @property
-    def label(self) -> str: ...
-
-    @property
-    def form(self) -> FormResult | None: ...
-
-    @property
-    def wall_us(self) -> float | None: ...
-
-    @property
-    def idle_share(self) -> float | None: ...
-
-    @property
-    def diagnostics(self) -> Diagnostics | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class TimedForm:
-    """A form without a trace."""
+    """A form that was timed and never recorded, beside a side of a comparison."""
 
     label: str
     form: FormResult
@@ -53,6 +34,9 @@ class TimedForm:
     def diagnostics(self) -> Diagnostics | None:
         """What torch.compile said while the form was run; None where nobody asked."""
         return self.form.compilation.diagnostics if self.form.compilation else None
+
+
+Timed = Side | TimedForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +59,7 @@ def find_compiling_costs(side: Timed) -> tuple[CompilingCost, ...]:
     return tuple(
         CompilingCost(
             call,
-            found.frames_of(call),
+            tuple(each for each in found.frames if (each.phase, each.call) == (call.phase, call.call)),
             call.wall_us - usual if call.wall_us is not None and usual is not None else None,
         )
         for call in calls

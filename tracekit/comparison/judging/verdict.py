@@ -34,7 +34,7 @@ from tracekit.statistics.interval import (
     resampled_medians,
 )
 
-NOT_TIMED = Verdict("not_timed", None, None, None, None, None)
+NOT_TIMED = Verdict("not_timed")
 NOT_ALTERNATED = Note("not_alternated")
 Judged = tuple[Verdict, tuple[Note, ...]]
 

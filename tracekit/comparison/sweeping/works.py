@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from tracekit import __version__
@@ -12,7 +12,8 @@ from tracekit.comparison.sweeping.best import find_best
 from tracekit.comparison.sweeping.cells import command_of, read_cell
 from tracekit.comparison.sweeping.pooling import is_within_spread, pool_eager
 from tracekit.comparison.sweeping.published import find_differences_from_published, set_beside_published
-from tracekit.model.note import Note
+from tracekit.model.estimate import Statement
+from tracekit.model.note import Note, distinct
 from tracekit.model.run import Environment
 from tracekit.model.sweep import Asked, CellResult, Suite
 from tracekit.model.sweep_figures import Sweep, Work
@@ -96,8 +97,8 @@ def _read_work(group: Sequence[CellResult], calls: int) -> Work:
     )
 
 
-def _find_differences(results: Sequence[CellResult]) -> tuple[str, ...]:
-    """What is not the same on all machines that these cells were measured on: `driver: 580.1, 590.2`.
+def _find_differences(results: Sequence[CellResult]) -> tuple[Statement, ...]:
+    """What is not the same on all machines that these cells were measured on, with its `values`.
 
     A host cannot be told by name, and those of one kind are alike: it is what they have that counts. What a cell does
     not say is taken to be as in the others.
@@ -105,14 +106,14 @@ def _find_differences(results: Sequence[CellResult]) -> tuple[str, ...]:
     found: dict[str, dict[str, None]] = {}
     for run in (result.run for result in results if result.run):
         environment = run.environment
-        said = {"CPU": environment.cpu, "driver": environment.driver, "Python": environment.python}
+        said = {name: getattr(environment, name) for name in ("cpu", "driver", "python")}
         said |= {name: environment.packages.get(name) for name in PACKAGES}
-        said["precision of float32 products"] = environment.float32_matmul_precision
-        said["variables"] = variable_words(run.settings.variables) or "none"
+        said["float32_matmul_precision"] = environment.float32_matmul_precision
+        said["variables"] = variable_words(run.settings.variables)
         for what, value in said.items():
             if value is not None:
                 found.setdefault(what, {})[value] = None
-    return tuple(f"{what}: {', '.join(values)}" for what, values in found.items() if len(values) > 1)
+    return tuple(Statement(what, {"values": list(values)}) for what, values in found.items() if len(values) > 1)
 
 
 def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
@@ -140,7 +141,7 @@ def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]
     """Where machines of one work differ, one cell has several files, cells ran beside each other, or were throttled."""
     differing = [work for work in works if work.differs]
     if differing:
-        differences = list(dict.fromkeys(each for work in differing for each in work.differs))
+        differences = [asdict(each) for each in distinct(each for work in differing for each in work.differs)]
         facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
         yield Note("machines_of_a_work_differ", facts=facts)
     for group in groups:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tracekit.numbers import counted, percent
 from tracekit.report.words.saying import Sentence
 
@@ -33,6 +36,15 @@ def eager_process_spread(*, work: str, spread: float, slight: int, compared: int
     return f"{differs}; {told} {HOW_TO_MEASURE_SPREAD}"
 
 
+#: What machines differ in, where that is not called by its code.
+MACHINE = {"cpu": "CPU", "python": "Python", "float32_matmul_precision": "precision of float32 products"}
+
+
+def machine_difference(code: str, facts: Mapping[str, Any]) -> str:
+    """`driver: 580.1, 590.2`."""
+    return f"{MACHINE.get(code, code)}: {', '.join(value or 'none' for value in facts['values'])}"
+
+
 SENTENCES: dict[str, Sentence] = {
     "cell_unreadable": "{path} cannot be read ({reason}): its cell counts as missing, and is run again.",
     "cells_outdated": (
@@ -60,7 +72,8 @@ SENTENCES: dict[str, Sentence] = {
         "{files} files tell of cell {key}: the one that was begun last is shown, and no other counts."
     ),
     "machines_of_a_work_differ": lambda differences, works, of_works: (
-        f"Cells of the same work were measured on machines that differ ({'; '.join(differences)}), in {works} of"
+        f"Cells of the same work were measured on machines that differ"
+        f" ({'; '.join(machine_difference(**each) for each in differences)}), in {works} of"
         f" {counted(of_works, 'work')}: their eager times are taken together all the same, and times of different"
         " cells are not of one machine. Speed-ups are."
     ),

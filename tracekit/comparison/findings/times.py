@@ -1,4 +1,4 @@
-"""Does compiling cost so much at the start that it takes many calls to pay?"""
+"""Is the compiled form slower, does its start take many calls to pay, or does a recording mislead about times?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,32 @@ from tracekit.model.comparison import Comparison, Finding
 #: calls are more than a trial or a test makes.
 MANY_CALLS = 100
 LONG_US = 10e6
+#: A recorded step this much slower than an unprofiled call is worth a line.
+MUCH_LONGER = 1.1
+
+
+def find_compile_slower(comparison: Comparison) -> Finding | None:
+    """Found only when the verdict says so and B is known to be the compiled form. The saving is that of going back."""
+    verdict, form = comparison.verdict, comparison.b.form
+    if verdict.result != "slower" or not (form and form.name == "compiled"):
+        return None
+    if verdict.a_wall_us is None or verdict.b_wall_us is None or verdict.speedup is None:
+        raise AssertionError("a verdict of slower comes with both walls and their ratio")
+    # CUDA graphs, where the GPU waits for longer than was lost: they shorten nothing else. On a CPU there are none.
+    settings, idle_us = comparison.b.settings, comparison.b.unprofiled_idle_us
+    lost_us = verdict.b_wall_us - verdict.a_wall_us
+    action = None
+    if settings and settings.device != "cpu" and settings.mode == "default" and (idle_us is None or idle_us > lost_us):
+        action = run_again(settings, {"mode": "reduce-overhead"})
+    # By the ratio within rounds, on which the verdict stands: the medians need not differ by the same.
+    saving_us = verdict.b_wall_us * (1 - verdict.speedup)
+    return Finding(
+        code="compile_slower",
+        severity="warning",
+        facts={"a_wall_us": verdict.a_wall_us, "b_wall_us": verdict.b_wall_us},
+        saving_us=saving_us,
+        action=action,
+    )
 
 
 def find_cold_start(comparison: Comparison) -> Finding | None:
@@ -52,7 +78,26 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
             "warm_was_measured": saving_us is not None,
             "can_be_regional": regional,
         },
-        saving_us=None,
         action=run_again(comparison.b.settings, {"scope": "regional"}) if regional else None,
         start_saving_us=saving_us,
+    )
+
+
+def find_profiler_distortion(comparison: Comparison) -> Finding | None:
+    """Found when a recorded step took over 10 % longer than the unprofiled call."""
+    slowed = {
+        side.label: slowdown
+        for side in (comparison.a, comparison.b)
+        if (slowdown := side.recorded_ratio) is not None and slowdown > MUCH_LONGER
+    }
+    if not slowed:
+        return None
+    on_gpu = comparison.a.analysis.gpu is not None or comparison.b.analysis.gpu is not None
+    return Finding(
+        code="profiler_distortion",
+        severity="info",
+        facts={
+            "slowed": [{"side": label, "slowdown": slowdown} for label, slowdown in slowed.items()],
+            "on_gpu": on_gpu,
+        },
     )

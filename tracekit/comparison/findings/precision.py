@@ -1,10 +1,13 @@
-"""Do products run in float32 in a model of 16 bits?"""
+"""Does compiled code compute something else than eager code, or run products in float32 in a model of 16 bits?"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
-from tracekit.comparison.findings.lost_attention import find_lost_attention
+from tracekit.comparison.commands import profile_command
+from tracekit.comparison.findings.slower_kernels import find_lost_attention
+from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.sequence import Activity
 
@@ -13,6 +16,21 @@ WORTH_SAYING = 0.02
 LIBRARY = ("gemm", "attention", "convolution")
 HALVES = ("bfloat16", "float16")
 HALF_TYPES = ("c10::BFloat16", "c10::Half")
+
+
+def find_outputs_differ(comparison: Comparison) -> Finding | None:
+    """Found when B's outputs are further from the truth than rounding explains (docs/numerics.md). The command it
+    advises rounds inside fused kernels as eager does: where that mends it, the order of rounding is the reason."""
+    accuracy, settings = comparison.accuracy, comparison.b.settings
+    if accuracy is None or accuracy.result != "less_accurate":
+        return None
+    command = profile_command(settings) if settings else None
+    return Finding(
+        code="outputs_differ",
+        severity="warning",
+        facts={"a": comparison.a.label, "b": comparison.b.label, "reason": asdict(accuracy.reason)},
+        action=Action("run_again", f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {command}") if command else None,
+    )
 
 
 def find_single_precision(comparison: Comparison) -> Finding | None:

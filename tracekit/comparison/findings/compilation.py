@@ -1,4 +1,4 @@
-"""Was code compiled more than once: before the form was quiet, or inside the timed calls?"""
+"""Is compiled code broken up by lines that Dynamo cannot trace, or compiled more than once?"""
 
 from __future__ import annotations
 
@@ -6,12 +6,57 @@ from tracekit.comparison.commands import profile_command, run_again
 from tracekit.comparison.judging.timed import compilations_while_timed, find_compiling_costs
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.note import distinct
 
+#: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
+MANY = 3
+COSTLY = 0.02
+#: So many are named.
+NAMED = 3
+#: Settings of Dynamo that a hint of torch's may name, and the variables that set them for one command.
+SWITCHES = {
+    "capture_scalar_outputs": "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS",
+    "capture_dynamic_output_shape_ops": "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS",
+}
 #: So many are worth an action: torch gives up at eight of one function.
 MANY = 4
 ANY_SIZES = {"dynamic": "True"}
 #: So many calls are told one by one.
 NAMED = 3
+
+
+def find_broken_graphs(comparison: Comparison) -> Finding | None:
+    """Found when B's graphs break. The saving is the host time outside of compiled code in the frames that broke, as
+    recorded, but no more than the GPU waits for anything: what mending all of them can save at most."""
+    side = comparison.b
+    breaks = side.diagnostics.breaks if side.diagnostics else ()
+    if not breaks:
+        return None
+    costs = [each.per_step_us for each in breaks if each.per_step_us is not None]
+    cost = sum(costs)
+    costly = side.wall_us is not None and cost > COSTLY * side.wall_us
+    idle_us = side.unprofiled_idle_us if side.unprofiled_idle_us is not None else side.recorded_idle_us
+    longest = sorted(breaks, key=lambda each: -(each.per_step_us or 0))[:NAMED]
+    # What torch's hints name can be switched on; for the rest an error says where it happens.
+    hints = " ".join(each.hint or "" for each in breaks)
+    switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
+    return Finding(
+        code="broken_graphs",
+        severity="warning" if costly or len(breaks) >= MANY else "info",
+        facts={
+            "side": side.label,
+            "lines": len(breaks),
+            "longest": [
+                {"line": each.line, "reason": each.reason, "per_step_us": each.per_step_us} for each in longest
+            ],
+            "hints": list(dict.fromkeys(each.hint for each in longest if each.hint)),
+            "counted_by_dynamo": side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
+            "can_be_switched": bool(switches),
+        },
+        saving_us=min(us for us in (cost, idle_us, side.wall_us) if us is not None) if costs else None,
+        action=run_again(side.settings, more=("--fullgraph",), switches=switches),
+        environment=switches if side.settings else {},
+    )
 
 
 def find_compiled_again(comparison: Comparison) -> Finding | None:
@@ -22,7 +67,7 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
     if not again or (side.diagnostics and side.diagnostics.warmed_up_at):
         return None
     dearest = max(again, key=lambda each: each.seconds or 0.0)
-    of_size = any(each.because[0].is_of_size for each in again)
+    of_size = any(each.because[0].facts["kind"] == "size" for each in again)
     settings = side.settings if of_size and side.settings and not side.settings.dynamic else None
     return Finding(
         code="compiled_again",
@@ -36,7 +81,6 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
             "dearest_s": dearest.seconds,
             "whole_s": sum(each.seconds or 0.0 for each in again),
         },
-        saving_us=None,
         action=run_again(settings, ANY_SIZES),
         changes=ANY_SIZES if settings else {},
     )
@@ -54,8 +98,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
     any_size = side.settings is not None and side.settings.dynamic is True
     first = []
     for cost in costs[:NAMED]:
-        failed = [check.facts for frame in cost.frames for check in frame.because[:1]]
-        failed = [check for at, check in enumerate(failed) if check not in failed[:at]]
+        failed = list(distinct(check.facts for frame in cost.frames for check in frame.because[:1]))
         call = {"call": cost.call.call, "wall_us": cost.call.wall_us}
         first.append({**call, "failed_checks": failed, "cuda_graphs": cost.call.cuda_graphs})
     action = None
@@ -80,6 +123,5 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
             "any_size": any_size,
             "failed_for_one": any(check.is_of_one for check in checks),
         },
-        saving_us=None,
         action=action,
     )
