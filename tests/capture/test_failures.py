@@ -144,11 +144,10 @@ def test_other_errors_keep_their_traceback() -> None:
 
 
 def test_a_tensor_larger_than_the_machine_is_a_line_with_what_to_do() -> None:
-    with (
-        pytest.raises(TracekitError, match=r"not enough memory at size tiny \(.*8192\d+ bytes\); call less, or close"),
-        out_of_memory_explained("tiny", "call less"),
-    ):
+    said = r"not enough memory at size tiny \(.*8192\d+ bytes\); call less, or close"
+    with pytest.raises(TracekitError, match=said) as caught, out_of_memory_explained("tiny", "call less"):
         torch.empty(8192000000000000, dtype=torch.uint8)
+    assert is_out_of_memory(caught.value)
 
 
 @pytest.mark.parametrize("broken", [b"", b"\x7fELF", b"no library at all" * 9])
@@ -163,51 +162,35 @@ def test_a_library_that_a_killed_compilation_left_unfinished_is_told_with_what_r
     assert f"`rm {left}`, and run it again" in str(raised_for(backend_failure(ImportError(str(said.value)))))
 
 
-def while_handling(met: Exception, error: Exception) -> None:
-    try:
-        raise met
-    except type(met):
-        raise error  # noqa: B904 - as it is raised where nobody thinks of the first.
-
-
-def made_of(met: Exception, error: Exception) -> None:
-    raise error from met
-
-
-def in_our_words(met: Exception, _error: Exception) -> None:
-    with out_of_memory_explained("tiny", "call less"):
-        raise met
+def raised(error: Exception, *, cause: Exception | None = None, handling: Exception | None = None) -> Exception:
+    """The error as it is raised from its cause, or while another one is handled."""
+    error.__cause__, error.__context__ = cause, handling
+    return error
 
 
 @pytest.mark.parametrize(
-    ("raising", "met", "error", "ran_out"),
+    ("error", "ran_out"),
     [
         # Its own error, only raised meanwhile; a compiler's is what it met.
-        (while_handling, RAN_OUT, KeyError("missing"), False),
-        (while_handling, RuntimeError("Triton Error [CUDA]: out of memory"), backend_failure(ValueError("none")), True),
-        (made_of, RAN_OUT, ValueError("no image"), True),
-        (in_our_words, RAN_OUT, ValueError(), True),
-        (made_of, ValueError("no lowering"), backend_failure(RAN_OUT), True),
-        (made_of, ValueError("no lowering"), backend_failure(ValueError("no lowering")), False),
+        (raised(KeyError("missing"), handling=RAN_OUT), False),
+        (
+            raised(backend_failure(ValueError("none")), handling=RuntimeError("Triton Error [CUDA]: out of memory")),
+            True,
+        ),
+        (raised(ValueError("no image"), cause=RAN_OUT), True),
+        (raised(TracekitError("in our words"), cause=RAN_OUT), True),
+        (backend_failure(RAN_OUT), True),
+        (backend_failure(ValueError("no lowering")), False),
+        # The allocators' own words, and others.
+        (RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
+        (
+            RuntimeError("[enforce fail at alloc_cpu.cpp:121] . DefaultCPUAllocator: can't allocate memory: 8 bytes"),
+            True,
+        ),
+        (RuntimeError("out of memory is handled elsewhere"), False),
+        (RuntimeError("this queue is out of memory cards"), False),
     ],
 )
-def test_only_what_memory_that_ran_out_led_to_counts_as_that(
-    raising: Any, met: Exception, error: Exception, ran_out: bool
-) -> None:
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - of any kind.
-        raising(met, error)
-    assert is_out_of_memory(caught.value) is ran_out
-
-
-@pytest.mark.parametrize(
-    ("said", "ran_out"),
-    [
-        ("CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported", True),
-        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True),
-        ("[enforce fail at alloc_cpu.cpp:121] . DefaultCPUAllocator: can't allocate memory: you tried 8 bytes.", True),
-        ("out of memory is handled elsewhere", False),
-        ("this queue is out of memory cards", False),
-    ],
-)
-def test_the_allocators_own_words_count_and_others_do_not(said: str, ran_out: bool) -> None:
-    assert is_out_of_memory(RuntimeError(said)) is ran_out
+def test_only_what_memory_that_ran_out_led_to_counts_as_that(error: Exception, ran_out: bool) -> None:
+    assert is_out_of_memory(error) is ran_out

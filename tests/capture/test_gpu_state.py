@@ -58,9 +58,10 @@ def test_each_form_has_the_samples_between_its_own_calls(monkeypatch: pytest.Mon
     assert not set(states[0].during()) & set(states[1].during())
 
 
-def test_the_driver_is_asked_behind_the_form_s_own_block_and_five_times_a_second_at_most(
+def test_the_driver_is_asked_behind_the_form_s_own_block_and_seldom(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(gpu_state, "SECONDS_BETWEEN", 60.0)
     gpu, events = FakeGpu(), []
 
     @contextmanager

@@ -363,21 +363,23 @@ def test_a_torch_that_is_too_old_or_makes_graphs_of_other_things_is_said(monkeyp
 
 
 @pytest.mark.slow
-def test_every_launch_of_a_tiny_flux_leads_to_its_eager_operators() -> None:
+def test_every_launch_of_a_tiny_flux_s_blocks_leads_to_its_eager_operators() -> None:
     pytest.importorskip("diffusers")
     from tracekit.workloads.flux import build
 
     workload = build(Request("flux", scope="regional"), "tiny", "cpu", Silent())
     names = names_of(workload)
     eager = models.eager_ops(names, workload.call)
-    join = join_operators(eager, models.compiled_sites(names, workload.targets, workload.call))
+    # One of two kinds of blocks: the other takes as long again, and tests/gpu has both.
+    targets = [each for each in workload.targets if "single" in each.component]
+    join = join_operators(eager, models.compiled_sites(names, targets, workload.call))
     assert all(each.exact for each in join.joined)
     assert not join.unexplained
     # torch 2.15 folds products by constants there, and has no node left for them.
     tables = {"transformer.time_text_embed.time_proj", "transformer.pos_embed"}
     assert {eager.ops[i].module for i in join.unmatched} <= tables
     assert join.wrong_sizes == 0
-    assert len(join.joined) > 300
+    assert len(join.joined) > 100
     nowhere = {eager.ops[each.op].name for each in join.joined if not each.sites}
     assert nowhere <= {"aten.cat.default"}, "only what producers write into place needs no launch"
     assert not any(op.line and op.line.startswith("/") for op in eager.ops)

@@ -18,7 +18,6 @@ from tracekit.capture.forms import compiled_form, eager_form
 from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, record
 from tracekit.capture.warmup import warm_up
 from tracekit.errors import TracekitError
-from tracekit.model.note import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
 
@@ -92,12 +91,13 @@ def published() -> list[tuple[str, int]]:
     return []
 
 
-def recorder(folder: Path, published: list[tuple[str, int]], steps: int | None = 1, skip: int = 0) -> Recorder:
-    def warn(noted: Noted) -> None:
-        warnings.warn(noted.code, stacklevel=1)
+@pytest.fixture
+def recorder(tmp_path: Path, published: list[tuple[str, int]]) -> Any:
+    def make(steps: int = 1, skip: int = 0) -> Recorder:
+        publish = lambda device, count: published.append((device, count))  # noqa: E731
+        return Recorder(steps, skip, tmp_path / f"{skip}.json", publish, lambda noted: warnings.warn(noted.code))  # noqa: B028
 
-    raw = folder / f"{skip}.json"
-    return Recorder(steps, skip, raw, lambda device, count: published.append((device, count)), warn)
+    return make
 
 
 def run(each: Recorder, steps: int) -> int:
@@ -110,38 +110,38 @@ def run(each: Recorder, steps: int) -> int:
     return done
 
 
-def test_what_was_recorded_is_published_once_with_its_steps(tmp_path: Path, published: Any) -> None:
-    with recorder(tmp_path, published, steps=2, skip=1) as each:
+def test_what_was_recorded_is_published_once_with_its_steps(tmp_path: Path, recorder: Any, published: Any) -> None:
+    with recorder(steps=2, skip=1) as each:
         assert run(each, 5) == 5
     assert published == [("cpu", 2)]
     assert list(tmp_path.iterdir()) == [], "what the profiler wrote is gone once it was published"
 
 
 def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
+    monkeypatch: pytest.MonkeyPatch, recorder: Any
 ) -> None:
     monkeypatch.setattr(recording, "pick_device", lambda: "cuda")
     monkeypatch.setattr(recording, "kernels_are_visible", lambda: False)
-    with pytest.raises(TracekitError, match="cannot see kernels"), recorder(tmp_path, published, skip=3):
+    with pytest.raises(TracekitError, match="cannot see kernels"), recorder(skip=3):
         pytest.fail("the block is not to begin")
 
 
 def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
+    monkeypatch: pytest.MonkeyPatch, recorder: Any, published: Any
 ) -> None:
     def failing(**_options: object) -> None:
         raise RuntimeError("profiling is switched off here")
 
     monkeypatch.setattr(recording, "profile", failing)
-    with pytest.warns(UserWarning, match="profiler_did_not_start"), recorder(tmp_path, published, skip=1) as each:
+    with pytest.warns(UserWarning, match="profiler_did_not_start"), recorder(skip=1) as each:
         assert run(each, 4) == 4
     assert published == []
 
 
-def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, published: Any) -> None:
-    one = recorder(tmp_path, published, steps=3).__enter__()
-    other = recorder(tmp_path, published, steps=1, skip=1).__enter__()
-    with recorder(tmp_path, published, steps=1, skip=3) as later:
+def test_two_recordings_that_overlap_leave_each_other_alone(recorder: Any, published: Any) -> None:
+    one = recorder(steps=3).__enter__()
+    other = recorder(steps=1, skip=1).__enter__()
+    with recorder(steps=1, skip=3) as later:
         for _ in range(4):
             with one.step(), other.step(), later.step():
                 torch.ones(3).sin()
@@ -152,11 +152,11 @@ def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, publ
     assert len(published) == 2 and ("cpu", 1) in published, "and the one after it"
 
 
-def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(tmp_path: Path, published: Any) -> None:
-    with recorder(tmp_path, published, steps=2) as one:
+def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(recorder: Any, published: Any) -> None:
+    with recorder(steps=2) as one:
         run(one, 1)
         with pytest.warns(UserWarning, match="loop_too_short"):
-            recorder(tmp_path, published, skip=5).__exit__(None, None, None)
+            recorder(skip=5).__exit__(None, None, None)
         assert spans.is_recording()
         run(one, 1)
     assert published == [("cpu", 2)]

@@ -115,7 +115,7 @@ def test_warming_up_at_another_size_is_found_in_the_timed_call_it_cost(
     assert facts.during_timing == 1
     (call,) = facts.diagnostics.timed_calls()
     assert (call.call, call.wall_us) == (1, run.forms[1].wall_us[0])
-    (frame,) = facts.diagnostics.frames_of(call)
+    (frame,) = (each for each in facts.diagnostics.frames if (each.phase, each.call) == (call.phase, call.call))
     assert [guard.facts for guard in frame.because] == [
         {"kind": "size", "name": "x", "index": "0", "then": "2", "now": "4"}
     ]

@@ -25,8 +25,7 @@ def pick_device() -> str:
 
 
 def free_memory_bytes(device: str) -> int:
-    """Free memory of the device: the GPU's as the driver tells it, or what the machine would give to a new program,
-    file caches that it would drop for it included."""
+    """The GPU's free memory, or what the machine would give to a new program, file caches it would drop included."""
     if device != "cpu":
         return int(torch.cuda.mem_get_info()[0])
     meminfo = Path("/proc/meminfo")

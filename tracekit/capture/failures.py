@@ -150,25 +150,27 @@ def _raise_failed(settings: Settings, error: Exception) -> NoReturn:
             " or close what else uses the GPU"
         ) from error
     at, code = _user_line(f"{error}\n{cause}")
-    failed = f"torch.compile failed on {settings.scope}{at}: {type(cause).__name__}: {_clipped(_first_line(cause))}"
+    failed = f"{settings.scope}{at}: {type(cause).__name__}: {_clipped(_first_line(cause))}"
     if any(text in str(cause) for text in TAKES_NOTHING):
         raise CompileError(
-            f"{failed}. Inductor and Triton keep what they compile on disk: make room there, or set"
-            " TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and TMPDIR to folders that can be written to",
+            f"torch.compile failed on {failed}. Inductor and Triton keep what they compile on disk: make room there, or"
+            " set TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and TMPDIR to folders that can be written to",
             code,
         ) from error
     if library := CUT_SHORT.search(str(cause)):
         raise CompileError(
-            f"{failed}. A compilation that was killed left that file unfinished: `rm {library[1]}`, and run it again",
+            f"torch.compile failed on {failed}. A compilation that was killed left that file unfinished:"
+            f" `rm {library[1]}`, and run it again",
             code,
         ) from error
     if isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):
         raise CompileError(
-            f"{failed}. Calls lie deeper in each other than Python allows while torch.compile looks into them: raise"
-            " that limit with sys.setrecursionlimit(10_000) in the model's file, or pass a smaller --scope",
+            f"torch.compile failed on {failed}. Calls lie deeper in each other than Python allows while torch.compile"
+            " looks into them: raise that limit with sys.setrecursionlimit(10_000) in the model's file, or pass a"
+            " smaller --scope",
             code,
         ) from error
-    raise CompileError(f"{failed}. `tracekit doctor` checks the compilers", code) from error
+    raise CompileError(f"torch.compile failed on {failed}. `tracekit doctor` checks the compilers", code) from error
 
 
 def _no_fullgraph(settings: Settings) -> str:

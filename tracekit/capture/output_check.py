@@ -141,8 +141,7 @@ def keep_weights(workload: BuiltWorkload) -> Callable[[], None]:
 
 
 def find_images(output: Output) -> torch.Tensor | None:
-    """The first images of an output, [N, 3, height, width] with values from 0 to 1; None where there are none. What has
-    three channels and such values is taken for images."""
+    """The first tensor of an output that looks like images: [N, 3, height, width] with values from 0 to 1."""
     for tensor in output.tensors.values():
         if tensor.ndim != 4 or tensor.shape[1] != 3 or min(tensor.shape[2:]) < 16 or not tensor.is_floating_point():
             continue
@@ -168,8 +167,7 @@ def draw_image(images: torch.Tensor) -> bytes:
 
 
 def draw_difference(images: torch.Tensor, others: torch.Tensor) -> tuple[bytes, float]:
-    """The difference of the first images as PNG, and by what it was multiplied so that its largest value is white; at
-    most 64. Where the images are the same it is black."""
+    """The difference of the first images as PNG, and by what it was multiplied so that its largest value is white."""
     difference = (images[:1] - others[:1]).abs()
     largest = float(difference.max())
     scale = min(1 / largest, MOST_SCALE) if largest else 1.0

@@ -28,9 +28,8 @@ class Output:
 
 
 def keep_output(returned: object) -> Output:
-    """Copies every tensor of `returned` to the host: dictionaries, lists, tuples and dataclasses are walked through,
-    with the outputs of transformers and diffusers among them. Nothing, texts and lone numbers are not counted as left
-    out."""
+    """Copies every tensor of `returned` to the host, from within dictionaries, lists, tuples and dataclasses. None,
+    texts and lone numbers are not counted as left out."""
     tensors: dict[str, torch.Tensor] = {}
     skipped: dict[str, None] = {}
     for path, leaf in _leaves(returned, ""):

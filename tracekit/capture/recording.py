@@ -11,10 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
@@ -140,7 +139,8 @@ class Recorder:
             self._start()
         return self
 
-    def step(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def step(self) -> Iterator[None]:
         """One step of the loop: `with recorder.step():` around all that belongs to it."""
         number, self._made = self._made, self._made + 1
         if self._wanted is not None and number == self._skip:
@@ -151,10 +151,9 @@ class Recorder:
                     self._start()
                 except Exception as error:  # noqa: BLE001 - whatever the profiler says; it is told when the block ends.
                     self._missed = Noted("profiler_did_not_start", {"error": f"{type(error).__name__}: {error}"})
-        return self._marked() if self._running else nullcontext()
-
-    @contextmanager
-    def _marked(self) -> Iterator[None]:
+        if not self._running:
+            yield
+            return
         with record_function(STEP.format(self._recorded)):
             yield
         self._recorded += 1

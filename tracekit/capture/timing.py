@@ -40,8 +40,7 @@ RESAMPLES = 400
 
 @dataclass(frozen=True, slots=True)
 class CallTime:
-    """One timed call. `device_us` is between two device events, `peak_bytes` the most memory held: None without a
-    GPU."""
+    """One timed call, with the time between two device events and the most memory held; None without a GPU."""
 
     wall_us: float
     device_us: float | None = None
@@ -90,23 +89,10 @@ class Timings:
         if call.device_us is not None:
             self.device_us.setdefault(name, []).append(call.device_us)
 
-    def steady_walls(self, names: tuple[FormName, ...]) -> list[list[float]]:
-        """The times of each form's calls in the rounds in which nothing was compiled."""
-        return [
-            [us for number, us in enumerate(self.wall_us[name]) if number not in self.compiling_rounds]
-            for name in names
-        ]
-
     def of(self, name: FormName, rule: StoppingRule) -> FormTiming:
         """How the form was timed, for the manifest."""
-        adaptive = rule.rounds is None
-        return FormTiming(
-            stopped=self.stopped,
-            target=rule.target if adaptive else None,
-            budget_seconds=rule.budget_seconds if adaptive else None,
-            seconds=self.seconds,
-            controls=self._controls(name),
-        )
+        limits = (rule.target, rule.budget_seconds) if rule.rounds is None else (None, None)
+        return FormTiming(self.stopped, *limits, self.seconds, self._controls(name))
 
     def process(self, name: FormName) -> ProcessTimes:
         """The form's times as those of a process that repeats another's."""
@@ -193,7 +179,8 @@ def time_forms(
             before, last_us = form.name, call.wall_us
             progress.advance()
         timings.seconds = clock() - began
-        walls = timings.steady_walls(tuple(form.name for form in forms))
+        steady = [each for each in range(number + 1) if each not in timings.compiling_rounds]
+        walls = [[timings.wall_us[form.name][each] for each in steady] for form in forms]
         reason = stopping.reason(walls, number + 1, timings.seconds - timings.compiling_seconds)
         if reason:
             timings.stopped = reason
