@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def printed(summary: Summary, width: int = 80, *, colours: bool = False) -> str:
     console = Console(file=out, width=width, force_terminal=colours, color_system="standard" if colours else None)
     console.print(shown(summary))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def text_of(page: str) -> str:
+    """What a page says, without its scripts."""
+    body = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
 
 
 def written(tmp_path: Path, page: str) -> Path:

@@ -9,22 +9,9 @@ from tracekit.model.comparison import Side
 from tracekit.report.sections.idle import queue_table
 from tracekit.report.sides import with_letters
 
-QUEUE = DeviceQueue(
-    device=0,
-    items=200,
-    starved_items=190,
-    kernels_in_graphs=0,
-    unlinked=0,
-    delays=Percentiles(200, 2.0, 2.5, 9.0, 40.0, 80.0),
-    graph_delays=None,
-    starved_us=500.0,
-    delayed_us=100.0,
-    hand_to_mouth_us=300.0,
-    backed_up_us=100.0,
-    mean_depth=0.25,
-    most_depth=3,
-    depths=(),
-)
+#: Of 200 launches 190 found nothing in flight; 500 us starved, 100 delayed, 300 hand to mouth, 100 backed up.
+DELAYS = Percentiles(200, 2.0, 2.5, 9.0, 40.0, 80.0)
+QUEUE = DeviceQueue(0, 200, 190, 0, 0, DELAYS, None, 500.0, 100.0, 300.0, 100.0, 0.25, 3, ())
 
 
 def side_with(*queues: DeviceQueue) -> Side:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import gzip
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.browser import opened
 from tests.report.conftest import cpu_comparison, matched_comparison, timed_comparison
-from tests.report.showing import side_markdown, side_page, written
+from tests.report.showing import side_markdown, side_page, text_of, written
 from tests.report.test_page_in_browser import columns, was_quiet
 from tests.sides import make_run
 
@@ -36,24 +35,18 @@ def timed() -> SingleRun:
     return look_at(timed_comparison().b)
 
 
-def timed_page() -> str:
-    return side_page(timed(), make_run(), COMMAND)
-
-
-def text_of(page: str) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)).split())
-
-
 def test_the_page_begins_with_what_a_call_takes_and_gives_no_verdict():
-    page = timed_page()
+    page = side_page(timed(), make_run(), COMMAND)
     assert "<h1>flux, compiled: 1.00 ms a call.</h1>" in page
     text = text_of(page)
-    assert "flux · full size · NVIDIA H200" in text
-    assert "Read over 2 marked steps" in text
-    assert COMMAND in text
-    assert "faster" not in text
-    assert "Speed-up" not in text
-    assert 'id="waterfall"' not in page
+    for told in ("flux · full size · NVIDIA H200", "Read over 2 marked steps", COMMAND):
+        assert told in text
+    assert "faster" not in text and "Speed-up" not in text and 'id="waterfall"' not in page
+    # What one side has is told once, and not beside itself.
+    assert "Both sides" not in text and "A:" not in text
+    assert text.count("Wall time, unprofiled median") == 1
+    for heading in ("Figures", "Kernel by kernel", "Idle time", "Recording", "How it was measured"):
+        assert heading in text
 
 
 def test_a_bare_trace_says_that_it_was_not_timed():
@@ -61,15 +54,6 @@ def test_a_bare_trace_says_that_it_was_not_timed():
     text = text_of(side_page(real()))
     assert "how long a call takes without the profiler is not known" in text
     assert "This is a bare trace file" in text
-
-
-def test_what_one_side_has_is_told_once_and_not_beside_itself():
-    text = text_of(timed_page())
-    assert "Both sides" not in text
-    assert "A:" not in text
-    assert text.count("Wall time, unprofiled median") == 1
-    for heading in ("Figures", "Kernel by kernel", "Idle time", "Recording", "How it was measured"):
-        assert heading in text
 
 
 def test_every_kernel_has_a_row_whose_shares_close_and_that_unfolds_to_its_operators():

@@ -20,7 +20,7 @@ from tracekit.report.sections.timing import (
     timing_table,
 )
 from tracekit.report.sides import both_sides
-from tracekit.report.words.common import verdict_evidence, verdict_sentence
+from tracekit.report.words.common import _roughly, verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -46,12 +46,9 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
         compiled = tuple(replace(each, during_timing=1) for each in side.form.timing.processes)
         sides.append(replace(side, form=replace(side.form, timing=replace(side.form.timing, processes=compiled))))
     one = compare(told.a, sides[1], ORDER)
-    assert (one.verdict.result, verdict_sentence(one)) == (
-        "inconclusive",
-        "Compiled was compiled again inside the timed calls: the verdict is withheld.",
-    )
-    both_sides = verdict_sentence(compare(sides[0], sides[1], ORDER))
-    assert both_sides.startswith("Eager and compiled were compiled again")
+    assert one.verdict.result == "inconclusive"
+    assert verdict_sentence(one) == "Compiled was compiled again inside the timed calls: the verdict is withheld."
+    assert verdict_sentence(compare(*sides, ORDER)).startswith("Eager and compiled were compiled again")
     assert "recompiled_during_timing" in {each.code for each in one.findings}
     # Of repeats nobody knows which rounds those were.
     assert "left out" not in (verdict_evidence(one) or "")
@@ -91,9 +88,8 @@ def test_the_verdicts_numbers_are_all_there_and_each_of_several_processes_has_a_
 
 
 def test_the_evidence_says_how_many_rounds_and_why_no_more():
-    assert "10 rounds, an unprofiled call of each form, stopped when its time was spent" in str(
-        verdict_evidence(timed())
-    )
+    one = verdict_evidence(timed())
+    assert "10 rounds, an unprofiled call of each form, stopped when its time was spent" in one
     several = verdict_evidence(timed(1.02, 0.98))
     assert "30 rounds, an unprofiled call of each form, in 3 processes whose medians are averaged" in several
     assert "stopped when its time was spent" in several
@@ -101,9 +97,8 @@ def test_the_evidence_says_how_many_rounds_and_why_no_more():
 
 def test_bare_traces_have_neither_table():
     bare = compare(make_side("a"), make_side("b"))
-    assert (timing_table(both_sides(bare)), certainty_table(bare), process_table(bare), startup_table(bare)) == (
-        None,
-    ) * 4
+    assert timing_table(both_sides(bare)) is None
+    assert [certainty_table(bare), process_table(bare), startup_table(bare)] == [None] * 3
 
 
 def test_an_estimate_from_the_warm_up_says_that_it_is_one():
@@ -141,11 +136,5 @@ def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
 
 
 def test_noise_is_said_with_a_second_figure_where_it_is_large():
-    from tracekit.report.words.common import _roughly
-
-    assert [_roughly(each) for each in (1.4171, 0.1538, 0.0218, 0.00001)] == [
-        "about 140 %",
-        "about 15 %",
-        "about 2 %",
-        "less than 0.01 %",
-    ]
+    told = [_roughly(each) for each in (1.4171, 0.1538, 0.0218, 0.00001)]
+    assert told == ["about 140 %", "about 15 %", "about 2 %", "less than 0.01 %"]
