@@ -91,8 +91,8 @@ class Timings:
 
     def of(self, name: FormName, rule: StoppingRule) -> FormTiming:
         """How the form was timed, for the manifest."""
-        limits = (rule.target, rule.budget_seconds) if rule.rounds is None else (None, None)
-        return FormTiming(self.stopped, *limits, self.seconds, self._controls(name))
+        target, budget_seconds = (rule.target, rule.budget_seconds) if rule.rounds is None else (None, None)
+        return FormTiming(self.stopped, target, budget_seconds, self.seconds, self._controls(name))
 
     def process(self, name: FormName) -> ProcessTimes:
         """The form's times as those of a process that repeats another's."""
