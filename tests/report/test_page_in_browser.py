@@ -192,15 +192,11 @@ def test_no_figure_to_remember_runs_into_the_next(matched):
 
 def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(matched):
     with opened(matched, width=400) as visited:
-        label = visited.page.evaluate(
-            "getComputedStyle(document.querySelector('#side-by-side tbody td'), '::before').content"
-        )
-        assert label == '"A: vit_eager"'
+        label = "getComputedStyle(document.querySelector('#side-by-side tbody td'), '::before').content"
+        assert visited.page.evaluate(label) == '"A: vit_eager"'
         visited.page.evaluate("document.querySelector('#side-by-side table').scrollIntoView()")
-        roles = visited.page.evaluate(
-            "[...document.querySelectorAll('#side-by-side table [role]')].map((each) => each.getAttribute('role'))"
-        )
-        assert {"row", "cell", "rowheader", "columnheader", "rowgroup"} == set(roles)
+        roles = "[...document.querySelectorAll('#side-by-side table [role]')].map((each) => each.getAttribute('role'))"
+        assert {*visited.page.evaluate(roles)} == {"row", "cell", "rowheader", "columnheader", "rowgroup"}
 
 
 @cache

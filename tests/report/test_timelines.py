@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.report.showing import comparison_page, written
+from tests.report.showing import comparison_page, comparisons_page, side_page, written
 
 from tracekit.comparison import compare
+from tracekit.comparison.comparing import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name
@@ -23,7 +24,7 @@ from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
 from ..browser import opened
-from .conftest import HOSTILE_NAMES, matched_comparison, timed_comparison
+from .conftest import HOSTILE_NAMES, matched_comparison, three_times_matched, timed_comparison
 
 
 def hostile_timelines() -> Comparison:
@@ -129,11 +130,38 @@ def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_pat
         lit = f"{len(group.a_at)} of A, {len(group.b_at)} of B light up"
         assert all(told in page.inner_text(".readout") for told in ("B: vit_default", "(triton)", lit))
         page.click("[data-do=all]")
-        canvas.focus()
-        page.keyboard.press("n")
-        page.wait_for_timeout(100)
+        after_next(page)
         assert int(canvas.get_attribute("data-lit")) > 0
         assert visited.complaints == visited.requests == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("report", "begin", "lit"),
+    [
+        (lambda: side_page(look_at(matched_comparison().b)), "", r"\d of this name light up"),
+        (
+            lambda: comparisons_page(three_times_matched()),
+            "D: max-autotune",
+            r"\d of B, \d of C, \d of D of this name light up",
+        ),
+    ],
+    ids=["one", "several"],
+)
+def test_a_kernel_lights_up_those_of_its_name_in_every_form(tmp_path, report, begin, lit):
+    with opened(written(tmp_path, report())) as visited:
+        visited.page.wait_for_selector("html[data-timelines=drawn]")
+        said = after_next(visited.page)
+        assert said.startswith(begin) and re.search(lit, said)
+        assert visited.complaints == visited.requests == []
+
+
+def after_next(page) -> str:
+    """What is said of the bar that the key for the next one comes to."""
+    page.focus(".timelines canvas")
+    page.keyboard.press("n")
+    page.wait_for_timeout(100)
+    return page.inner_text(".readout")
 
 
 @pytest.mark.browser
@@ -176,13 +204,9 @@ def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_n
     with opened(written(tmp_path, comparison_page(hostile_timelines())), width=400, dark=True) as visited:
         page = visited.page
         page.wait_for_selector("html[data-timelines=drawn]")
-        page.focus(".timelines canvas")
-        page.keyboard.press("n")
-        page.wait_for_timeout(100)
-        assert "<script>alert(1)</script>" in page.inner_text(".readout")
-        page.keyboard.press("n")
-        page.keyboard.press("n")
-        page.wait_for_timeout(100)
+        assert "<script>alert(1)</script>" in after_next(page)
+        after_next(page)
+        after_next(page)
         assert page.title() != "taken"
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         assert visited.complaints == visited.requests == []

@@ -91,8 +91,9 @@ def test_what_compiled_differs_by_from_itself_excuses_nothing():
     assert found.result == "undecided"
     assert found.reason.facts["compiled_from_itself"] == 1.4
     assert by_reference(tensor(0.01), tensor(1.6), itself=tensor(1.4)).result == "less_accurate"
-    one_number = by_reference(tensor(0.01, max_abs=0.05), tensor(0.01, max_abs=0.9), itself=tensor(0.5))
-    assert one_number.result == "undecided"
+    for size in (1.0, 10.0):
+        one, other = (tensor(0.01, max_abs=error * size, other_max=size) for error in (0.005, 0.5))
+        assert by_reference(one, other, itself=tensor(0.5)).result == "undecided"
     bare = judged(numerics(), numerics(eager=tensor(1.4), itself=tensor(1.4)))
     assert (bare.result, bare.basis) == ("undecided", "tolerance")
     assert judged(numerics(itself=tensor(1.4)), numerics(eager=tensor(1.4))).result == "as_accurate"

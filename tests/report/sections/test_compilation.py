@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.report.conftest import HOSTILE_NAMES
-from tests.report.showing import comparison_markdown, comparison_page
+from tests.report.showing import comparison_markdown, comparison_page, rows_of
 from tests.sides import COMPILED, STEADY, make_analysis, make_form, make_side
 
 from tracekit.comparison import compare
@@ -22,7 +22,6 @@ from tracekit.model.compilation import (
     RegionTime,
 )
 from tracekit.report.charts import phase_chart
-from tracekit.report.document import Table
 from tracekit.report.sections.compilation import (
     break_table,
     compilation_sentences,
@@ -64,12 +63,8 @@ def told_comparison(found: Diagnostics = TOLD) -> Comparison:
     return compare(make_side("eager", form=make_form("eager", STEADY)), told_side(found), ("eager", "compiled") * 10)
 
 
-def rows(table: Table | None) -> dict[str, tuple[object, ...]]:
-    return {str(row[0]): row[1:] for row in table.rows}
-
-
 def test_what_compiled_code_does_is_told_per_step():
-    told = {label: values[0] for label, values in rows(compilation_table(told_side(), "B")).items()}
+    told = {label: values[0] for label, values in rows_of(compilation_table(told_side(), "B")).items()}
     expected = {
         "Compiled regions entered, per step": "2",
         "Compiled graphs called, per step": "3",
@@ -93,20 +88,20 @@ def test_an_eager_side_has_no_table():
 
 def test_a_bare_trace_tells_what_its_recording_shows():
     bare = replace(told_side(), form=None)
-    assert "Graphs compiled" not in rows(compilation_table(bare, "B"))
-    assert "GPU time launched from compiled code" in rows(compilation_table(bare, "B"))
+    assert "Graphs compiled" not in rows_of(compilation_table(bare, "B"))
+    assert "GPU time launched from compiled code" in rows_of(compilation_table(bare, "B"))
     assert break_table(bare, "B") is None
 
 
 def test_a_recompilation_and_a_break_name_their_place_their_reason_and_what_they_cost():
-    assert rows(recompile_table(told_side(), "B"))["timed call 3"] == (
+    assert rows_of(recompile_table(told_side(), "B"))["timed call 3"] == (
         "forward (model.py:12)",
         "size 0 of x is 4, and was 1 when it was compiled; 1 older version did not fit either",
         "1.50 s",
         "1.60 s",
     )
     # Without a hint torch's explanation stands there.
-    told = rows(break_table(told_side(), "B"))["model.py:20"]
+    told = rows_of(break_table(told_side(), "B"))["model.py:20"]
     assert told == ("Unsupported Tensor.item() (gb0124)", "Why.", "40.0 µs")
 
 
@@ -148,7 +143,7 @@ def test_hostile_words_from_models_do_no_harm():
 
 def test_a_reached_recompile_limit_has_a_line_of_its_own():
     limit = EagerFallback("recompile_limit", "forward", "model.py:12", "Dynamo recompile limit exceeded")
-    told = rows(compilation_table(told_side(replace(TOLD, fallbacks=(*TOLD.fallbacks, limit))), "A"))
+    told = rows_of(compilation_table(told_side(replace(TOLD, fallbacks=(*TOLD.fallbacks, limit))), "A"))
     assert told["Recompile limit"] == ("reached: torch compiles the function no more",)
     assert told["Parts that run eager"] == ("2",)
-    assert "Recompile limit" not in rows(compilation_table(told_side(), "A"))
+    assert "Recompile limit" not in rows_of(compilation_table(told_side(), "A"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.report.showing import rows_of
 from tests.sides import make_analysis, make_side
 
 from tracekit.model.analysis import DeviceQueue, Percentiles
@@ -21,7 +22,7 @@ def side_with(*queues: DeviceQueue) -> Side:
 def test_the_queue_of_both_sides_stands_side_by_side_per_step() -> None:
     graphed = replace(QUEUE, delays=None, graph_delays=Percentiles(2, 5.0, 5.0, 5.0, 5.0, 5.0))
     table = queue_table(with_letters(side_with(QUEUE), side_with(graphed)))
-    rows = {row[0]: row[1:] for row in table.rows}
+    rows = rows_of(table)
     assert rows["Launches, copies and sets"] == ("100", "100")
     assert rows["of them found nothing in flight"] == ("95 %", "95 %")
     assert rows["Launch to start, kernels: p10 · p50 · p90 · p99"] == ("2.00 µs · 2.50 µs · 9.00 µs · 40.0 µs", "none")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.browser import open_page
 from tests.report.conftest import timed_comparison
-from tests.report.showing import comparison_markdown, comparison_page, printed, written
+from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of, written
 from tests.sides import make_pair, make_run, scaled
 
 from tracekit.comparison import compare
@@ -86,7 +86,7 @@ def test_the_answer_stands_in_every_report():
 
 def test_memory_that_was_not_measured_is_a_dash():
     table = memory_table(both_sides(checked_comparison()))
-    rows = {row[0]: row[1:] for row in table.rows}
+    rows = rows_of(table)
     assert not any("weights and inputs" in label for label in rows) and "workspaces of libraries" in table.note
     assert rows["Steady calls, reserved"] == ("37.0 GiB", "—", "—")
     assert rows["Warm-up with compilation, reserved"] == ("40.0 GiB", "44.0 GiB", "+4.00 GiB")

@@ -6,13 +6,9 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
-import pytest
-from tests.browser import opened
 from tests.report.conftest import three_times_matched
-from tests.report.showing import comparisons_markdown, comparisons_page, printed, written
-from tests.report.test_page_in_browser import was_quiet
+from tests.report.showing import comparisons_markdown, comparisons_page, printed, rows_of
 from tests.report.test_schemas import faults
 from tests.sides import make_form, make_pair, make_settings, scaled
 
@@ -25,7 +21,7 @@ from tracekit.report import timelines as drawing
 from tracekit.report.composition.summaries import comparisons_summary
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
-from tracekit.report.sections.several import figures_table, headline, sentences, subjects
+from tracekit.report.sections.several import figures_table, headline, notes_of_runs, sentences, subjects
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
 ORDER = ("eager", "compiled") * 10
@@ -48,7 +44,7 @@ def test_the_eager_form_stands_once_and_each_form_beside_its_own():
     table = figures_table(told)
     labels = [column.label for column in table.columns]
     assert labels == ["Figure", "A: eager", "B: default", "C: reduce-overhead", "D: max-autotune"]
-    found = {str(row[0]): row[1:] for row in table.rows}
+    found = rows_of(table)
     assert found["Wall time, unprofiled median"] == ("1.50 ms", "1.00 ms", "520.1 µs", "1.25 ms")
     assert found["Eager in the same process"] == ("", "1.50 ms", "1.56 ms", "1.50 ms")
     assert found["Speed-up over that"] == ("", "1.50×", "3.00×", "1.20×")
@@ -108,9 +104,8 @@ def test_json_keeps_to_its_schema_and_holds_every_comparison():
     text = comparisons_json(made())
     assert faults("comparisons", text) == []
     told = json.loads(text)
-    assert (told["schema"], told["names"]) == ("tracekit.comparisons/1", list(NAMES))
+    assert (told["schema"], told["names"], told["fastest"]) == ("tracekit.comparisons/1", list(NAMES), [1])
     assert [each["verdict"]["result"] for each in told["comparisons"]] == ["faster"] * 3
-    assert told["fastest"] == [1]
     assert told["paths"][0] == "traces/default"
 
 
@@ -125,10 +120,8 @@ def test_markdown_and_terminal_tell_the_same_figures():
 
 
 def test_what_is_said_of_several_runs_stands_once():
-    page = comparisons_page(made())
-    notes = re.findall(r"<li>(.*?)</li>", page.partition("Notes on single runs")[2].partition("</ul>")[0])
-    texts = [note.partition(": ")[2] for note in notes]
-    assert len(texts) == len(set(texts))
+    notes = [note.partition(": ")[2] for note in notes_of_runs(made())]
+    assert notes and len(notes) == len(set(notes))
 
 
 def test_timelines_that_do_not_fit_are_left_out_and_named(monkeypatch):
@@ -136,20 +129,6 @@ def test_timelines_that_do_not_fit_are_left_out_and_named(monkeypatch):
     monkeypatch.setattr(drawing, "MOST_BYTES", 10_000)
     page = comparisons_page(three_times_matched())
     assert re.search(r"Left out, for the page&#39;s size: [^;]*D: max-autotune; analyze --html draws one.", page)
-
-
-@pytest.mark.browser
-def test_a_kernel_lights_up_in_every_form(tmp_path: Path):
-    with opened(written(tmp_path, comparisons_page(three_times_matched()))) as visited:
-        page = visited.page
-        page.wait_for_selector("html[data-timelines=drawn]")
-        page.focus(".timelines canvas")
-        page.keyboard.press("n")
-        page.wait_for_timeout(100)
-        said = page.inner_text(".readout")
-        assert said.startswith("D: max-autotune")
-        assert re.search(r"\d of B, \d of C, \d of D of this name light up", said)
-        assert was_quiet(visited)
 
 
 def test_variables_that_steered_torch_head_the_page_where_all_runs_had_them() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.report.showing import comparison_markdown, comparison_page
+from tests.report.showing import comparison_markdown, comparison_page, rows_of
 from tests.sides import STEADY, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison import compare
@@ -57,12 +57,8 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
     )
 
 
-def cells(table) -> dict[str, tuple[str, ...]]:
-    return {row[0]: row[1:] for row in table.rows}
-
-
 def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
-    told = cells(timing_table(both_sides(timed())))
+    told = rows_of(timing_table(both_sides(timed())))
     assert told["Stopped because"] == ("the time was spent before the interval was narrow enough",) * 2
     assert told["Target"] == ("±1 % within 30 s",) * 2
     assert told["Control calls"] == ("1", "1")
@@ -72,17 +68,17 @@ def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
 def test_runs_of_older_versions_have_a_verdict_but_do_not_tell_how_they_were_timed():
     comparison = compare(*make_pair(STEADY, scaled(0.5)), ORDER)
     assert timing_table(both_sides(comparison)) is None
-    assert cells(certainty_table(comparison))["Rounds"] == ("10",)
+    assert rows_of(certainty_table(comparison))["Rounds"] == ("10",)
     assert "odd with even" in dict(how_measured(comparison, None))["Speed-up"]
     assert "two calls of one form in one round" in dict(how_measured(timed(), None))["Speed-up"]
 
 
 def test_the_verdicts_numbers_are_all_there_and_each_of_several_processes_has_a_row():
-    told = cells(certainty_table(timed()))
+    told = rows_of(certainty_table(timed()))
     assert (told["Rounds"], told["Processes"]) == (("10",), ("1",))
     assert told["Smallest change that counts besides"] == ("2.00 %",)
     assert process_table(timed()) is None
-    told = cells(process_table(timed(1.0, 1.25)))
+    told = rows_of(process_table(timed(1.0, 1.25)))
     assert list(told) == ["the run's own", "1", "2"]
     assert told["2"][-1] == "1.60×"
 
@@ -130,7 +126,7 @@ def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
     several, one = timed(0.5, 0.5).b, compare(*make_pair(STEADY, scaled(0.5)), ()).a
     comparison = compare(one, several)
     assert "the speed-up is of 1 and 3 processes" in (verdict_evidence(comparison) or "")
-    told = cells(certainty_table(comparison))
+    told = rows_of(certainty_table(comparison))
     assert told["Processes of the side with fewer"] == ("1",)
     assert told["Calls of the side with fewer"] == ("10",)
 

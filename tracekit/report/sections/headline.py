@@ -132,12 +132,11 @@ def idle_sentence(side: Side) -> str | None:
     if recorded is None:
         return None
     if side.idle_share is None or side.slowdown is None:
+        because = "the recorded step holds more GPU work than the unprofiled call took"
         if side.wall_us is None:
             because = "there are no unprofiled times"
         elif not side.reads_calls:
             because = "what was read of the trace is not one call on one GPU"
-        else:
-            because = "the recorded step holds more GPU work than the unprofiled call took"
         return (
             f"idle {percent(recorded, 0)} as recorded; recording lengthens idle time, and by how much cannot be told: "
             f"{because}"
