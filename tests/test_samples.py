@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -22,13 +21,10 @@ from tracekit.tracefile import read_trace
 from tracekit.walks.sides import compare_forms, load_side
 
 from .browser import open_page
-from .committed import RUNS
+from .committed import PRIVATE, RUNS
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "traces" / "h200-flux-compiled"
-
-#: Folders that only exist on the machine a run was made on.
-PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
 
 
 def test_the_sample_run_is_of_the_published_model_on_a_real_gpu() -> None:

@@ -100,6 +100,25 @@ def tracekit(*arguments: object, folder: Path, **environment: str) -> subprocess
     )
 
 
+def tracekit_without(packages: set[str], *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`tracekit ARGUMENTS` where none of these packages is installed."""
+    code = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {packages!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+sys.path.insert(0, {str(ROOT)!r})
+from tracekit.cli.main import main
+main()
+"""
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
 def at_once(processes: int, *arguments: object, folder: Path) -> list[subprocess.CompletedProcess[str]]:
     """`tracekit ARGUMENTS` in so many processes at once."""
     with ThreadPoolExecutor(processes) as threads:

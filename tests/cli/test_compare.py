@@ -95,9 +95,18 @@ def test_a_window_is_read_in_the_recording_that_has_it(folder: Path, window: str
     assert told["steps"] == 1 and (recording == "light" or (told["kind"], comparison["a"]["rich"]) == ("span", None))
 
 
-def test_a_recording_compared_with_itself_is_noticed() -> None:
-    comparison = compare_json(VIT[0], VIT[0])
-    assert any("the same recording" in warning for warning in comparison["warnings"])
+def test_what_two_sides_have_in_common_or_differ_in_is_said(folder: Path) -> None:
+    one, other = make_run_folder(folder), make_run_folder(folder, "vit-compiled")
+    with edited(other) as manifest:
+        manifest["settings"]["workload"] = "vit"
+    for arguments, *said in (
+        ((VIT[0], VIT[0]), "the same recording"),
+        ((one, other), "of different models (flux and vit): which is faster was not judged."),
+        ((one, VIT[0], "--form-a", "eager"), "A: flux · full size", "; B: NVIDIA H200"),
+    ):
+        result = run(*arguments)
+        told = " ".join(result.stdout.split())
+        assert (result.exit_code, [words for words in said if words not in told]) == (0, []), told
 
 
 @pytest.mark.parametrize(
@@ -186,16 +195,6 @@ def test_damage_of_the_rich_recording_is_not_said_to_be_the_light_one_s(folder: 
     assert f"error: {place} is damaged: in the rich recording: " in result.stderr
 
 
-def test_runs_of_different_models_are_said_to_be_that(folder: Path) -> None:
-    one = make_run_folder(folder)
-    other = make_run_folder(folder, "vit-compiled")
-    with edited(other) as manifest:
-        manifest["settings"]["workload"] = "vit"
-    result = run(one, other)
-    assert result.exit_code == 0
-    assert "of different models (flux and vit): which is faster was not judged." in " ".join(result.stdout.split())
-
-
 def test_a_report_says_how_to_make_it_again(folder: Path) -> None:
     done = tracekit("compare", *VIT, folder=folder)
     assert done.returncode == 0
@@ -215,12 +214,6 @@ def test_what_is_read_is_never_overwritten(folder: Path) -> None:
 def test_a_report_of_an_interrupted_run_says_so(folder: Path) -> None:
     assert run(interrupted(make_run_folder(folder))).exit_code == 0
     assert "was interrupted and is not whole" in (folder / "reports/flux-compiled.incomplete.md").read_text()
-
-
-def test_sides_of_different_machines_are_both_named(folder: Path) -> None:
-    told = " ".join(run(make_run_folder(folder), VIT[0], "--form-a", "eager").stdout.split())
-    assert "A: flux · full size" in told
-    assert "; B: NVIDIA H200" in told
 
 
 def test_a_call_s_time_is_called_one_call_s_beside_a_whole_recording(folder: Path) -> None:

@@ -1,34 +1,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from tests.cli.runs import invoke, tracekit_without
 
-from tracekit.cli.main import main
 from tracekit.doctor import Check, checks
-
-WITHOUT_TORCH = """
-import sys
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"torch", "triton", "diffusers", "transformers", "huggingface_hub", "pynvml"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Absent())
-from tracekit.cli.main import main
-main(["doctor", *sys.argv[1:]])
-"""
 
 
 def doctor(monkeypatch: pytest.MonkeyPatch, found: dict[str, Check], *options: object) -> Result:
     """What the command says where the checks find this."""
     monkeypatch.setattr(checks, "CHECKS", {name: lambda check=check: check for name, check in found.items()})
-    return CliRunner().invoke(main, ["doctor", *map(str, options)])
+    return invoke("doctor", *options)
 
 
 def test_a_machine_that_is_well_exits_with_zero(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +58,9 @@ def test_json_has_standard_output_to_itself_or_goes_to_a_file(monkeypatch: pytes
     assert (tmp_path / "doctor.json").read_text() == result.stdout
 
 
-def test_a_machine_without_torch_is_told_which_extra_to_install() -> None:
-    command = [sys.executable, "-c", WITHOUT_TORCH, "--json", "-"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+def test_a_machine_without_torch_is_told_which_extra_to_install(tmp_path: Path) -> None:
+    packages = {"torch", "triton", "diffusers", "transformers", "huggingface_hub", "pynvml"}
+    result = tracekit_without(packages, "doctor", "--json", "-", folder=tmp_path)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     found = {check["name"]: check for check in json.loads(result.stdout)["checks"]}

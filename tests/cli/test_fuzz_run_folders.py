@@ -104,7 +104,7 @@ def what_no_example_changes_is_worked_out_once() -> Iterator[None]:
             patch.setattr(Reading, name, asked)
         resampled = interval.resampled_medians
         medians = once(
-            lambda values, block, _: resampled(values, block, 100), lambda values, block, _: (values.tobytes(), block)
+            lambda values, block, *_: resampled(values, block, 100), lambda values, block, *_: (values.tobytes(), block)
         )
         patch.setattr(interval, "resampled_medians", medians)
         yield

@@ -18,7 +18,6 @@ from tests.sides import make_form, make_run
 
 from tracekit import store
 from tracekit.cli.profile import _next_command, profile_workload
-from tracekit.model.run import FormResult
 from tracekit.model.workload import Request
 from tracekit.tracefile import read_trace
 from tracekit.walks.plan import Plan
@@ -100,15 +99,6 @@ def test_a_wrong_request_is_one_line_before_anything_is_loaded(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_size_that_does_not_fit_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("diffusers")
-    found = profile("flux", "--size", "full", folder=tmp_path)
-    (error,) = [line for line in found.stderr.splitlines() if line.startswith("error: ")]
-    assert found.returncode == 1 and "needs about 76 GiB of memory" in error
-    assert "Traceback" not in found.stderr
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
 @pytest.mark.slow
 def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> None:
     pytest.importorskip("torch")
@@ -137,6 +127,16 @@ def on_a_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("on_a_cpu")
+def test_a_size_that_does_not_fit_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("diffusers")
+    found = invoke("profile", "flux", "--size", "full")
+    (error,) = [line for line in found.stderr.splitlines() if line.startswith("error: ")]
+    assert found.exit_code == 1 and "needs about 76 GiB of memory" in error
+    assert "Traceback" not in found.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 MODEL = """
@@ -255,17 +255,9 @@ def check_run(folder: Path, name: str, *, provenance: bool) -> None:
         assert (facts.graphs, facts.graph_breaks, facts.during_timing) == (1, 0, 0)
     else:
         assert facts.graphs > 1 and facts.graph_breaks > 0
-    _are_finite_and_near(run.forms[1])
-    for form in run.forms:
-        assert len(form.recordings) == 2
-        for recording in form.recordings:
-            assert read_trace(folder / recording.path).host.height > 0
-    assert not [note for note in run.notes if "provenance" in note or "not compared" in note]
-
-
-def _are_finite_and_near(compiled: FormResult) -> None:
-    assert compiled.numerics is not None and compiled.numerics.against_eager is not None
-    for output in compiled.numerics.against_eager.tensors:
+    numerics = run.forms[1].numerics
+    assert numerics is not None and numerics.against_eager is not None
+    for output in numerics.against_eager.tensors:
         assert output.problem is None
         if output.max_abs is None or output.other_max is None:
             # Tokens, the first of which are the prompt.
@@ -273,6 +265,11 @@ def _are_finite_and_near(compiled: FormResult) -> None:
         else:
             assert not output.nonfinite
             assert output.max_abs <= 1e-3 * max(output.other_max, 1.0)
+    for form in run.forms:
+        assert len(form.recordings) == 2
+        for recording in form.recordings:
+            assert read_trace(folder / recording.path).host.height > 0
+    assert not [note for note in run.notes if "provenance" in note or "not compared" in note]
 
 
 @pytest.mark.slow
@@ -308,12 +305,12 @@ def test_a_model_by_its_configuration_is_run_recorded_and_reported(
 ) -> None:
     for package in ("transformers", "diffusers"):
         pytest.importorskip(package)
-    from tests.workloads.configurations import save_denoiser, save_transformers
+    from tests.workloads.configurations import save
 
     if workload.startswith("hf"):
-        save_transformers("BertForMaskedLM", tmp_path / "model")
+        save("BertForMaskedLM", tmp_path / "model")
     else:
-        save_denoiser("FluxTransformer2DModel", tmp_path / "model")
+        save("FluxTransformer2DModel", tmp_path / "model")
         without_inductor(monkeypatch)
     asked = ("profile", workload, "--compiled", "--iterations", "3", *options)
     monkeypatch.setattr("sys.argv", ["tracekit", *asked])

@@ -384,7 +384,6 @@ def test_every_workload_of_a_suite_exists_and_vision_has_the_users_table() -> No
         (("vit", "--suite", "vision"), "one of them"),
         (("--suite", "visoin"), "did you mean vision?"),
         (("vit", "--height", "224"), "vit has no --height"),
-        (("vit", "--batch-size", "1,4", "--scope", "model,heads"), "nothing called 'heads'"),
         (("vti",), "did you mean vit?"),
         (("vit", "--only", "beit"), "this sweep has no such workload; it has vit"),
         (("vit", "--iterations", "5", "--target", "1"), "--iterations is a fixed number"),

@@ -31,13 +31,14 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     import msgspec
 
     from tracekit.workloads import registry
+    from tracekit.workloads.unlisted import ANY
 
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
     if parts and (json_path or not names):
         raise TracekitError(
             "--parts lists the modules of the workloads that are named, as text: tracekit workloads vit --parts"
         )
-    unnamed = () if names else registry.open_workloads()
+    unnamed = () if names else tuple(ANY.values())
     console = console_beside(json_path)
     for info in (*found, *unnamed):
         console.print(_parts(info) if parts else _described(info))
