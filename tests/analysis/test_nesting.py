@@ -41,7 +41,7 @@ def columns(events: Events) -> tuple[np.ndarray, np.ndarray]:
     return both[:, 0].copy(), both[:, 1].copy()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(events_in_order())
 def test_both_ways_find_the_innermost_event_and_the_parent_that_was_open_when_it_began(events: Events) -> None:
     starts, ends = columns(events)
