@@ -48,7 +48,7 @@ def analysis_of(folder: Path, content: bytes, name: str = "trace.json") -> Analy
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_one_bit_of_a_packed_file_flipped_never_goes_unsaid(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -113,10 +113,8 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
-@pytest.mark.parametrize("text", ["x" * 100_000, "9" * 100_000, "1 " * 50_000, "9" * 4000])
-@pytest.mark.parametrize(
-    "field", ["pid", "tid", "ts", "dur", "args.device", "args.stream", "args.correlation", "args.bytes"]
-)
+@pytest.mark.parametrize("text", ["x" * 100_000, "9" * 4000])
+@pytest.mark.parametrize("field", ["pid", "tid", "ts", "args.device", "args.stream", "args.correlation", "args.bytes"])
 def test_a_long_text_where_a_number_belongs_costs_its_own_length(tmp_path: Path, field: str, text: str) -> None:
     spans = [{**make_span(0, 9000), "pid": text if field == "pid" else pid} for pid in (100, 200)]
     calls = [make_call(i, i + 0.5, correlation=i) for i in range(1, 3000)]
@@ -128,36 +126,27 @@ def test_a_long_text_where_a_number_belongs_costs_its_own_length(tmp_path: Path,
     found = analyze(read_trace(path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.kernels.count == len(kernels) - (field in ("ts", "dur"))
+    assert found.kernels.count == len(kernels) - (field == "ts")
     # Once for each row it would be a gigabyte.
     assert peak < 64 << 20
 
 
-LONE = ["\\ud800", "\\udfff", "\\udc00\\ud800", "x\\uD9ABy"]
-NAMED = json.dumps(
-    {
-        "tracekit": {"HERE": {"a": ["HERE", {"HERE": 1}]}},
-        "deviceProperties": [{"id": 0, "name": "HERE", "HERE": 0}],
-        "HERE": "HERE",
-        "traceEvents": [*SOUND, {**EVENT, "name": "HERE", "HERE": [{"HERE": "HERE"}], "args": {"HERE": "HERE"}}],
-        "HERE as well": "HERE",
-    }
-)
-BEHIND = json.dumps(
-    {"traceEvents": SOUND, "tracekit": {"HERE": "HERE"}, "deviceProperties": [{"id": 0, "name": "HERE"}]}
-)
+EVERYWHERE = {
+    "tracekit": {"HERE": {"a": ["HERE", {"HERE": 1}]}},
+    "deviceProperties": [{"id": 0, "name": "HERE", "HERE": 0}],
+    "HERE": "HERE",
+    "traceEvents": [*SOUND, {**EVENT, "name": "HERE", "HERE": [{"HERE": "HERE"}], "args": {"HERE": "HERE"}}],
+    "HERE as well": "HERE",
+}
 
 
-@pytest.mark.parametrize("lone", LONE)
-@pytest.mark.parametrize(("text", "place"), [(t, i) for t in (NAMED, BEHIND) for i in range(t.count("HERE"))])
-def test_half_a_surrogate_pair_in_any_key_or_value_costs_nothing(
-    tmp_path: Path, text: str, place: int, lone: str
-) -> None:
-    parts = text.split("HERE")
-    spoilt = "HERE".join(parts[: place + 1]) + lone + "HERE".join(parts[place + 1 :])
+@pytest.mark.parametrize("lone", ["\\ud800", "\\udfff", "\\udc00\\ud800", "x\\uD9ABy"])
+@pytest.mark.parametrize("order", [1, -1], ids=["around the events", "before and behind them"])
+def test_half_a_surrogate_pair_in_keys_and_values_costs_nothing(tmp_path: Path, lone: str, order: int) -> None:
+    spoilt = json.dumps(dict([*EVERYWHERE.items()][::order])).replace("HERE", lone)
     (tmp_path / "trace.json").write_text(spoilt)
     trace = read_trace(tmp_path / "trace.json")
-    assert (trace.skipped, trace.activities.height) == ({}, 2 if text is NAMED else 1)
+    assert (trace.skipped, trace.activities.height) == ({}, 2)
     assert len(trace.metadata) == len(trace.devices) == 1
     # What was read can be written.
     cache.save(trace, tmp_path / "entry")
@@ -263,7 +252,7 @@ CORPUS = (
     Damaged("no-utf-8.json", "whole", lambda: _replaced(NAME, 0, b"\xff\xfe")),
     Damaged("nan-in-each-kernel.json", "whole", lambda: _in_each_kernel(b'"occupancy": NaN, "x": -Infinity')),
     Damaged("deep-nesting.json", "said", lambda: _replaced(MIDDLE, 0, b'{"a":' * 5000 + b"1" + b"}" * 5000 + b",")),
-    Damaged("never-closed.json", "said", lambda: _replaced(MIDDLE, 0, b'{"ph":"X","name":"a",' * 20_000)),
+    Damaged("never-closed.json", "said", lambda: _replaced(MIDDLE, 0, b'{"ph":"X","name":"a",' * 5_000)),
     Damaged(
         "more-digits-than-python-reads.json", "said", lambda: _replaced(MIDDLE, 0, b'{"ts":' + b"1" * 5000 + b"},")
     ),
@@ -284,7 +273,7 @@ CORPUS = (
     Damaged("empty.json", "refused", lambda: b""),
     Damaged("no-trace.json", "refused", lambda: b'{"events": []}'),
     Damaged("noise-alone.json.gz", "refused", lambda: b"\x1f\x8b" + random.Random(1).randbytes(5000)),
-    Damaged("blanks-alone.json.gz", "refused", lambda: gzip.compress(b"[" + b" " * (1 << 26))),
+    Damaged("blanks-alone.json.gz", "refused", lambda: gzip.compress(b"[" + b" " * (1 << 25))),
 )
 
 

@@ -61,7 +61,7 @@ def test_a_file_cut_off_gives_what_came_before_and_is_damaged(how: str, cut: flo
     assert len(found) > 0.2 * len(INCOMPRESSIBLE)
 
 
-TEXT = gzip.decompress((DATA / "vit_eager.json.gz").read_bytes())
+TEXT = gzip.decompress((DATA / "vit_reduce-overhead.json.gz").read_bytes())
 
 
 class Pipe(io.BytesIO):
@@ -80,7 +80,7 @@ def rescued(spoilt: bytes, path: Path | None) -> tuple[bytes, bool] | str:
         return str(error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data(), st.sampled_from([1, 3]))
 def test_of_spoilt_gzip_a_pipe_gives_what_a_file_gives(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, members: int
@@ -127,7 +127,7 @@ def test_padding_behind_the_last_member_is_no_damage() -> None:
 
 
 def test_a_file_that_unpacks_to_a_thousand_times_its_size_takes_no_more_memory() -> None:
-    bomb = gzip.compress(b"{" + b" " * (256 << 20), compresslevel=9)
+    bomb = gzip.compress(b"{" + b" " * (64 << 20), compresslevel=9)
     assert len(bomb) < 1 << 20
     tracemalloc.start()
     size = 0
@@ -136,7 +136,7 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_takes_no_more_memory()
             size += len(piece)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert size == (256 << 20) + 1
+    assert size == (64 << 20) + 1
     assert peak < 32 * PIECE_BYTES
 
 
