@@ -56,30 +56,20 @@ def test_spans_named_by_a_pattern_become_steps() -> None:
     assert sum(step.busy_us or 0 for step in found.steps) == pytest.approx(found.gpu.busy_us)
 
 
-def test_a_graph_launch_starts_many_kernels(tmp_path: Path) -> None:
+def test_only_calls_that_started_a_kernel_are_launches_and_a_graph_launch_starts_many(tmp_path: Path) -> None:
     events = [
         make_call(0, 5, name="cudaGraphLaunch", correlation=1),
         *(make_kernel(10 + i, 10.5 + i, correlation=1) for i in range(4)),
-        make_call(6, 7, name="cuLaunchKernelEx", correlation=2, category="cuda_driver"),
+        make_call(6, 7, name="some_future_launch_api", correlation=2, category="cuda_driver"),
         make_kernel(20, 21, correlation=2),
+        make_call(7, 8, name="cudaStreamIsCapturing", correlation=3),
+        make_call(8, 9, name="cudaMemcpyAsync", correlation=4),
+        make_copy(22, 23, correlation=4),
+        make_kernel(24, 25, correlation=999),
     ]
     launches = analyze(make_trace(tmp_path, events)).launches
-    assert launches is not None
     assert (launches.count, launches.graph_launches, launches.kernels_in_graphs) == (2, 1, 4)
-
-
-def test_only_calls_that_started_a_kernel_are_launches(tmp_path: Path) -> None:
-    events = [
-        make_call(0, 1, name="cudaStreamIsCapturing", correlation=1),
-        make_call(1, 2, name="cudaMemcpyAsync", correlation=2),
-        make_copy(3, 4, correlation=2),
-        make_call(4, 5, name="some_future_launch_api", correlation=3),
-        make_kernel(6, 7, correlation=3),
-        make_kernel(8, 9, correlation=999),
-    ]
-    launches = analyze(make_trace(tmp_path, events)).launches
-    assert launches is not None
-    assert (launches.count, launches.unlinked_kernels) == (1, 1)
+    assert launches.unlinked_kernels == 1
 
 
 def test_kernels_under_a_microsecond_keep_their_length(tmp_path: Path) -> None:
@@ -92,8 +82,7 @@ def test_our_steps_come_before_the_profiler_s(tmp_path: Path) -> None:
     events = [
         make_span(0, 100, name="ProfilerStep#7"),
         make_span(10, 20, name="tracekit.step#0"),
-        make_call(11, 12, correlation=1),
-        make_kernel(13, 14, correlation=1),
+        *launched(11, 1, 1),
     ]
     assert analyze(make_trace(tmp_path, events)).window.span_us == 10
     foreign = [event for event in events if event["name"] != "tracekit.step#0"]
@@ -263,15 +252,9 @@ def test_a_driver_s_call_inside_the_runtime_s_is_the_same_launch(tmp_path: Path)
 
 
 def test_steps_are_chosen_by_their_numbers(tmp_path: Path) -> None:
-    events: list[Json] = []
-    for number in range(5):
-        begin = 100 * number
-        events += [
-            make_span(begin, begin + 10, name=f"ProfilerStep#{number + 3}"),
-            make_call(begin + 1, begin + 2, correlation=number + 1),
-            make_kernel(begin + 3, begin + 4, correlation=number + 1),
-        ]
-    trace = make_trace(tmp_path, events)
+    marked = [make_span(100 * at, 100 * at + 10, name=f"ProfilerStep#{at + 3}") for at in range(5)]
+    work = [event for at in range(5) for event in launched(100 * at + 1, 1, at + 1)]
+    trace = make_trace(tmp_path, [*marked, *work])
     assert [step.index for step in analyze(trace, steps=(4, 6)).steps] == [4, 5, 6]
     with pytest.raises(TracekitError, match="its steps are 3 to 7"):
         analyze(trace, steps=(9, 10))
