@@ -56,8 +56,6 @@ def test_what_is_between_graphs_is_told_without_graphs_lookups_and_entry(tmp_pat
     # 95 less the graph's 30, pregraph and prologue 3, the resumed lookup 3 and region 32.
     assert outer.outside_us == pytest.approx(95 - 30 - 3 - 3 - 32)
     assert (inner.id, inner.outside_us) == ("1/0", 32 - 25)
-    assert found.outside_of(("0/0",)) == outer.outside_us
-    assert found.outside_of(("7/0",)) is None
 
 
 def test_only_what_began_in_the_window_counts(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def find_graph_calls(trace: Trace) -> tuple[tuple[str, ...], tuple[CompiledActiv
     activities: list[CompiledActivity] = []
     ordinals: dict[int, dict[int, int]] = {}
     # The row of the operator that stands directly in a graph call and around the launch; -1 for none.
-    moments, launching = columns(launched, "launched_ns", "launched_on")
+    moments, launching = columns(launched, "called_ns", "launched_on")
     graph_rows = set(calls["row"].to_list())
     found = np.full(len(moments), -1, dtype=np.int64)
     for thread in calls["thread"].unique().sort():
@@ -71,7 +71,7 @@ def _spans_around(spans: pl.DataFrame, launched: pl.DataFrame) -> Ints:
     """The position in `spans` of the one around each launch, on its own thread; -1 for none. Spans of one thread follow
     each other and never overlap."""
     starts, ends, threads = columns(spans, "start_ns", "end_ns", "thread")
-    moments, launching = columns(launched, "launched_ns", "launched_on")
+    moments, launching = columns(launched, "called_ns", "launched_on")
     found = np.full(len(moments), -1, dtype=np.int64)
     for thread in np.unique(threads):
         own, some = np.flatnonzero(threads == thread), np.flatnonzero(launching == thread)

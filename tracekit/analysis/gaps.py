@@ -61,15 +61,10 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
     """The maximal idle stretches of the device in its window, in order."""
     holes = interval.complement(busy_intervals(trace, device), scope.windows[device])
     # The trace's own activities, not the window's: what ends a gap may have been launched before the step.
-    joined = scope.linked.filter(pl.col("device") == device).join(
-        scope.calls.select("call", called_ns="start_ns", launched_ns="end_ns", launched_on="thread"),
-        on="call",
-        how="left",
-        maintain_order="left",
-    )
-    starts, ends = columns(joined, "start_ns", "end_ns")
+    own = scope.linked.filter(pl.col("device") == device)
+    starts, ends = columns(own, "start_ns", "end_ns")
     before, after = _positions(starts, holes[:, 1]), _positions(ends, holes[:, 0])
-    calls, called, launched, threads = columns(joined, "call", "called_ns", "launched_ns", "launched_on")
+    calls, called, launched, threads = columns(own, "call", "called_ns", "returned_ns", "launched_on")
     steps = np.array([(span.start_ns, span.thread) for span in scope.spans], dtype=np.int64).reshape(-1, 2)
     of_step = _at(steps[:, 1], np.maximum(np.searchsorted(steps[:, 0], holes[:, 0], side="right") - 1, 0))
     call, previous = _at(calls, before), _at(threads, after)
@@ -85,7 +80,7 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
         launched_ns=np.where(within_one_call, holes[:, 0], _at(launched, before)),
         after=after,
         before=before,
-        names=joined["name"],
+        names=own["name"],
     )
 
 

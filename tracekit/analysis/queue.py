@@ -70,8 +70,7 @@ def _measure(trace: Trace, scope: Scope, device: int) -> DeviceQueue:
 
 def _items(scope: Scope, device: int) -> pl.DataFrame:
     """One row for each call's work on the device, and one for each activity whose call was not recorded."""
-    names = scope.calls.select("call", called_ns="start_ns", returned_ns="end_ns", launched_by="name")
-    linked = scope.linked.filter(pl.col("device") == device).join(names, on="call", how="left", maintain_order="left")
+    linked = scope.linked.filter(pl.col("device") == device)
     items = (
         linked.filter(pl.col("call").is_not_null())
         .group_by("call", maintain_order=True)

@@ -75,13 +75,10 @@ UNKNOWN: GpuTimes = (None, None, None, None, None)
 
 
 def _gpu_times(scope: Scope, compiled: pl.DataFrame) -> GpuTimes:
-    launched = scope.activities.join(
-        scope.calls.select("call", "thread", launch_ns="start_ns"), on="call", how="left", maintain_order="left"
-    )
-    known = launched["launch_ns"].is_not_null().to_numpy()
+    known = scope.activities["call"].is_not_null().to_numpy()
     if not known.any():
         return UNKNOWN
-    threads, moments, starts, ends = columns(launched, "thread", "launch_ns", "start_ns", "end_ns")
+    threads, moments, starts, ends = columns(scope.activities, "launched_on", "called_ns", "start_ns", "end_ns")
     inside = np.zeros(len(starts), dtype=bool)
     for (thread,), own in compiled.group_by("thread"):
         windows = interval.union(*columns(own, "start_ns", "end_ns"))

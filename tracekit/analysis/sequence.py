@@ -60,7 +60,7 @@ def order_work(trace: Trace, scope: Scope) -> OrderedWork:
     asked = _find_askers(trace, work)
     timed = work.select("name", "kind", pl.col("end_ns") - pl.col("start_ns")).iter_rows()
     activities = tuple(
-        Activity(name, family_of(name) if kind == "kernel" else kind, nanoseconds / 1e3, *each)
+        Activity(name, family_of(name, kind), nanoseconds / 1e3, *each)
         for (name, kind, nanoseconds), each in zip(timed, asked, strict=True)
     )
     is_known = 2 * sum(each is not NOBODY for each in asked) >= len(asked) > 0
@@ -112,7 +112,7 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[Asked]:
     first = 0
     # A CUDA graph's kernels were asked for when it was captured.
     single = ~work["launched_by"].fill_null(GRAPH_LAUNCH).str.contains(GRAPH_LAUNCH, literal=True).to_numpy()
-    threads, moments = columns(work, "launched_on", "launched_ns")
+    threads, moments = columns(work, "launched_on", "called_ns")
     for thread in np.unique(threads[single]).tolist():
         own = operators.filter(pl.col("thread") == thread)
         nesting = nest(*columns(own, "start_ns", "end_ns"))

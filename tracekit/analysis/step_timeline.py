@@ -53,7 +53,7 @@ def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     whole, own = own.height, own[_longest(*columns(own, "start_ns", "end_ns"))]
     streams = own["stream"].unique(maintain_order=True).to_list()
     kinds = zip(own["name"], own["kind"], strict=True)
-    names = (Label(name, family_of(name) if kind == "kernel" else kind) for name, kind in kinds)
+    names = (Label(name, family_of(name, kind)) for name, kind in kinds)
     starts, ends = columns(own, "start_ns", "end_ns")
     bars = _bars(starts, ends, start, names, labels, whole)
     return StepTimeline(
@@ -94,7 +94,7 @@ def _gap_bars(trace: Trace, scope: Scope, device: int, at: int, labels: Numbers,
 
 def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tuple[int, int]) -> Bars:
     """What the step's thread did; without steps the thread that launched most of the work."""
-    launchers = scope.activities.join(scope.calls.select("call", "thread"), on="call")["thread"]
+    launchers = scope.activities["launched_on"].drop_nulls()
     if not scope.spans and not len(launchers):
         return Bars((), (), (), (), 0)
     thread = scope.spans[at].thread if scope.spans else int(launchers.mode().sort()[0])
