@@ -36,7 +36,7 @@ LINES = (
         "        queue=queue.measure_queues",
         "        short_kernels=measure_short_kernels(scope),",
     ),
-    ("report/composition/shared.py", "        both(family_table", "        both(short_kernel_table(sides)),"),
+    ("report/composition/shared.py", "        doc.both(family_table", "        short_kernel_table(sides),"),
     ("comparison/findings/__init__.py", "    gpu_work.find_fewer_kernels,", "    find_short_kernels,"),
 )
 FUTURE = "from __future__ import annotations\n"

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Bound, Comparison, Finding, Side
+from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side, Waterfall
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.sweep_figures import Sweep
@@ -65,8 +65,7 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 
 def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(comparison)
-    fields["warnings"] = note_sentences(comparison.notes)
-    fields["grave"] = grave_sentences(comparison.notes)
+    fields |= {"warnings": note_sentences(comparison.notes), "grave": grave_sentences(comparison.notes)}
     if comparison.verdict.apart is not None:
         fields["verdict"]["apart"]["assumed"] = reason_words(comparison.verdict.apart.assumptions)
     if comparison.accuracy is not None:
@@ -76,7 +75,12 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
         for checked, said in zip(comparison.gate.checked, fields["gate"]["checked"], strict=True):
             said["because"] = reason_words(checked.reasons)
         fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
-    _say_parts(comparison, fields)
+    waterfall, why = comparison.waterfall, comparison.reason
+    divided: list[tuple[Waterfall | ReasonShare, Any]] = [(waterfall, fields["waterfall"])] if waterfall else []
+    divided += zip(why.shares, fields["reason"]["shares"], strict=True) if why else ()
+    for whole, said in divided:
+        for part, told in zip(whole.parts, said["parts"], strict=True):
+            told["label"] = label_words(part.label)
     for group, told in zip(comparison.groups, fields["groups"], strict=True):
         # Positions in sequences that are not written say nothing.
         del told["a_at"], told["b_at"]
@@ -84,38 +88,18 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
         told["evidence"] = evidence_sentences(group.evidence)
     fields["findings"] = list(map(_finding, comparison.findings))
     del fields["a_bound"], fields["b_bound"]
-    fields["a"], fields["b"] = (
-        _side(comparison.a, comparison.a_bound, top),
-        _side(comparison.b, comparison.b_bound, top),
-    )
+    fields["a"] = _side(comparison.a, comparison.a_bound, top)
+    fields["b"] = _side(comparison.b, comparison.b_bound, top)
     return fields
-
-
-def _say_parts(comparison: Comparison, fields: dict[str, Any]) -> None:
-    """Labels of the waterfall's parts, and of those that the reason names, in words."""
-    if comparison.waterfall:
-        for part, told in zip(comparison.waterfall.parts, fields["waterfall"]["parts"], strict=True):
-            told["label"] = label_words(part.label)
-    for share, said in zip(
-        comparison.reason.shares if comparison.reason else (), (fields["reason"] or {}).get("shares", ()), strict=True
-    ):
-        for part, told in zip(share.parts, said["parts"], strict=True):
-            told["label"] = label_words(part.label)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
     """With what is said of it in words."""
     fields: dict[str, Any] = msgspec.to_builtins(finding)
-    added = {name: fields.pop(name) for name in ("facts", "action")}
-    return {
-        **{name: fields.pop(name) for name in ("code", "severity")},
-        "title": finding_title(finding),
-        "evidence": finding_evidence(finding),
-        "saving_us": fields.pop("saving_us"),
-        "advice": finding_advice(finding),
-        **fields,
-        **added,
-    }
+    fields |= {name: fields.pop(name) for name in ("facts", "action")}
+    said = {"title": finding_title(finding), "evidence": finding_evidence(finding)}
+    advised = {"saving_us": fields.pop("saving_us"), "advice": finding_advice(finding)}
+    return {**{name: fields.pop(name) for name in ("code", "severity")}, **said, **advised, **fields}
 
 
 def _side(side: Side, bound: Bound | None, top: int) -> dict[str, Any]:
@@ -131,8 +115,7 @@ def _side(side: Side, bound: Bound | None, top: int) -> dict[str, Any]:
 def _derived(side: Side, top: int) -> dict[str, Any]:
     """`rich` is the analysis of the rich recording; like `analysis` it holds totals over its window's steps, so what
     reports show is beside it per step."""
-    figures = msgspec.to_builtins(per_step(side))
-    return {"per_step": figures, "rich": _analysis(side.rich, top) if side.rich else None}
+    return {"per_step": msgspec.to_builtins(per_step(side)), "rich": _analysis(side.rich, top) if side.rich else None}
 
 
 def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
@@ -182,4 +165,4 @@ def sweep_json(sweep: Sweep) -> str:
         for cell, of_cell in zip(work.cells, fields["cells"], strict=True):
             of_cell["warnings"] = note_sentences(cell.notes)
             of_cell["conditions"]["held_back"] = note_sentences(cell.conditions.limits)
-    return msgspec.json.format(msgspec.json.encode(told), indent=1).decode() + "\n"
+    return _text(told)

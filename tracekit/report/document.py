@@ -34,6 +34,11 @@ class Column:
     numeric: bool = True
 
 
+def columns(*words: str, figures: Iterable[str] = ()) -> tuple[Column, ...]:
+    """Columns of words, and after them those of figures."""
+    return *(Column(each, numeric=False) for each in words), *map(Column, figures)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """`note` says what a reader must know of the figures; empty when nothing."""
@@ -224,24 +229,10 @@ class Beside:
     layout: str = "pair"
 
 
-#: What a section is made of. A bare string is a paragraph.
-Block = (
-    str
-    | Heading
-    | Table
-    | Chart
-    | Timelines
-    | Explorer
-    | HeatMap
-    | Findings
-    | Bullets
-    | Definitions
-    | Pictures
-    | Commands
-    | Output
-    | Fold
-    | Beside
-)
+#: What the page alone shows; a bare string is a paragraph.
+OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Pictures | Beside
+#: What a section is made of.
+Block = OfPage | Table | Findings | Bullets | Definitions | Commands | Output | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +299,8 @@ def _flat(blocks: Iterable[Block | None]) -> Iterator[Block]:
 
 
 def both(block: Block | None, rank: int = DETAILS, *, unfolded: bool = False) -> Part:
-    return Part(block, block, rank, unfolded)
+    """The block in page and twin, unless it is one of the page's alone."""
+    return Part(block, None if isinstance(block, OfPage) else block, rank, unfolded)
 
 
 def page_only(block: Block | None) -> Part:
@@ -319,12 +311,13 @@ def twin_only(block: Block | None) -> Part:
     return Part(None, block)
 
 
-def standing_section(id_: str, title: str, *parts: Part, short: str = "") -> Section:
-    """The section of the parts that there are."""
-    return Section(id_, title, tuple(each for each in parts if each.page or each.twin), short)
+def standing_section(id_: str, title: str, *parts: Part | Block | None, short: str = "") -> Section:
+    """The section of the parts that there are; of a bare block there are `both`."""
+    made = (each if isinstance(each, Part) else both(each) for each in parts)
+    return Section(id_, title, tuple(each for each in made if each.page or each.twin), short)
 
 
-def section(id_: str, title: str, *parts: Part, short: str = "") -> Section | None:
+def section(id_: str, title: str, *parts: Part | Block | None, short: str = "") -> Section | None:
     """The same; None where it has nothing but words and headings."""
     made = standing_section(id_, title, *parts, short=short)
     bare = all(each.twin is None and isinstance(each.page, str | Heading) for each in made.parts)

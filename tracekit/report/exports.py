@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import fsum
 from statistics import quantiles
 from typing import Any
@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.names import encodable
 from tracekit.report.words.common import work_words
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -18,28 +18,29 @@ from tracekit.shell import variable_words
 
 MIB = 2**20
 
-#: What every file of kernel groups has, whatever is known of them.
-GROUP_COLUMNS: dict[str, type] = {
-    "group": int,
-    "kind": str,
-    "label": str,
-    "matched_by": str,
-    "repeats": float,
-    "a_count": float,
-    "b_count": float,
-    "a_us": float,
-    "b_us": float,
-    "delta_count": float,
-    "delta_us": float,
-    "a_bytes": float,
-    "b_bytes": float,
-    "where": str,
-    "a_kernels": str,
-    "b_kernels": str,
-    "evidence": str,
-}
 #: Between several names in one cell.
 BETWEEN = "; "
+#: What is told of each kernel group, and what kind of figure that is.
+OF_GROUP: dict[str, tuple[type, Callable[[KernelGroup], object]]] = {
+    "kind": (str, lambda group: group.kind),
+    "label": (str, lambda group: label_words(group.label)),
+    "matched_by": (str, lambda group: group.how),
+    "repeats": (float, lambda group: float(group.repeats)),
+    "a_count": (float, lambda group: fsum(member.count for member in group.a)),
+    "b_count": (float, lambda group: fsum(member.count for member in group.b)),
+    "a_us": (float, lambda group: fsum(member.total_us for member in group.a)),
+    "b_us": (float, lambda group: fsum(member.total_us for member in group.b)),
+    "delta_count": (float, lambda group: float(group.delta_count)),
+    "delta_us": (float, lambda group: float(group.delta_us)),
+    "a_bytes": (float, lambda group: group.traffic.eager_bytes if group.traffic else None),
+    "b_bytes": (float, lambda group: group.traffic.compiled_bytes if group.traffic else None),
+    "where": (str, lambda group: BETWEEN.join(group.where)),
+    "a_kernels": (str, lambda group: BETWEEN.join(member.name for member in group.a)),
+    "b_kernels": (str, lambda group: BETWEEN.join(member.name for member in group.b)),
+    "evidence": (str, lambda group: BETWEEN.join(evidence_sentences(group.evidence))),
+}
+#: What every file of kernel groups has, whatever is known of them.
+GROUP_COLUMNS = {"group": int, **{name: kind for name, (kind, _) in OF_GROUP.items()}}
 
 
 def benchmark_json(sides: Iterable[Side]) -> str:
@@ -121,27 +122,7 @@ def _setting(side: Side) -> str:
 def group_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Kernel groups for spreadsheets and notebooks, one row a group, largest change first; counts and microseconds per
     step, bytes and rates as estimated."""
-    rows = []
-    for number, group in enumerate(comparison.groups, 1):
-        traffic = group.traffic
-        row: dict[str, Any] = {
-            "group": number,
-            "kind": group.kind,
-            "label": label_words(group.label),
-            "matched_by": group.how,
-            "repeats": float(group.repeats),
-            "a_count": fsum(member.count for member in group.a),
-            "b_count": fsum(member.count for member in group.b),
-            "a_us": fsum(member.total_us for member in group.a),
-            "b_us": fsum(member.total_us for member in group.b),
-            "delta_count": float(group.delta_count),
-            "delta_us": float(group.delta_us),
-            "a_bytes": traffic.eager_bytes if traffic else None,
-            "b_bytes": traffic.compiled_bytes if traffic else None,
-            "where": BETWEEN.join(group.where),
-            "a_kernels": BETWEEN.join(member.name for member in group.a),
-            "b_kernels": BETWEEN.join(member.name for member in group.b),
-            "evidence": BETWEEN.join(evidence_sentences(group.evidence)),
-        }
-        rows.append(row)
-    return rows
+    return [
+        {"group": number, **{name: told(group) for name, (_, told) in OF_GROUP.items()}}
+        for number, group in enumerate(comparison.groups, 1)
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracekit.model.comparison import Comparison
+from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 
@@ -106,27 +106,6 @@ OPERATORS = (
     "the compiled form a little slower than without."
 )
 
-#: Of the page alone: nothing else draws them.
-TIMELINES = (
-    "The recorded step of median length of each side, from the recording that distorts least, each from its own start: "
-    "the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by the "
-    "innermost event. A kernel lights up its kernel group, all the places in which the same work is done."
-)
-
-#: The same of one side.
-TIMELINE = (
-    "The recorded step of median length, from the recording that distorts least: the GPU's activities by stream, its "
-    "idle gaps by the cause of their larger part, and the host thread by the innermost event. A kernel lights up all "
-    "kernels of its name."
-)
-
-#: The same of several sides.
-TIMELINES_BY_NAME = (
-    "The recorded step of median length of each form, from the recording that distorts least, each from its own start: "
-    "the GPU's activities by stream, its idle gaps by the cause of their larger part, and the host thread by the "
-    "innermost event. A kernel lights up all kernels of its name, in every form."
-)
-
 OUTPUTS = (
     "After everything was timed and recorded, each form was called twice with the same seeds, and the model once in a "
     "higher precision: weights, inputs and whatever it computes cast up, the same noise. Compiled code counts as "
@@ -148,41 +127,51 @@ FINDINGS = (
 
 STEP = "One measured call of the model, or the whole recording where no steps are marked. All figures are per step."
 
-CELLS = (
-    "Each cell is built, warmed up until nothing compiles any more, and timed without the profiler in a fresh process"
-    " with an empty Inductor cache of its own, the cells in an order drawn by the seed. Where graphs came from a cache"
-    " all the same (a remote one), the cell says so."
-)
-BESIDE = (
-    "A compiled cell's process times the eager form too, call by call in alternation. Speed-up, interval and verdict"
-    " are of that process alone, as in any run (docs/timing.md), and so are both medians beside them; eager times of"
-    " other processes are no part of them."
-)
-EAGER = (
-    "All processes that timed the same eager work, each counting alike, with how far they differ. That is what a"
-    " single process's times may be off by."
-)
-BEST = (
-    "Eager is beaten by what its own process's verdict calls faster, and by nothing else. Cells that beat it are"
-    " compared by their time relative to eager calls of their own process: one is best alone where its interval and the"
-    " other's do not meet, and they differ by more than the noise of either and than eager does between processes."
-)
-COLD = (
-    "The calls until a form is quiet, as they were, then steady ones. Loading and building the model are left out:"
-    " they are the same for every form. Eager is warmed up first in every process and alone pays what a process does"
-    " once (the device's context, handles of libraries, code loaded at its first use). What of its start-up that is,"
-    " nobody measured: so a compiled form's cold start and its break-even lie between two numbers, with nothing of"
-    " eager's start-up and with all of it, and only what holds for both is said."
-)
-
 #: How a sweep's figures came about; docs/sweep.md says more.
-SWEEP = (
-    ("A process a cell", CELLS),
-    ("Eager beside compiled", BESIDE),
-    ("Eager over processes", EAGER),
-    ("Best", BEST),
-    ("Cold start", COLD),
-)
+SWEEP = {
+    "A process a cell": (
+        "Each cell is built, warmed up until nothing compiles any more, and timed without the profiler in a fresh "
+        "process with an empty Inductor cache of its own, the cells in an order drawn by the seed. Where graphs came "
+        "from a cache all the same (a remote one), the cell says so."
+    ),
+    "Eager beside compiled": (
+        "A compiled cell's process times the eager form too, call by call in alternation. Speed-up, interval and "
+        "verdict are of that process alone, as in any run (docs/timing.md), and so are both medians beside them; "
+        "eager times of other processes are no part of them."
+    ),
+    "Eager over processes": (
+        "All processes that timed the same eager work, each counting alike, with how far they differ. That is what a"
+        " single process's times may be off by."
+    ),
+    "Best": (
+        "Eager is beaten by what its own process's verdict calls faster, and by nothing else. Cells that beat it are "
+        "compared by their time relative to eager calls of their own process: one is best alone where its interval "
+        "and the other's do not meet, and they differ by more than the noise of either and than eager does between "
+        "processes."
+    ),
+    "Cold start": (
+        "The calls until a form is quiet, as they were, then steady ones. Loading and building the model are left "
+        "out: they are the same for every form. Eager is warmed up first in every process and alone pays what a "
+        "process does once (the device's context, handles of libraries, code loaded at its first use). What of its "
+        "start-up that is, nobody measured: so a compiled form's cold start and its break-even lie between two "
+        "numbers, with nothing of eager's start-up and with all of it, and only what holds for both is said."
+    ),
+}
+
+
+def _drawn(whose: str, own: str, lit: str) -> str:
+    return (
+        f"The recorded step of median length{whose}, from the recording that distorts least{own}: the GPU's activities "
+        "by stream, its idle gaps by the cause of their larger part, and the host thread by the innermost event. A "
+        f"kernel lights up {lit}."
+    )
+
+
+#: Of the page alone, which draws them: of two sides, of one, and of several.
+OWN_START = ", each from its own start"
+TIMELINES = _drawn(" of each side", OWN_START, "its kernel group, all the places in which the same work is done")
+TIMELINE = _drawn("", "", "all kernels of its name")
+TIMELINES_BY_NAME = _drawn(" of each form", OWN_START, "all kernels of its name, in every form")
 
 
 def how_one_was_measured(single: SingleRun, run: Run | None) -> Iterator[tuple[str, str]]:
@@ -200,23 +189,17 @@ def how_one_was_measured(single: SingleRun, run: Run | None) -> Iterator[tuple[s
         yield "Kernels and launches", KERNELS
     if side.timeline:
         yield "Moment by moment", TIMELINE
-    if side.form and side.form.memory:
-        yield "GPU memory", MEMORY
-    if side.form and side.form.gpu_state:
-        yield "State of the GPU", GPU_STATE
-    if any(finding.saving_us is not None for finding in single.findings):
-        yield "Savings", FINDINGS
-    yield "Step", STEP
+    yield from _besides((side,), single.findings)
 
 
 def how_measured(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, str]]:
     """The same of a report on two sides."""
-    ways = {group.how for group in comparison.groups}
+    sides, ways = (comparison.a, comparison.b), {group.how for group in comparison.groups}
     if comparison.verdict.result != "not_timed":
         yield "Wall time", f"{WALL} {ALTERNATION}" if run and run.order else WALL
     if comparison.verdict.ci95:
         yield "Speed-up", _speed_up(comparison)
-    if comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None:
+    if all(side.analysis.gpu is None for side in sides):
         yield "Operators", OPERATORS
     else:
         yield "GPU busy time", BUSY
@@ -227,19 +210,20 @@ def how_measured(comparison: Comparison, run: Run | None) -> Iterator[tuple[str,
         if comparison.traffic:
             yield "Memory traffic", TRAFFIC
         yield "Kernels and launches", KERNELS
-        by_names = "names" in ways or not ways
-        yield (
-            "Kernel groups",
-            (GROUPS_BY_PROVENANCE if "provenance" in ways else GROUPS if by_names else GROUPS_BY_WORK),
-        )
-    forms = [side.form for side in (comparison.a, comparison.b) if side.form]
-    if any(form.numerics for form in forms):
+        told = GROUPS if "names" in ways or not ways else GROUPS_BY_WORK
+        yield "Kernel groups", GROUPS_BY_PROVENANCE if "provenance" in ways else told
+    if any(side.form.numerics for side in sides if side.form):
         yield "Outputs", OUTPUTS
+    yield from _besides(sides, comparison.findings)
+
+
+def _besides(sides: tuple[Side, ...], findings: tuple[Finding, ...]) -> Iterator[tuple[str, str]]:
+    forms = [side.form for side in sides if side.form]
     if any(form.memory for form in forms):
         yield "GPU memory", MEMORY
     if any(form.gpu_state for form in forms):
         yield "State of the GPU", GPU_STATE
-    if any(finding.saving_us is not None for finding in comparison.findings):
+    if any(finding.saving_us is not None for finding in findings):
         yield "Savings", FINDINGS
     yield "Step", STEP
 
@@ -249,9 +233,5 @@ def _speed_up(comparison: Comparison) -> str:
         return SPEED_UP_APART
     forms = (comparison.a.form, comparison.b.form)
     controlled = any(form.timing.controls for form in forms if form and form.timing)
-    several = comparison.verdict.basis == "processes"
-    return (
-        SPEED_UP
-        + (NOISE_BY_CONTROLS if controlled else NOISE_BY_HALVES)
-        + (SEVERAL_PROCESSES if several else ONE_PROCESS)
-    )
+    holds = SEVERAL_PROCESSES if comparison.verdict.basis == "processes" else ONE_PROCESS
+    return SPEED_UP + (NOISE_BY_CONTROLS if controlled else NOISE_BY_HALVES) + holds

@@ -22,8 +22,3 @@ def both_sides(comparison: Comparison) -> Sides:
 def side_name(letter: str, side: Side) -> str:
     """`B: compiled`, as columns and captions name it."""
     return f"{letter}: {side.label}" if letter else side.label
-
-
-def column_label(what: str, letter: str) -> str:
-    """`time B`; without a letter the word alone."""
-    return f"{what} {letter}".strip()

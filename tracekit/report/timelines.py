@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -64,8 +63,8 @@ UNATTRIBUTED_NOT_DIVIDED = "Unattributed{share}: this recording does not say wha
 MEDIAN_STEP = "Of a side's recorded steps the one of median length is drawn, of two the shorter."
 BY_NAMES = "Kernels were told by names alone, so nothing lights up."
 
-
-Drawn = tuple[StepTimeline, ...]
+#: Letter and side of what is drawn, with its timeline.
+Drawn = tuple[tuple[str, Side, StepTimeline], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,111 +86,96 @@ def texture(kind: str) -> str:
 
 def timelines(comparison: Comparison) -> Timelines | None:
     """A above B, in which kernel groups light up. None where a side has nothing to draw."""
+    sides = _with_timelines(both_sides(comparison))
+    if len(sides) < 2:
+        return None
     groups = comparison.groups[:NO_GROUP]
-    places = distinct_places(groups)
-    lit = Lit(
-        (
-            {at: number for number, group in enumerate(groups) for at in group.a_at},
-            {at: number for number, group in enumerate(groups) for at in group.b_at},
-        ),
-        [
-            [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)]]
-            if group.a_at or group.b_at
-            else 0
-            for group, place in zip(groups, places, strict=True)
-        ],
+    numbers = tuple(
+        {at: number for number, places in enumerate(of_side) for at in places}
+        for of_side in ([group.a_at for group in groups], [group.b_at for group in groups])
     )
-    by_names = not any(group.a_at or group.b_at for group in comparison.groups)
-    lit, dark = _lit_within_room(lit)
-    told = [f"{counted(dark, 'group')} with smaller changes, for the page's size, do not light up."] if dark else []
-    return _drawn(_thinned(both_sides(comparison)), lit, GROUPS_LIGHT_UP, *([BY_NAMES] if by_names else []), *told)
+    told = [
+        [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)]] if group.a_at or group.b_at else 0
+        for group, place in zip(groups, distinct_places(groups), strict=True)
+    ]
+    lit, dark = _lit_within_room(Lit(numbers, told))
+    notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
+    notes += [f"{counted(dark, 'group')} with smaller changes, for the page's size, do not light up."] if dark else []
+    return _drawn(_thinned(sides), lit, GROUPS_LIGHT_UP, *notes)
 
 
 def timelines_by_name(sides: Sides) -> Timelines | None:
     """Any number of sides, in which kernels of one name light up. None where none has anything to draw; a side that
     has nothing is left out, and said to be."""
-    there = tuple((letter, side) for letter, side in sides if side.timeline is not None)
-    shown: list[tuple[str, Side]] = []
+    there = _with_timelines(sides)
+    shown: list[tuple[str, Side, StepTimeline]] = []
     room, name_room = MOST_BYTES, MOST_NAME_BYTES
-    for letter, side in (_thinned((each,))[0] for each in there):
+    for letter, side, timeline in (_thinned((each,))[0] for each in there):
         # Groups change little of the size.
-        room -= len(gzip.compress(_packed(side.timeline, {}))) if side.timeline else 0
-        name_room -= _json_bytes(_named(side.timeline)) if side.timeline else 0
+        room -= len(gzip.compress(_packed(timeline, {})))
+        name_room -= _json_bytes(_named(timeline))
         if min(room, name_room) < 0 and shown:
             break
-        shown.append((letter, side))
+        shown.append((letter, side, timeline))
     names: dict[str, list[int]] = {}
     numbers = []
-    for index, (_, side) in enumerate(shown):
+    for index, (_, _, timeline) in enumerate(shown):
         of_side: dict[int, int] = {}
-        timeline, order = side.timeline, {name: number for number, name in enumerate(names)}
-        for at, label in zip(timeline.positions, timeline.work.labels, strict=True) if timeline else ():
-            name = timeline.labels[label].name if timeline else ""
+        order = {name: number for number, name in enumerate(names)}
+        for at, label in zip(timeline.positions, timeline.work.labels, strict=True):
+            name = timeline.labels[label].name
             names.setdefault(name, [0] * len(shown))[index] += 1
             of_side[at] = order.setdefault(name, len(order))
         numbers.append({at: number for at, number in of_side.items() if number < NO_GROUP})
-    lit = Lit(tuple(numbers), [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP])
-    lit, dark = _lit_within_room(lit)
-    missing = [side_name(*each) for each in sides if each not in there]
-    too_large = [side_name(*each) for each in there[len(shown) :]]
+    groups = [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP]
+    lit, dark = _lit_within_room(Lit(tuple(numbers), groups))
+    missing = [side_name(letter, side) for letter, side in sides if side.timeline is None]
+    too_large = [side_name(letter, side) for letter, side, _ in there[len(shown) :]]
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
     told += [f"Left out, for the page's size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
     told += [f"{counted(dark, 'name')}, for the page's size, light up nothing."] if dark else []
     return _drawn(tuple(shown), lit, NAMES_LIGHT_UP, *told) if shown else None
 
 
-def _thinned(sides: Sides) -> Sides:
-    """The sides, whose timelines have lost their shortest bars where all of them would make the page too large."""
-    drawn = tuple(side.timeline for _, side in sides if side.timeline is not None)
-    if len(drawn) < len(sides):
-        return sides
-
-    def fits(timelines: Drawn) -> bool:
-        names = sum(_json_bytes(_named(each)) for each in timelines)
-        packed = len(gzip.compress(b"".join(_packed(each, {}) for each in timelines)))
-        return names <= MOST_NAME_BYTES and packed <= MOST_BYTES
-
-    kept = thinned(drawn, fits)
-    return tuple((letter, replace(side, timeline=each)) for (letter, side), each in zip(sides, kept, strict=True))
+def _with_timelines(sides: Sides) -> Drawn:
+    return tuple((letter, side, side.timeline) for letter, side in sides if side.timeline is not None)
 
 
-def thinned(timelines: Drawn, fits: Callable[[Drawn], bool]) -> Drawn:
-    """The timelines with the longest bars of each kind, as many as fit; as they are where all do. What is left out is
-    counted in `left_out`."""
+def _thinned(sides: Drawn) -> Drawn:
+    """The sides with the longest bars of each kind, as many as leave the page small enough. What is left out is counted
+    in `left_out`."""
+    timelines = [timeline for _, _, timeline in sides]
     most = max((len(bars.labels) for each in timelines for bars in _bars(each)), default=0)
-    while most > FEWEST_BARS and not fits(timelines):
+    while most > FEWEST_BARS and (
+        sum(_json_bytes(_named(each)) for each in timelines) > MOST_NAME_BYTES
+        or len(gzip.compress(b"".join(_packed(each, {}) for each in timelines))) > MOST_BYTES
+    ):
         most //= 2
-        timelines = tuple(_with_longest_bars(each, most) for each in timelines)
-    return timelines
+        timelines = [_with_longest_bars(each, most) for each in timelines]
+    return tuple((letter, side, thin) for (letter, side, _), thin in zip(sides, timelines, strict=True))
 
 
 def _with_longest_bars(timeline: StepTimeline, most: int) -> StepTimeline:
-    kept = _longest(timeline.work, most)
-    positions = tuple(timeline.positions[at] for at in kept)
-    work = _some(timeline.work, kept)
-    gaps, host = (_some(bars, _longest(bars, most)) for bars in (timeline.gaps, timeline.host))
-    occurring = sorted({*work.labels, *gaps.labels, *host.labels})
+    kept = [_longest(bars, most) for bars in _bars(timeline)]
+    occurring = sorted({bars.labels[at] for bars, places in zip(_bars(timeline), kept, strict=True) for at in places})
     numbers = {label: number for number, label in enumerate(occurring)}
     work, gaps, host = (
-        replace(bars, labels=tuple(numbers[label] for label in bars.labels)) for bars in (work, gaps, host)
+        Bars(
+            starts_us=tuple(bars.starts_us[at] for at in places),
+            durations_us=tuple(bars.durations_us[at] for at in places),
+            labels=tuple(numbers[bars.labels[at]] for at in places),
+            lanes=tuple(bars.lanes[at] for at in places),
+            left_out=bars.left_out + len(bars.labels) - len(places),
+        )
+        for bars, places in zip(_bars(timeline), kept, strict=True)
     )
-    labels = tuple(timeline.labels[label] for label in occurring)
-    return replace(timeline, labels=labels, work=work, positions=positions, gaps=gaps, host=host)
+    labels, positions = (timeline.labels[each] for each in occurring), (timeline.positions[at] for at in kept[0])
+    return replace(timeline, labels=tuple(labels), work=work, positions=tuple(positions), gaps=gaps, host=host)
 
 
 def _longest(bars: Bars, most: int) -> list[int]:
     """The places of the longest bars, in order."""
     return sorted(sorted(range(len(bars.labels)), key=lambda at: -bars.durations_us[at])[:most])
-
-
-def _some(bars: Bars, kept: list[int]) -> Bars:
-    return Bars(
-        starts_us=tuple(bars.starts_us[at] for at in kept),
-        durations_us=tuple(bars.durations_us[at] for at in kept),
-        labels=tuple(bars.labels[at] for at in kept),
-        lanes=tuple(bars.lanes[at] for at in kept),
-        left_out=bars.left_out + len(bars.labels) - len(kept),
-    )
 
 
 def _named(timeline: StepTimeline) -> list[list[str]]:
@@ -215,12 +199,9 @@ def _lit_within_room(lit: Lit) -> tuple[Lit, int]:
     return lit, 0
 
 
-def _drawn(sides: Sides, lit: Lit, lights: str, *more: str) -> Timelines | None:
-    drawn = [side.timeline for _, side in sides if side.timeline is not None]
-    if len(drawn) < len(sides):
-        return None
+def _drawn(sides: Drawn, lit: Lit, lights: str, *more: str) -> Timelines:
     told = []
-    for (letter, side), timeline in zip(sides, drawn, strict=True):
+    for letter, side, timeline in sides:
         lanes = [f"stream {stream}" if stream is not None else "GPU" for stream in timeline.streams]
         if len(lanes) > MOST_LANES:
             lanes = [*lanes[: MOST_LANES - 1], f"{len(lanes) - MOST_LANES + 1} more streams"]
@@ -234,9 +215,9 @@ def _drawn(sides: Sides, lit: Lit, lights: str, *more: str) -> Timelines | None:
             "counts": [len(bars.labels) for bars in _bars(timeline)],
         }
         told.append(fields)
-    packed = b"".join(_packed(timeline, of) for timeline, of in zip(drawn, lit.numbers, strict=True))
-    kinds = {each.labels[at].kind for each in drawn for bars in _bars(each) for at in bars.labels}
-    letters = [letter for letter, _ in sides]
+    packed = b"".join(_packed(timeline, of) for (_, _, timeline), of in zip(sides, lit.numbers, strict=True))
+    kinds = {each.labels[at].kind for _, _, each in sides for bars in _bars(each) for at in bars.labels}
+    letters = [letter for letter, _, _ in sides]
     above = f"{' above '.join(letters)} on one axis of time. " if len(sides) > 1 else ""
     return Timelines(
         data={
@@ -256,22 +237,19 @@ def _drawn(sides: Sides, lit: Lit, lights: str, *more: str) -> Timelines | None:
     )
 
 
-def _unattributed(sides: Sides) -> str:
+def _unattributed(sides: Drawn) -> str:
     """What is meant by gaps without a cause, and how much of the idle time drawn they take; empty where there are
     none."""
-    shares = {}
-    for letter, side in sides:
-        gaps, labels = (side.timeline.gaps, side.timeline.labels) if side.timeline else (None, ())
-        whole_us = sum(gaps.durations_us) if gaps else 0.0
-        each = zip(gaps.durations_us, gaps.labels, strict=True) if gaps else ()
-        if grey_us := sum(us for us, label in each if labels[label].kind == "unattributed"):
-            shares[letter] = grey_us / whole_us
-    if not shares:
-        return ""
-    whose = {letter: f"{letter}'s" if letter else "the" for letter in shares}
-    told = [f"{percent(share, 0)} of {whose[letter]} idle time" for letter, share in shares.items()]
-    divided = all(side.rich is not None for letter, side in sides if letter in shares)
-    return (UNATTRIBUTED if divided else UNATTRIBUTED_NOT_DIVIDED).format(share=f" (gaps with {', '.join(told)})")
+    told, divided = [], True
+    for letter, side, timeline in sides:
+        gaps = timeline.gaps
+        each = zip(gaps.durations_us, gaps.labels, strict=True)
+        if grey_us := sum(us for us, label in each if timeline.labels[label].kind == "unattributed"):
+            whose = f"{letter}'s" if letter else "the"
+            told.append(f"{percent(grey_us / sum(gaps.durations_us), 0)} of {whose} idle time")
+            divided = divided and side.rich is not None
+    words = UNATTRIBUTED if divided else UNATTRIBUTED_NOT_DIVIDED
+    return words.format(share=f" (gaps with {', '.join(told)})") if told else ""
 
 
 def _bars(timeline: StepTimeline) -> tuple[Bars, ...]:
@@ -279,32 +257,23 @@ def _bars(timeline: StepTimeline) -> tuple[Bars, ...]:
 
 
 def _packed(timeline: StepTimeline, groups: dict[int, int]) -> bytes:
-    work = timeline.work
     of_groups = np.array([groups.get(at, NO_GROUP) for at in timeline.positions], dtype="<u2")
-    lanes = np.minimum(np.array(work.lanes, dtype=np.int64), MOST_LANES - 1).astype("<u1")
-    return b"".join(
-        (_columns(work), of_groups.tobytes(), lanes.tobytes(), _columns(timeline.gaps), _columns(timeline.host))
-    )
+    lanes = np.minimum(np.array(timeline.work.lanes, dtype=np.int64), MOST_LANES - 1).astype("<u1")
+    work, gaps, host = map(_columns, _bars(timeline))
+    return b"".join((work, of_groups.tobytes(), lanes.tobytes(), gaps, host))
 
 
 def _columns(bars: Bars) -> bytes:
     starts = np.maximum(np.rint(np.array(bars.starts_us, dtype=float) * TICKS_PER_US), 0).astype(np.int64)
     durations = np.rint(np.array(bars.durations_us, dtype=float) * TICKS_PER_US).astype(np.int64)
-    differences = np.diff(starts, prepend=0)
-    return b"".join(
-        (
-            np.clip(differences, 0, 2**32 - 1).astype("<u4").tobytes(),
-            np.clip(durations, 0, 2**32 - 1).astype("<u4").tobytes(),
-            np.array(bars.labels, dtype="<u2").tobytes(),
-        )
-    )
+    ticks = (np.clip(each, 0, 2**32 - 1).astype("<u4").tobytes() for each in (np.diff(starts, prepend=0), durations))
+    return b"".join((*ticks, np.array(bars.labels, dtype="<u2").tobytes()))
 
 
-def _notes(sides: Sides) -> list[str]:
+def _notes(sides: Drawn) -> list[str]:
     """`A: step 0 (of 2) of the light recording, 8.95 ms: as recorded ...`, and what is not drawn."""
-    drawn = [(letter, side, side.timeline) for letter, side in sides if side.timeline is not None]
     spans = []
-    for letter, side, timeline in drawn:
+    for letter, side, timeline in sides:
         # Which of its form's recordings the side was read from is not known of a bare trace.
         name, recordings = PurePath(side.path).name, side.form.recordings if side.form else ()
         kind = next((f"{each.kind} " for each in recordings if PurePath(each.path).name == name), "")
@@ -313,13 +282,10 @@ def _notes(sides: Sides) -> list[str]:
         what = "all" if timeline.step is None else f"step {timeline.step}{of_all}"
         span = f"{what} of the {kind}recording, {duration(timeline.length_us)}"
         spans.append(f"{letter}: {span}" if letter else span)
-    words, each_own = "; ".join(spans), ", each from its own start" if len(drawn) > 1 else ""
+    words, each_own = "; ".join(spans), ", each from its own start" if len(sides) > 1 else ""
     notes = [f"{words[:1].upper()}{words[1:]}: as recorded, with the profiler on{each_own}."]
-    if any(side.analysis.window.steps > 1 for _, side in sides):
-        notes.append(MEDIAN_STEP)
-    left_out = sum(bars.left_out for _, _, timeline in drawn for bars in _bars(timeline))
+    notes += [MEDIAN_STEP] if any(side.analysis.window.steps > 1 for _, side, _ in sides) else []
+    left_out = sum(bars.left_out for _, _, timeline in sides for bars in _bars(timeline))
     notes.append(f"{left_out:,} events, the shortest, are not drawn." if left_out else "No event is left out.")
-    others = max(timeline.other_devices for _, _, timeline in drawn)
-    if others:
-        notes.append(f"Only the first GPU is drawn, not the other {others}.")
-    return notes
+    others = max(timeline.other_devices for _, _, timeline in sides)
+    return [*notes, f"Only the first GPU is drawn, not the other {others}."] if others else notes

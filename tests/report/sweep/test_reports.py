@@ -110,7 +110,7 @@ def test_names_tell_no_more_than_is_needed():
     scopes = tuple(make_result(compiled_cell("flux", scope=scope)) for scope in ("transformer", "regional"))
     several = read_sweep("flux", None, scopes, None, 1000)
     named = label(several)
-    assert [named.way(cell) for cell in several.cells] == ["default of transformer", "default of regional"]
+    assert [named.way(each.cell) for each in several.cells] == ["default of transformer", "default of regional"]
 
 
 def test_the_page_is_one_file_that_may_fetch_nothing_and_run_its_own_script_alone():

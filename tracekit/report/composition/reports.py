@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.comparisons import Comparisons
@@ -17,13 +18,7 @@ from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import key_figures, overview_table
 from tracekit.report.sections.findings import finding_texts
 from tracekit.report.sections.groups import every_group, evidence_table, group_table, origin_table
-from tracekit.report.sections.headline import (
-    gate_outcome,
-    gate_sentences,
-    limit_sentences,
-    reason_sentence,
-    waterfall_table,
-)
+from tracekit.report.sections.headline import gate_text, limit_sentences, reason_sentence, waterfall_table
 from tracekit.report.sections.kernels import every_kernel, top_kernels_table
 from tracekit.report.sections.outputs import accuracy_sentence, numerics_table, picture_sources
 from tracekit.report.sections.timing import certainty_table, process_table, startup_table, timing_table
@@ -46,20 +41,21 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     side, sides = single.side, with_letters(single.side)
     first, *more = single_run.sentences(single)
     warnings, method = single_run.warnings(single), doc.Definitions(METHOD, tuple(how_one_was_measured(single, run)))
+    kernels = every_kernel(side)
     sections = (
         doc.standing_section("figures", "Figures", doc.both(single_run.figures_table(side), doc.TABLES)),
         _findings(single.findings, words.scope(side)),
         shared.timeline_section(timelines_by_name(sides)),
         shared.kernel_section(
             sides,
-            doc.page_only(doc.Heading("Kernel by kernel") if (kernels := every_kernel(side)) else None),
+            doc.Heading("Kernel by kernel") if kernels else None,
             doc.Part(kernels, top_kernels_table(side, "", limit=25), doc.TABLES),
         ),
         shared.idle_section(sides, (8, 8)),
         shared.compilation_section(sides),
         shared.operator_section(sides, (15, 15), doc.TABLES),
         shared.memory_section(sides),
-        *shared.ending(sides, run, command, (method, method), timing_table(sides)),
+        *shared.ending(sides, run, command, doc.both(method), timing_table(sides)),
     )
     return doc.Report(
         title=single_run.headline(side),
@@ -76,19 +72,11 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
 
 def comparison_report(comparison: Comparison, run: Run | None = None, command: str | None = None) -> doc.Report:
     """Two sides; `command` is the one that reproduces the report."""
-    sides, drawn = both_sides(comparison), timelines(comparison)
-    numerics, accuracy, pictures = (
-        numerics_table(comparison),
-        accuracy_sentence(comparison),
-        picture_sources(comparison),
-    )
-    groups, method = every_group(comparison), tuple(how_measured(comparison, run))
-    outputs = (
-        doc.page_only(accuracy or "What the forms return, beside what they should."),
-        doc.page_only(doc.Pictures(pictures) if pictures else None),
-        doc.both(numerics),
-    )
-    others = other_sentences(comparison.notes)
+    sides, drawn, groups = both_sides(comparison), timelines(comparison), every_group(comparison)
+    numerics, accuracy = numerics_table(comparison), accuracy_sentence(comparison)
+    pictures, others = picture_sources(comparison), other_sentences(comparison.notes)
+    what = accuracy or "What the forms return, beside what they should."
+    outputs = (what, doc.Pictures(pictures) if pictures else None, numerics) if numerics else ()
     sections = (
         doc.standing_section(
             "side-by-side",
@@ -101,41 +89,34 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
         shared.timeline_section(drawn),
         shared.kernel_section(
             sides,
-            doc.page_only(doc.Heading("What became of the kernels") if groups else None),
+            doc.Heading("What became of the kernels") if groups else None,
             doc.Part(groups, group_table(comparison), doc.TABLES),
-            doc.both(evidence_table(comparison)),
-            doc.both(origin_table(comparison)),
-            doc.both(matmul_table(comparison)),
-            doc.page_only(doc.Heading("The largest kernels")),
+            evidence_table(comparison),
+            origin_table(comparison),
+            matmul_table(comparison),
+            doc.Heading("The largest kernels"),
             *shared.of_each(top_kernels_table, sides, (15, 10)),
         ),
         shared.idle_section(sides, (8, 5)),
         shared.compilation_section(sides),
         shared.operator_section(sides, (15, 10)),
-        shared.memory_section(sides, *(outputs if numerics else ())),
+        shared.memory_section(sides, *outputs),
         *shared.ending(
             sides,
             run,
             command,
-            (doc.Definitions(METHOD, (*method, *_drawn(drawn, TIMELINES))), doc.Definitions(METHOD, method)),
+            _method(how_measured(comparison, run), TIMELINES if drawn else None),
             certainty_table(comparison),
             timing_table(sides),
             process_table(comparison),
         ),
     )
-    gate = comparison.gate
     return doc.Report(
         title=words.verdict_sentence(comparison),
         subject=words.subjects(comparison),
         sections=doc.those(sections),
         result=(words.result_word(comparison), comparison.verdict.result),
-        gate=doc.GateText(
-            gate_outcome(gate),
-            gate.ends_as,
-            tuple((each.outcome, said) for each, said in zip(gate.checked, gate_sentences(comparison), strict=True)),
-        )
-        if gate
-        else None,
+        gate=gate_text(comparison),
         lede=words.verdict_evidence(comparison) or "",
         grave=grave_sentences(comparison.notes),
         sentences=tuple(filter(None, (reason_sentence(comparison), *limit_sentences(comparison), accuracy))),
@@ -151,34 +132,30 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
 
 def comparisons_report(compared: Comparisons, command: str | None = None) -> doc.Report:
     """Several ways to compile, a column a form."""
-    sides, on_runs = several.sides_of(compared), several.notes_of_runs(compared)
+    sides, on_runs = with_letters(*compared.sides), several.notes_of_runs(compared)
     drawn = timelines_by_name(sides)
-    notes, method = note_sentences(compared.notes), tuple(how_measured(compared.comparisons[0], None))
-    falls: list[doc.Part] = []
-    findings: list[doc.Part] = []
+    notes = note_sentences(compared.notes)
+    falls: list[doc.Part | doc.Block | None] = []
+    findings: list[doc.Part | doc.Block | None] = []
     for at, each in enumerate(compared.comparisons):
-        name, ends = each.b.label, several.ends_of(each)
+        # The forms' own names, for the eager one is not the column's.
+        name, ends = each.b.label, (each.a.label, each.b.label)
         table = waterfall_table(each, ends)
         if table is None:
-            falls.append(
-                doc.page_only(f"{name}: its time was not divided, because its sides cannot be put on one scale.")
-            )
+            falls.append(f"{name}: its time was not divided, because its sides cannot be put on one scale.")
         else:
-            falls.append(doc.page_only(waterfall_chart(each, f"waterfall-{at}", ends)))
+            falls.append(waterfall_chart(each, f"waterfall-{at}", ends))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
         found = finding_texts(each.findings, words.shared_scope(each), level=4)
-        findings.append(doc.page_only(doc.Heading(name)))
-        if each.findings:
-            findings.append(
-                doc.Part(found, doc.Fold(f"Findings: {name} ({len(each.findings)})", (found,)), unfolded=True)
-            )
-        else:
-            findings.append(doc.page_only("Nothing was found that asks for a word."))
+        folded = doc.Fold(f"Findings: {name} ({len(each.findings)})", (found,))
+        told = doc.Part(found, folded, unfolded=True) if each.findings else "Nothing was found that asks for a word."
+        findings += [doc.Heading(name), told]
+    figures = several.figures_table(compared)
     sections = (
         doc.standing_section(
             "side-by-side",
             "Side by side",
-            doc.Part(doc.Beside((figures := several.figures_table(compared),), "columns"), figures, doc.TABLES),
+            doc.Part(doc.Beside((figures,), "columns"), figures, doc.TABLES),
             doc.both(several.run_table(compared), doc.TABLES),
             doc.page_only(
                 doc.Fold(f"Notes on single runs: {len(on_runs)}", (doc.Bullets("", on_runs),)) if on_runs else None
@@ -187,15 +164,13 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         doc.standing_section(
             "time",
             "Where the time went",
-            doc.page_only(
-                "From the eager form to each compiled one, both of the same process, one cause after the other."
-            ),
+            "From the eager form to each compiled one, both of the same process, one cause after the other.",
             *falls,
         ),
         doc.standing_section("findings", "Findings", *findings),
         shared.timeline_section(drawn),
         shared.kernel_section(
-            sides, doc.page_only(doc.Heading("The largest kernels")), *shared.of_each(top_kernels_table, sides, (8, 5))
+            sides, doc.Heading("The largest kernels"), *shared.of_each(top_kernels_table, sides, (8, 5))
         ),
         shared.idle_section(sides, (3, 0)),
         shared.compilation_section(sides),
@@ -205,7 +180,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             sides,
             None,
             command,
-            (doc.Definitions(METHOD, (*method, *_drawn(drawn, TIMELINES_BY_NAME))), doc.Definitions(METHOD, method)),
+            _method(how_measured(compared.comparisons[0], None), TIMELINES_BY_NAME if drawn else None),
             timing_table(sides),
         ),
     )
@@ -213,7 +188,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         title=several.headline(compared),
         subject=several.subjects(compared),
         sections=doc.those(sections),
-        grave=several.grave(compared),
+        grave=several.notes_of_runs(compared, grave=True),
         sentences=several.sentences(compared),
         key_figures=several.key_figures(compared),
         before=_before(None, notes, (*notes, *on_runs)),
@@ -224,13 +199,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
     """A sweep; `command` is what measures it and what goes on with it, a line each."""
     figures, many = matrices(sweep), len(sweep.works) > sweeping.MOST_WORKS
     heat, best, commands = heat_map(sweep), tables.best_table(sweep), tables.command_table(sweep)
-    notes, warnings, method = (
-        tables.note_rows(sweep),
-        doc.Bullets(BEFORE, note_sentences(sweep.notes)),
-        doc.Definitions(METHOD, SWEEP),
-    )
-
-    noted = doc.Fold(sweeping.NOTES, (doc.Bullets("", tuple(f"{name}: {' '.join(said)}" for name, said in notes)),))
+    notes = tables.cell_notes(sweep)
     sections = (
         doc.section(
             "speed-up", "Speed-up", doc.Part(heat, speedup_table(sweep) if heat else None, doc.FIRST, unfolded=True)
@@ -258,13 +227,13 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             doc.both(figures.get("mean"), doc.LAST),
             _if_folded(figures.get("median"), doc.LAST, many),
             _if_folded(figures.get("device"), doc.LAST, many),
-            doc.both(eager_table(sweep)),
+            eager_table(sweep),
         ),
         doc.section(
             "cost",
             "Compiling and memory" if "compile" in figures else "Memory",
-            doc.both(figures.get("compile"), doc.DETAILS),
-            doc.both(figures.get("even"), doc.DETAILS),
+            figures.get("compile"),
+            figures.get("even"),
             _if_folded(figures.get("memory"), doc.DETAILS, many),
             _if_folded(figures.get("warmup_memory"), doc.LAST, many),
         ),
@@ -280,18 +249,20 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             _if_folded(tables.cell_table(sweep), doc.LAST, True, "Verdicts"),
             _if_folded(tables.conditions_table(sweep), doc.LAST, True, "The machine while it was timed"),
             _if_folded(tables.building_table(sweep), doc.LAST, True, "What was built"),
-            doc.both(noted if notes else None),
+            doc.Fold(sweeping.NOTES, (doc.Bullets("", notes),)) if notes else None,
         ),
         # How it was measured finds room before figures do.
-        doc.standing_section("method", "How it was measured", doc.both(method, doc.TABLES)),
-        doc.section("command", "The commands", doc.both(doc.Commands(command) if command else None), short="Commands"),
+        doc.standing_section(
+            "method", "How it was measured", doc.both(doc.Definitions(METHOD, tuple(SWEEP.items())), doc.TABLES)
+        ),
+        doc.section("command", "The commands", doc.Commands(command) if command else None, short="Commands"),
     )
     return doc.Report(
         title=sweeping.headline(sweep),
         subject=" · ".join(label(sweep).common),
         sections=doc.those(sections),
         lede=f"{sweeping.progress_sentence(sweep)} {sweeping.noted_sentence(sweep)}".strip(),
-        before=(doc.both(warnings, unfolded=True),),
+        before=(doc.both(doc.Bullets(BEFORE, note_sentences(sweep.notes)), unfolded=True),),
         dense=True,
     )
 
@@ -315,8 +286,8 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
     return doc.section(
         "time",
         "Where the time went",
-        doc.page_only(f"From A's time to B's, one cause after the other. {ends}"),
-        doc.page_only(waterfall_chart(comparison)),
+        f"From A's time to B's, one cause after the other. {ends}",
+        waterfall_chart(comparison),
         doc.both(waterfall_table(comparison), doc.TABLES),
     )
 
@@ -341,6 +312,8 @@ def _origin(run: Run | None) -> str:
     return f"Size: {run.size_reason}. Recorded {started:%Y-%m-%d %H:%M} UTC with tracekit {run.tracekit}."
 
 
-def _drawn(drawn: doc.Timelines | None, text: str) -> tuple[tuple[str, str], ...]:
-    """How timelines came about, which the page alone draws."""
-    return (("Moment by moment", text),) if drawn else ()
+def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Part:
+    """How all came about; how timelines did is for the page, which alone draws them."""
+    terms = tuple(measured)
+    moments = (("Moment by moment", drawn),) if drawn else ()
+    return doc.Part(doc.Definitions(METHOD, (*terms, *moments)), doc.Definitions(METHOD, terms))

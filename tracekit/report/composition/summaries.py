@@ -25,7 +25,7 @@ from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
 from tracekit.report.sections.timing import break_even_sentence
 from tracekit.report.sweep import words as sweeping
-from tracekit.report.sweep.labels import Labels, label
+from tracekit.report.sweep.labels import Labels, label, named_cells
 from tracekit.report.sweep.words import slight_note
 from tracekit.report.words import common as words
 from tracekit.report.words.groups import evidence_sentences
@@ -135,7 +135,7 @@ def comparisons_summary(compared: Comparisons, next_commands: Sequence[str]) -> 
         Line(several.subjects(compared), "dim"),
         BLANK,
         Line(several.headline(compared), "bold green" if compared.fastest else "bold yellow"),
-        *_lines(several.grave(compared), lead="warning: "),
+        *_lines(several.notes_of_runs(compared, grave=True), lead="warning: "),
         *_lines(several.sentences(compared)),
         BLANK,
         figures_table(compared),
@@ -155,9 +155,8 @@ def sweep_summary(sweep: Sweep) -> Summary:
     labels = label(sweep)
     groups = tuple((labels.of(work), tuple(_cell(cell, labels) for cell in work.cells)) for work in sweep.works)
     failed = [
-        f"{labels.of(work)}, {labels.way(cell)}: {sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}"
-        for work in sweep.works
-        for cell in work.cells
+        f"{work}, {way}: {sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}"
+        for work, way, cell in named_cells(sweep)
         if cell.failure
     ]
     best: list[Line] = []
@@ -319,10 +318,10 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
 def _cell(cell: CellFigures, labels: Labels) -> tuple[tuple[str, str], ...]:
     style = "red" if cell.failure else CELL_STYLES.get(cell.verdict.result, "") if cell.verdict else ""
     return (
-        (printable(labels.way(cell)), ""),
+        (printable(labels.way(cell.cell)), ""),
         (sweeping.milliseconds(cell.eager.median_us if cell.eager else None), ""),
         (sweeping.milliseconds(cell.compiled.median_us if cell.compiled else None), ""),
         (sweeping.speedup(cell), style),
         (sweeping.seconds(cell.compile_seconds), ""),
-        (sweeping.calls_to_reckon_with(cell.break_even), ""),
+        (sweeping.even_at_most(cell), ""),
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
+from tracekit.model.compilation import CompiledRegions
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, counted, duration, percent
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Table, columns
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
 from tracekit.report.words.findings.compiling import guard_sentence
@@ -23,6 +24,10 @@ PHASES = {
 CACHES = {"aot_autograd": "AOTAutograd's cache", "fx_graph": "Inductor's graph cache", "templates": "Template cache"}
 WHEN = {"warm-up": "warm-up call", "timed": "timed call", "later": "call after timing"}
 
+REGIONS_NOTE = (
+    "Times of guards, of entering and between graphs are as recorded, which lengthens them. Compiled code is credited "
+    "with the GPU time of all it launched."
+)
 Row = tuple[str, str]
 
 
@@ -33,14 +38,9 @@ def compilation_table(side: Side, letter: str) -> Table | None:
         return None
     return Table(
         caption=f"Compilation of {side_name(letter, side)}",
-        columns=(Column("Figure", numeric=False), Column("")),
+        columns=columns("Figure", figures=("",)),
         rows=rows,
-        note=(
-            "Times of guards, of entering and between graphs are as recorded, which lengthens them. Compiled code is "
-            "credited with the GPU time of all it launched."
-            if _regions_shown(side)
-            else ""
-        ),
+        note=REGIONS_NOTE if _regions(side) else "",
     )
 
 
@@ -60,8 +60,7 @@ def _run_rows(side: Side) -> Iterator[Row]:
     yield "Parts that run eager", count(len(found.fallbacks))
     if found.limit_reached:
         yield "Recompile limit", "reached: torch compiles the function no more"
-    guards = [frame.guards for frame in found.frames if frame.guards is not None]
-    if guards:
+    if guards := [frame.guards for frame in found.frames if frame.guards is not None]:
         yield "Checks that guard compiled code", count(sum(guards))
     if found.warmed_up_at:
         yield "Sizes of the warm-up calls", ", ".join(f"{name} {value}" for name, value in found.warmed_up_at.items())
@@ -77,16 +76,18 @@ def _run_rows(side: Side) -> Iterator[Row]:
         yield "CUDA graphs skipped", f"{skip.count}: {reason}"
 
 
-def _regions_shown(side: Side) -> bool:
-    regions = side.entering.regions if side.entering else None
-    return regions is not None and regions.count + regions.graphs > 0
+def _regions(side: Side) -> tuple[CompiledRegions, int] | None:
+    """What the recording shows of compiled code, and over how many steps; None for a side without."""
+    entering = side.entering
+    if entering is None or entering.regions is None or not entering.regions.count + entering.regions.graphs:
+        return None
+    return entering.regions, max(entering.window.steps, 1)
 
 
 def _region_rows(side: Side) -> Iterator[Row]:
-    """What the recording shows; nothing for a side without compiled code."""
-    if side.entering is None or side.entering.regions is None or not _regions_shown(side):
+    if (shown := _regions(side)) is None:
         return
-    regions, steps, per = side.entering.regions, max(side.entering.window.steps, 1), scope(side)
+    (regions, steps), per = shown, scope(side)
     yield f"Compiled regions entered, {per}", count(regions.count / steps)
     yield f"Compiled graphs called, {per}", count(regions.graphs / steps)
     if regions.gpu_share is not None:
@@ -97,10 +98,8 @@ def _region_rows(side: Side) -> Iterator[Row]:
     if kernels and launches and kernels.count:
         share = percent(launches.kernels_in_graphs / kernels.count)
         each = max(side.analysis.window.steps, 1)
-        yield (
-            "Kernels started by CUDA graphs",
-            f"{count(launches.kernels_in_graphs / each)} of {count(kernels.count / each)} ({share})",
-        )
+        graphed = f"{count(launches.kernels_in_graphs / each)} of {count(kernels.count / each)}"
+        yield "Kernels started by CUDA graphs", f"{graphed} ({share})"
     yield f"Finding compiled code that fits (guards), {per}", duration(regions.guards_us / steps)
     yield f"Entering it, {per}", duration(regions.entry_us / steps)
     outside = sum(region.outside_us for region in regions.regions)
@@ -109,13 +108,13 @@ def _region_rows(side: Side) -> Iterator[Row]:
 
 def phase_table(side: Side, letter: str) -> Table | None:
     """Time of compiling by phase; None where torch told none."""
-    found = side.diagnostics
-    if found is None or not found.phases:
+    phases = side.diagnostics.phases if side.diagnostics else ()
+    if not phases:
         return None
     return Table(
         caption=f"Time of compiling {side_name(letter, side)} by phase",
-        columns=(Column("Phase", numeric=False), Column("Time")),
-        rows=tuple((PHASES[each.phase], duration(each.seconds * 1e6)) for each in found.phases),
+        columns=columns("Phase", figures=("Time",)),
+        rows=tuple((PHASES[each.phase], duration(each.seconds * 1e6)) for each in phases),
         note="As torch tells it, of all compilations of the run; each phase without those inside of it.",
     )
 
@@ -138,7 +137,7 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     )
     return Table(
         caption=f"Graph breaks of {side_name(letter, side)}",
-        columns=(*_texts("Line", "Why", "What helps"), Column(f"Costs {scope(side)}")),
+        columns=columns("Line", "Why", "What helps", figures=(f"Costs {scope(side)}",)),
         rows=rows,
         note=(
             f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. The cost is host time that the "
@@ -158,18 +157,14 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     for frame in found.recompiles[:limit]:
         older = len(frame.because) - 1
         others = f"; {older} older version{'s' if older > 1 else ''} did not fit either" if older else ""
-        rows.append(
-            (
-                f"{WHEN[frame.phase]} {frame.call}",
-                printable(f"{frame.function or MISSING} ({frame.where or MISSING})"),
-                clipped(printable(guard_sentence(frame.because[0])), 240) + others,
-                duration(frame.seconds * 1e6 if frame.seconds is not None else None),
-                duration(walls.get((frame.phase, frame.call))),
-            )
-        )
+        what = printable(f"{frame.function or MISSING} ({frame.where or MISSING})")
+        failed = clipped(printable(guard_sentence(frame.because[0])), 240) + others
+        took = duration(frame.seconds * 1e6 if frame.seconds is not None else None)
+        call_took = duration(walls.get((frame.phase, frame.call)))
+        rows.append((f"{WHEN[frame.phase]} {frame.call}", what, failed, took, call_took))
     return Table(
         caption=f"Compiled again in {side_name(letter, side)}",
-        columns=(*_texts("When", "What", "Which check failed"), *map(Column, ("Compiling took", "The call took"))),
+        columns=columns("When", "What", "Which check failed", figures=("Compiling took", "The call took")),
         rows=tuple(rows),
         note=f"{len(rows)} of {len(found.recompiles)}.",
     )
@@ -182,20 +177,12 @@ def fallback_table(side: Side, letter: str) -> Table | None:
         return None
     return Table(
         caption=f"What runs eager in {side_name(letter, side)}",
-        columns=_texts("What", "Line", "Why"),
+        columns=columns("What", "Line", "Why"),
         rows=tuple(
-            (
-                printable(part.function or MISSING),
-                printable(part.where or MISSING),
-                clipped(printable(part.reason), 240),
-            )
+            (*map(printable, (part.function or MISSING, part.where or MISSING)), clipped(printable(part.reason), 240))
             for part in parts
         ),
     )
-
-
-def _texts(*labels: str) -> tuple[Column, ...]:
-    return tuple(Column(label, numeric=False) for label in labels)
 
 
 def compilation_tables(sides: Sides) -> tuple[Table, ...]:
@@ -207,10 +194,9 @@ def compilation_tables(sides: Sides) -> tuple[Table, ...]:
 
 def compilation_sentences(side: Side) -> tuple[str, ...]:
     """The few lines a terminal has room for."""
-    regions = side.entering.regions if side.entering else None
     sentences = []
-    if regions is not None and _regions_shown(side):
-        steps = max(side.entering.window.steps, 1) if side.entering else 1
+    if shown := _regions(side):
+        regions, steps = shown
         share = "" if regions.gpu_share is None else f"launched {percent(regions.gpu_share, 0)} of GPU time, and "
         calls = f"{count(regions.graphs / steps)} graph call{'' if regions.graphs == steps else 's'} {scope(side)}"
         sentences.append(

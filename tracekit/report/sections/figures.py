@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tracekit import numbers
 from tracekit.model.comparison import Basis, Comparison, Side, comparable
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Table, columns
 from tracekit.report.sections.traffic import traffic_note, traffic_row
-from tracekit.report.words.common import shared_scope
+from tracekit.report.words.common import interval_words, shared_scope
 
 #: What is counted, and where it is found in an analysis.
 COUNTS: dict[str, Callable[[Side], int | None]] = {
@@ -47,7 +47,7 @@ def overview_table(comparison: Comparison) -> Table:
         rows = tuple((label, one, other, numbers.MISSING) for label, one, other, _ in rows)
     return Table(
         caption=f"Figures, {shared_scope(comparison)}",
-        columns=(Column("Figure", numeric=False), Column(f"A: {a.label}"), Column(f"B: {b.label}"), Column("Change")),
+        columns=columns("Figure", figures=(f"A: {a.label}", f"B: {b.label}", "Change")),
         rows=rows,
         note=" ".join(filter(None, (figures_note(sides), traffic_note(comparison)))),
     )
@@ -64,8 +64,7 @@ def key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
     a, b, verdict, basis = comparison.a, comparison.b, comparison.verdict, basis_of((comparison.a, comparison.b))
     figures = []
     if verdict.speedup is not None:
-        spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
-        figures.append(("Speed-up", numbers.times(verdict.speedup), spread))
+        figures.append(("Speed-up", numbers.times(verdict.speedup), interval_words(verdict.ci95) or "no interval"))
     # The speed-up is of all processes that timed the forms, what stands beside it of the one that was recorded.
     wall = "Wall time, recorded process" if (verdict.processes or 1) > 1 else "Wall time"
     idle = "GPU idle" if basis == "unprofiled" else "GPU idle, as recorded"
@@ -75,13 +74,8 @@ def key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
         (idle, a.idle_us(basis), b.idle_us(basis)),
     ):
         if one is not None and other is not None:
-            figures.append(
-                (
-                    label,
-                    numbers.change_with_share(other - one, one),
-                    f"{numbers.duration(one)} → {numbers.duration(other)}",
-                )
-            )
+            ends = f"{numbers.duration(one)} → {numbers.duration(other)}"
+            figures.append((label, numbers.change_with_share(other - one, one), ends))
     if a.analysis.kernels and b.analysis.kernels:
         one, other = a.analysis.kernels.count / a.steps, b.analysis.kernels.count / b.steps
         change = numbers.percent(other / one - 1, 0).replace("-", numbers.MINUS) if one else numbers.count(other)
@@ -98,7 +92,7 @@ def basis_of(sides: Sequence[Side]) -> Basis:
 def figures_note(sides: Sequence[Side]) -> str:
     """What a reader must know of the figures of these sides."""
     missing = f"{numbers.MISSING} means: not measured."
-    counts = [_per_step(side, figure) for figure in COUNTS.values() for side in sides]
+    counts = [_each(figure(side), side) for figure in COUNTS.values() for side in sides]
     if any(each is not None and not numbers.is_whole(each) for each in counts):
         steps = " and ".join(dict.fromkeys(f"{side.steps:,}" for side in sides))
         missing += (
@@ -128,13 +122,8 @@ def time_figures(sides: Sequence[Side]) -> Iterator[Figures]:
 def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     """What the GPU did; of CPU runs what the CPU did."""
     if all(side.analysis.gpu is None for side in sides):
-        cpus = [side.analysis.cpu for side in sides]
-        for label, field in (("Operators", "operator_count"), ("Inductor's C++ kernels", "fused_count")):
-            wholes = (getattr(cpu, field) if cpu else None for cpu in cpus)
-            yield _counts(label, map(_each, wholes, sides))
-        for label, field in (("Time in operators", "operator_us"), ("Time in C++ kernels", "fused_us")):
-            wholes = (getattr(cpu, field) if cpu else None for cpu in cpus)
-            yield _durations(label, map(_each, wholes, sides))
+        for figures, label, field in OF_CPU:
+            yield figures(label, (_each(getattr(side.analysis.cpu, field, None), side) for side in sides))
         return
     basis = basis_of(sides)
     idle = [side.idle_us(basis) for side in sides]
@@ -144,19 +133,17 @@ def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     yield _durations("GPU idle", idle)
     yield Figures("GPU idle, share", shares, numbers.percent, lambda change, _: numbers.points_change(change))
     for label, figure in COUNTS.items():
-        yield _counts(label, (_per_step(side, figure) for side in sides))
+        yield _counts(label, (_each(figure(side), side) for side in sides))
     copies = (side.analysis.copies.total_us if side.analysis.copies else None for side in sides)
     yield _durations("Copies and sets, GPU time", map(_each, copies, sides))
 
 
 def memory_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     """The peak of the form's calls, else that of its recording."""
-    peaks: list[int | None] = []
-    for side in sides:
-        recorded = side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None
-        known = side.form is not None and side.form.peak_memory_bytes is not None
-        peaks.append(side.form.peak_memory_bytes if side.form and known else recorded)
-    yield Figures("Peak memory", tuple(peaks), numbers.size, lambda change, _: numbers.size_change(change))
+    recorded = (side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None for side in sides)
+    of_calls = (side.form.peak_memory_bytes if side.form else None for side in sides)
+    peaks = tuple(own if own is not None else other for own, other in zip(of_calls, recorded, strict=True))
+    yield Figures("Peak memory", peaks, numbers.size, lambda change, _: numbers.size_change(change))
 
 
 def _durations(label: str, values: Iterable[float | None]) -> Figures:
@@ -167,13 +154,18 @@ def _counts(label: str, values: Iterable[float | None]) -> Figures:
     return Figures(label, tuple(values), numbers.count, lambda change, _: numbers.count_change(change))
 
 
-def _per_step(side: Side, figure: Callable[[Side], int | None]) -> float | None:
-    return _each(figure(side), side)
-
-
 def _each(whole: float | None, side: Side) -> float | None:
     """The part of one step."""
     return None if whole is None else whole / side.steps
+
+
+#: What is told of a CPU's operators, and the field of its analysis that has it.
+OF_CPU = (
+    (_counts, "Operators", "operator_count"),
+    (_counts, "Inductor's C++ kernels", "fused_count"),
+    (_durations, "Time in operators", "operator_us"),
+    (_durations, "Time in C++ kernels", "fused_us"),
+)
 
 
 def compilation_time(side: Side) -> str:

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from tracekit.model.comparison import Finding
 from tracekit.numbers import duration, times
 from tracekit.report.document import Findings, FindingText
+from tracekit.report.words.common import interval_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 
 
@@ -46,7 +47,7 @@ def finding_notes(finding: Finding) -> tuple[str, ...]:
     tried = finding.verified
     if tried is None:
         return tuple(notes)
-    interval = f"95 % interval {tried.ci95[0]:.3f} to {tried.ci95[1]:.3f}" if tried.ci95 else "too few for an interval"
+    interval = interval_words(tried.ci95) or "too few for an interval"
     estimate, predicted = tried.predicted_speedup, ""
     if estimate is not None and tried.speedup > estimate:
         predicted = f", more than the {times(estimate)} estimated from this run"

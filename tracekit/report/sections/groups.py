@@ -10,7 +10,7 @@ from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.sequence import Rates
 from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
-from tracekit.report.document import Column, Explorer, ExplorerRow, Figure, Member, Name, Table
+from tracekit.report.document import Explorer, ExplorerRow, Figure, Member, Name, Table, columns
 from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
 from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -60,10 +60,10 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
         members = ([each for group in rest for each in group.a], [each for group in rest for each in group.b])
         change = duration_change(sum(group.delta_us for group in rest))
         rows.append((f"{len(rest):,} more groups", "", kinds, ways, *_sums(*members), change))
-    texts = (Column(each, numeric=False) for each in ("Kernels", "Where", "What became of them", "Told by"))
+    figures = ("count A", "count B", "time A", "time B", "Change")
     return Table(
         caption=f"Kernel groups, {shared_scope(comparison)}",
-        columns=(*texts, *map(Column, ("count A", "count B", "time A", "time B", "Change"))),
+        columns=columns("Kernels", "Where", "What became of them", "Told by", figures=figures),
         rows=tuple(rows),
         note=(
             f"{group_note(comparison)} What became of them: {legend(kinds_told(comparison.groups))}. "
@@ -105,14 +105,12 @@ def _matched_by(comparison: Comparison) -> str:
         if side.sequence and side.sequence.operators in BORROWED
     }
     borrowed = "".join(f" {label} {words}." for label, words in lent.items())
-    exactly = (
-        "Groups are told by provenance: what Inductor and the eager form were asked, while they ran, of where each"
-        " kernel came from."
-    )
-    if ways == {"provenance"}:
-        return f"xN: the same few kernels N times. {exactly}"
     if "provenance" in ways:
-        return f"xN: the same few kernels N times. {exactly} Alignment of operators and shapes took the rest."
+        rest = "" if ways == {"provenance"} else " Alignment of operators and shapes took the rest."
+        return (
+            "xN: the same few kernels N times. Groups are told by provenance: what Inductor and the eager form were "
+            f"asked, while they ran, of where each kernel came from.{rest}"
+        )
     return (
         "xN: the same few kernels N times. Library calls with the same shapes tie the sides together, and between them "
         f"operators and the names of Triton kernels.{borrowed}"
@@ -126,12 +124,7 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
         return None
     return Table(
         caption="Library kernels that were exchanged, and what shows it",
-        columns=(
-            Column("Kernels", numeric=False),
-            Column("What became of them", numeric=False),
-            Column("Evidence", numeric=False),
-            Column("Change"),
-        ),
+        columns=columns("Kernels", "What became of them", "Evidence", figures=("Change",)),
         rows=tuple(
             (group_label(group), became(group), " ".join(evidence_shown(group)), duration_change(group.delta_us))
             for group in told
@@ -152,8 +145,7 @@ def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
     told = tuple(islice(known, limit))
     if not told:
         return None
-    texts = (Column("Kernels", numeric=False), Column("Modules and lines", numeric=False))
-    columns, rows = map(Column, ("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B")), []
+    rows = []
     for group in told:
         traffic = group.traffic
         a = traffic.eager_bytes if traffic and not traffic.eager_missing else None
@@ -164,7 +156,9 @@ def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
         rows.append((group_label(group), where, size(a), size(b), removed, rates))
     return Table(
         caption=f"Where they come from, and the memory they move (estimate), {shared_scope(comparison)}",
-        columns=(*texts, *columns),
+        columns=columns(
+            "Kernels", "Modules and lines", figures=("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B")
+        ),
         rows=tuple(rows),
         note=(
             "Traffic and bandwidth are estimates: each operator call reads its inputs once and writes its results "

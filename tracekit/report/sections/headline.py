@@ -10,7 +10,7 @@ from tracekit.model.gate import Checked, Gate
 from tracekit.model.groups import Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import MINUS, count, duration, duration_change, percent, size, times
-from tracekit.report.document import Column, Table
+from tracekit.report.document import GateText, Table, columns
 from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
 from tracekit.report.words.groups import label_words, operators_word, repeats_word, work_words
@@ -28,6 +28,15 @@ def gate_outcome(gate: Gate) -> str:
     ends = {"pass": ", which passes here", "fail": ", which fails here"}
     asked = f"{ends[taken_for]} (--inconclusive {taken_for})" if taken_for in ends else ""
     return f"Gate: {OUTCOMES[gate.outcome]}{asked}"
+
+
+def gate_text(comparison: Comparison) -> GateText | None:
+    """What was demanded; None where nothing was."""
+    if (gate := comparison.gate) is None:
+        return None
+    outcomes = (each.outcome for each in gate.checked)
+    conditions = tuple(zip(outcomes, gate_sentences(comparison), strict=True))
+    return GateText(gate_outcome(gate), gate.ends_as, conditions)
 
 
 def gate_sentences(comparison: Comparison) -> tuple[str, ...]:
@@ -188,11 +197,10 @@ def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | N
         rows.append((label, duration_change(part.delta_us), duration(level), shown))
     rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
     rows.append((f"{_end(names[1], comparison.b)}, {ends}", "", duration(waterfall.b_us), ""))
-    columns = (Column("Part", numeric=False), Column("Change"), Column("Time so far"), Column("As recorded"))
-    kept = len(columns) if calibrated else len(columns) - 1
+    kept = 4 if calibrated else 3
     return Table(
         caption=f"From {names[0]} to {names[1]}, {shared_scope(comparison, names)}",
-        columns=columns[:kept],
+        columns=columns("Part", figures=("Change", "Time so far", "As recorded"))[:kept],
         rows=tuple(row[:kept] for row in rows),
         note=waterfall_note(comparison, names),
     )
@@ -208,16 +216,14 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     waterfall = comparison.waterfall
     if waterfall is None or waterfall.basis == "trace":
         return closes
-    sides = [
-        (f"{letter}'s", side.lengthened_idle_us)
-        for letter, side in zip(names, (comparison.a, comparison.b), strict=True)
-    ]
-    added = [f"{duration(us)} to {whose} idle time" for whose, us in sides if us is not None and us > 0]
-    lacking = [f"{duration(-us)} of {whose} idle time" for whose, us in sides if us is not None and us < 0]
+    sides = tuple(zip(names, (comparison.a, comparison.b), strict=True))
+    longer = [(f"{letter}'s idle time", side.lengthened_idle_us or 0.0) for letter, side in sides]
+    added = [f"{duration(us)} to {whose}" for whose, us in longer if us > 0]
+    lacking = [f"{duration(-us)} of {whose}" for whose, us in longer if us < 0]
     # Idle time is the rest of the call, and can be trusted as far as GPU time.
     differs = [
         f"{duration(us)} ({percent(us / side.busy_us)}) of {letter}'s"
-        for letter, side in zip(names, (comparison.a, comparison.b), strict=True)
+        for letter, side in sides
         if (us := side.busy_differs_us) is not None and side.busy_us
     ]
     told = [closes]

@@ -9,7 +9,7 @@ from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, duration_change, percent
-from tracekit.report.document import Cell, Column, Table
+from tracekit.report.document import Cell, Table, columns
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import CAUSES, cause_words, made_at_words, scope, scope_of
@@ -71,7 +71,7 @@ def cause_table(sides: Sides) -> Table | None:
     divided = any(each.cause == "unattributed" and each.us for idle in light for each in idle.causes)
     return Table(
         caption=f"Idle time by cause, {scope_of(sides)}",
-        columns=(Column("Cause", numeric=False), *map(Column, labels), Column("What it means", numeric=False)),
+        columns=(*columns("Cause", figures=labels), *columns("What it means")),
         rows=tuple(rows),
         note=(CALIBRATED_NOTE if is_calibrated else RECORDED_NOTE) + (DIVIDED_NOTE if divided else ""),
     )
@@ -109,10 +109,10 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             clipped(printable("; ".join(filter(None, ended))), 120) or MISSING,
         )
         rows.append(row)
-    texts = (Column(each, numeric=False) for each in ("Mostly", "The host meanwhile", "After", "Before", "Ended by"))
+    words = columns("Mostly", "The host meanwhile", "After", "Before", "Ended by")
     return Table(
         caption=f"Longest idle gaps of {side_name(letter, side)}",
-        columns=(Column("Starts at"), Column("Lasts"), *texts),
+        columns=(*columns(figures=("Starts at", "Lasts")), *words),
         rows=tuple(rows),
         note=f"{len(rows)} of {idle.gap_count:,} gaps, as recorded{_in_which(side)}.",
     )
@@ -136,48 +136,37 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         where = known or ("the end of a recorded step, where tracekit waits" if own else "not recorded")
         figures = (count(sync.count / steps), count(sync.drained / steps), duration(sync.idle_after_us / steps))
         rows.append((printable(sync.call), *figures, where))
-    figures_columns = map(Column, ("Count", "GPU ran dry", "Idle behind it"))
     return Table(
         caption=f"Synchronising calls of {side_name(letter, side)}, {scope(side)}",
-        columns=(Column("Call", numeric=False), *figures_columns, Column("Where", numeric=False)),
+        columns=(*columns("Call", figures=("Count", "GPU ran dry", "Idle behind it")), *columns("Where")),
         rows=tuple(rows),
         note=f"Idle time as recorded{_in_which(side)}.",
     )
 
 
-#: A figure of one device's queue, for so many steps.
-QueueFigure = Callable[[DeviceQueue, int], str]
+def _delay(found: Percentiles | None) -> str:
+    if found is None:
+        return "none"
+    return " · ".join(duration(us) for us in (found.p10_us, found.p50_us, found.p90_us, found.p99_us))
 
 
-def _delay(of: Callable[[DeviceQueue], Percentiles | None]) -> QueueFigure:
-    def shown(queue: DeviceQueue, _steps: int) -> str:
-        found = of(queue)
-        if found is None:
-            return "none"
-        return " · ".join(duration(us) for us in (found.p10_us, found.p50_us, found.p90_us, found.p99_us))
-
-    return shown
+def _time(queue: DeviceQueue, us: float, steps: int) -> str:
+    whole = queue.starved_us + queue.delayed_us + queue.hand_to_mouth_us + queue.backed_up_us
+    return f"{duration(us / steps)} ({percent(us / whole if whole else None, 0)})"
 
 
-def _time(of: Callable[[DeviceQueue], float]) -> QueueFigure:
-    def shown(queue: DeviceQueue, steps: int) -> str:
-        whole = queue.starved_us + queue.delayed_us + queue.hand_to_mouth_us + queue.backed_up_us
-        return f"{duration(of(queue) / steps)} ({percent(of(queue) / whole if whole else None, 0)})"
-
-    return shown
-
-
-QUEUE: dict[str, QueueFigure] = {
+#: Figures of one device's queue, for so many steps.
+QUEUE: dict[str, Callable[[DeviceQueue, int], str]] = {
     "Launches, copies and sets": lambda queue, steps: count(queue.items / steps),
     "of them found nothing in flight": lambda queue, _steps: percent(
         queue.starved_items / queue.items if queue.items else None, 0
     ),
-    "Launch to start, kernels: p10 · p50 · p90 · p99": _delay(lambda queue: queue.delays),
-    "Launch to start, CUDA graphs": _delay(lambda queue: queue.graph_delays),
-    "Idle, nothing in flight (starved)": _time(lambda queue: queue.starved_us),
-    "Idle, something in flight (delayed)": _time(lambda queue: queue.delayed_us),
-    "At work, nothing waits": _time(lambda queue: queue.hand_to_mouth_us),
-    "At work, more waits": _time(lambda queue: queue.backed_up_us),
+    "Launch to start, kernels: p10 · p50 · p90 · p99": lambda queue, _steps: _delay(queue.delays),
+    "Launch to start, CUDA graphs": lambda queue, _steps: _delay(queue.graph_delays),
+    "Idle, nothing in flight (starved)": lambda queue, steps: _time(queue, queue.starved_us, steps),
+    "Idle, something in flight (delayed)": lambda queue, steps: _time(queue, queue.delayed_us, steps),
+    "At work, nothing waits": lambda queue, steps: _time(queue, queue.hand_to_mouth_us, steps),
+    "At work, more waits": lambda queue, steps: _time(queue, queue.backed_up_us, steps),
     "Waiting launches, average over time": lambda queue, _steps: f"{queue.mean_depth:,.1f}",
     "Waiting launches, at most": lambda queue, _steps: count(queue.most_depth),
 }
@@ -191,7 +180,7 @@ def queue_table(sides: Sides) -> Table | None:
         return None
     return Table(
         caption=f"How far the host ran ahead of the GPU, {scope_of(sides)}",
-        columns=(Column("Figure", numeric=False), *(Column(letter) for letter, _ in sides)),
+        columns=columns("Figure", figures=(letter for letter, _ in sides)),
         rows=tuple((label, *(figure(*each) for each in queues)) for label, figure in QUEUE.items()),
         note="As recorded. Kernels inside CUDA graphs have no launch of their own: a graph is one launch.",
     )

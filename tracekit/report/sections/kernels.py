@@ -12,8 +12,8 @@ from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
-from tracekit.report.document import Column, Explorer, ExplorerRow, Figure, Name, Table
-from tracekit.report.sides import Sides, column_label, side_name
+from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns
+from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope, scope_of
 
 #: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them in the page, and
@@ -62,10 +62,10 @@ def family_table(sides: Sides) -> Table | None:
         changed = (count_change(counts[1] - counts[0]),) if two else ()
         rows.append((family, *map(duration, times), *time_change, *map(count, counts), *changed))
     change = ("change",) if two else ()
-    labels = [[column_label(what, letter) for letter, _ in sides] for what in ("time", "count")]
+    labels = [[f"{what} {letter}".strip() for letter, _ in sides] for what in ("time", "count")]
     return Table(
         caption=f"GPU time and number of kernels by family, {scope_of(sides)}",
-        columns=(Column("Family", numeric=False), *map(Column, (*labels[0], *change, *labels[1], *change))),
+        columns=columns("Family", figures=(*labels[0], *change, *labels[1], *change)),
         rows=tuple(rows),
         note="Memory copies and sets are GPU activity but not kernels.",
     )
@@ -87,10 +87,9 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         )
         for each in kernels.by_name[:limit]
     )
-    names = (Column("Kernel", numeric=False), Column("Family", numeric=False))
     return Table(
         caption=f"Largest kernels of {side_name(letter, side)}, {scope(side)}",
-        columns=(*names, *map(Column, ("Count", "Total", "Mean", "Share"))),
+        columns=columns("Kernel", "Family", figures=("Count", "Total", "Mean", "Share")),
         rows=rows,
         note=f"{len(rows)} of {kernels.unique:,} names; the share is of {'its' if letter else 'all'} kernel time.",
     )
@@ -191,7 +190,7 @@ def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
     )
     return Table(
         caption=f"Operators of {side_name(letter, side)}, {scope(side)}",
-        columns=(Column("Operator", numeric=False), *map(Column, ("Count", "Own time", "Share"))),
+        columns=columns("Operator", figures=("Count", "Own time", "Share")),
         rows=rows,
         note="Own time leaves out the operators called within.",
     )

@@ -10,16 +10,15 @@ from tracekit.model.gpu import FormMemory
 from tracekit.model.numerics import FormNumerics, TensorDifference
 from tracekit.names import clipped, printable
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Table, columns
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.reasons import accuracy_because
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
 MOST_TENSORS = 6
 
-COLUMNS = (
-    *(Column(label, numeric=False) for label in ("Output of", "Beside")),
-    *map(Column, ("Largest error", "Mean error", "Relative", f"1 {MINUS} cosine", "Equal")),
+COLUMNS = columns(
+    "Output of", "Beside", figures=("Largest error", "Mean error", "Relative", f"1 {MINUS} cosine", "Equal")
 )
 
 NOTE = (
@@ -124,5 +123,5 @@ def memory_table(sides: Sides) -> Table | None:
         known = [each for each in figures if each is not None]
         change = size_change(known[1] - known[0] if len(known) == 2 else None)
         rows.append((label, *map(size, figures), *([change] if len(sides) == 2 else [])))
-    columns = (Column("GPU memory", numeric=False), *(Column(side_name(*each)) for each in sides))
-    return Table("GPU memory", (*columns, *([Column("Change")] if len(sides) == 2 else [])), tuple(rows), MEMORY_NOTE)
+    heads = [*(side_name(*each) for each in sides), *(["Change"] if len(sides) == 2 else [])]
+    return Table("GPU memory", columns("GPU memory", figures=heads), tuple(rows), MEMORY_NOTE)

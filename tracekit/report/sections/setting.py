@@ -11,7 +11,7 @@ from tracekit.model.gpu import GpuState
 from tracekit.model.run import Run
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, duration, percent, size
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Table, columns
 from tracekit.report.sides import Sides, side_name
 from tracekit.shell import variable_words
 
@@ -96,10 +96,9 @@ def _compared(caption: str, sides: Sides, values: list[dict[str, object]]) -> Ta
     names = tuple(dict.fromkeys(name for each in found for name in each))
     if all(each == found[0] for each in found):
         shared = {1: "Value", 2: "Both sides"}.get(len(sides), "All sides")
-        agreed = (Column("Name", numeric=False), Column(shared, numeric=False))
-        return Table(caption, agreed, tuple((name, found[0][name]) for name in names))
-    columns = (Column("Name", numeric=False), *(Column(side_name(*each), numeric=False) for each in sides))
-    return Table(caption, columns, tuple((name, *(each.get(name, MISSING) for each in found)) for name in names))
+        return Table(caption, columns("Name", shared), tuple((name, found[0][name]) for name in names))
+    rows = tuple((name, *(each.get(name, MISSING) for each in found)) for name in names)
+    return Table(caption, columns("Name", *(side_name(*each) for each in sides)), rows)
 
 
 def component_table(run: Run) -> Table | None:
@@ -117,8 +116,8 @@ def component_table(run: Run) -> Table | None:
             named = clipped(printable(f"{', '.join(part.compiled_parts[:NAMED])}{more}"), 300)
             how = f"{percent(part.compiled_parameters / part.parameters)} is compiled: {named}"
         rows.append((printable(part.name), f"{part.parameters / 1e6:,.1f} million", how))
-    columns = (Column("Component", numeric=False), Column("Parameters"), Column("When compiling", numeric=False))
-    return Table("Parts of the model", columns, tuple(rows))
+    heads = (*columns("Component", figures=("Parameters",)), *columns("When compiling"))
+    return Table("Parts of the model", heads, tuple(rows))
 
 
 def gpu_state_table(sides: Sides) -> Table | None:
@@ -137,8 +136,8 @@ def gpu_state_table(sides: Sides) -> Table | None:
         if shared and held[0] != MISSING:
             held[at] = SAME
     rows.append(("Held back while its run was timed, all forms together", *held))
-    columns = (Column("GPU", numeric=False), *(Column(side_name(*each), numeric=False) for each in sides))
-    return Table("The GPU while it was timed", columns, tuple(rows), GPU_NOTE)
+    heads = columns("GPU", *(side_name(*each) for each in sides))
+    return Table("The GPU while it was timed", heads, tuple(rows), GPU_NOTE)
 
 
 def _gpu_figures(state: GpuState) -> Iterator[tuple[str, str]]:

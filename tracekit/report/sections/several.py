@@ -10,13 +10,13 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import distinct
 from tracekit.names import printable
 from tracekit.numbers import MISSING, count, duration, percent, times
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Table, columns
 from tracekit.report.sections.figures import compilation_time, figures_note, memory_figures, time_figures, work_figures
 from tracekit.report.sections.headline import reason_sentence
 from tracekit.report.sections.outputs import accuracy_sentence
 from tracekit.report.sections.timing import KINDS, pays_after
-from tracekit.report.sides import Sides, side_name, with_letters
-from tracekit.report.words.common import result_word, scope_of, subject
+from tracekit.report.sides import side_name, with_letters
+from tracekit.report.words.common import interval_words, result_word, scope_of, subject
 from tracekit.report.words.notes import note_sentence
 from tracekit.shell import variable_words
 
@@ -49,12 +49,11 @@ def headline(compared: Comparisons) -> str:
         fastest = f"{name} is fastest{among}: {speedup} as fast as eager."
         if others:
             fastest = f"{name} is {speedup} as fast as eager; {' and '.join(others)} cannot be told from it."
-    compiled: list[str] = []
-    few: list[str] = []
-    for each in (compared.comparisons[at] for at in compared.not_judged):
-        (compiled if each.compiled_while_timed else few).append(printable(each.b.label))
-    late = f" Not judged, for something was compiled inside timed calls: {', '.join(compiled)}." if compiled else ""
-    return fastest + late + (f" Not judged, for too few calls were timed: {', '.join(few)}." if few else "")
+    for why, late in (("something was compiled inside timed calls", True), ("too few calls were timed", False)):
+        unjudged = (compared.comparisons[at] for at in compared.not_judged)
+        names = [printable(each.b.label) for each in unjudged if bool(each.compiled_while_timed) == late]
+        fastest += f" Not judged, for {why}: {', '.join(names)}." if names else ""
+    return fastest
 
 
 def sentences(compared: Comparisons) -> tuple[str, ...]:
@@ -76,7 +75,7 @@ def _found(comparison: Comparison) -> str:
     if verdict.speedup is None:
         return "not timed."
     text = f"{result_word(comparison).lower()}, {times(verdict.speedup)} as fast as eager"
-    spread = f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})" if verdict.ci95 else ""
+    spread = f" ({interval_words(verdict.ci95)})" if verdict.ci95 else ""
     ends = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call"
     accuracy = comparison.accuracy
     amiss = accuracy_sentence(comparison) if accuracy and accuracy.result == "less_accurate" else None
@@ -98,17 +97,9 @@ def _shortest(compared: Comparisons) -> Iterator[str]:
         yield f"{ends}, and the smaller speed-up: eager was faster in its process."
 
 
-def notes_of_runs(compared: Comparisons) -> tuple[str, ...]:
-    """What must be known of single runs; what is said of several stands once, with their names."""
-    return _with_names(compared, grave=False)
-
-
-def grave(compared: Comparisons) -> tuple[str, ...]:
-    """The notes without which a verdict misleads, each once."""
-    return _with_names(compared, grave=True)
-
-
-def _with_names(compared: Comparisons, *, grave: bool) -> tuple[str, ...]:
+def notes_of_runs(compared: Comparisons, *, grave: bool = False) -> tuple[str, ...]:
+    """What must be known of single runs, or that without which a verdict misleads; what is said of several stands once,
+    with their names."""
     found = [(each.b.label, note) for each in compared.comparisons for note in each.notes if note.grave == grave]
     return tuple(
         f"{', '.join(name for name, each in found if each == note)}: {note_sentence(note)}"
@@ -118,13 +109,11 @@ def _with_names(compared: Comparisons, *, grave: bool) -> tuple[str, ...]:
 
 def key_figures(compared: Comparisons) -> tuple[tuple[str, str, str], ...]:
     """The speed-up of each form."""
-    figures = []
-    for each in compared.comparisons:
-        verdict = each.verdict
-        spread = f"95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
-        if verdict.speedup is not None:
-            figures.append((printable(each.b.label), times(verdict.speedup), spread))
-    return tuple(figures)
+    return tuple(
+        (printable(each.b.label), times(each.verdict.speedup), interval_words(each.verdict.ci95) or "no interval")
+        for each in compared.comparisons
+        if each.verdict.speedup is not None
+    )
 
 
 def subjects(compared: Comparisons) -> str:
@@ -136,16 +125,10 @@ def subjects(compared: Comparisons) -> str:
     return subject(side)
 
 
-def sides_of(compared: Comparisons) -> Sides:
-    """The columns."""
-    return with_letters(*compared.sides)
-
-
 def figures_table(compared: Comparisons) -> Table:
     """Times, counts, memory and what compiling costs, a column for each form, per step."""
-    sides = sides_of(compared)
-    forms = [side for _, side in sides]
-    by_side = [compared.of(side) for side in compared.sides]
+    sides, forms = with_letters(*compared.sides), compared.sides
+    by_side = [compared.of(side) for side in forms]
     kinds = dict.fromkeys(start.kind for each in compared.comparisons for start in each.break_even)
     # Empty of an eager form.
     starts = [{start.kind: pays_after(start) for start in each.break_even} if each else None for each in by_side]
@@ -160,15 +143,10 @@ def figures_table(compared: Comparisons) -> Table:
     eager = "The eager column is of the first run. " if compared.alike else ""
     return Table(
         caption=f"Figures, {scope_of(sides)}",
-        columns=(Column("Figure", numeric=False), *(Column(side_name(*each)) for each in sides)),
-        rows=tuple(rows),
+        columns=columns("Figure", figures=(side_name(*each) for each in sides)),
+        rows=rows,
         note=f"{eager}{figures_note(forms)}",
     )
-
-
-def ends_of(comparison: Comparison) -> tuple[str, str]:
-    """What a waterfall's ends go by: the forms' own names, for the eager one is not the column's."""
-    return comparison.a.label, comparison.b.label
 
 
 def run_table(compared: Comparisons) -> Table:
@@ -177,5 +155,4 @@ def run_table(compared: Comparisons) -> Table:
         (each.b.label, path, count(len(each.b.form.wall_us) if each.b.form else None))
         for each, path in zip(compared.comparisons, compared.paths, strict=True)
     )
-    columns = (Column("Form", numeric=False), Column("Run", numeric=False), Column("Timed calls"))
-    return Table("The runs", columns, rows)
+    return Table("The runs", columns("Form", "Run", figures=("Timed calls",)), rows)

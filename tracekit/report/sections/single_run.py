@@ -9,7 +9,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import count, counted, duration, mean_count, percent, size
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Table, columns
 from tracekit.report.sections.headline import limit_sentence
 from tracekit.report.sections.timing import KINDS
 from tracekit.report.words.common import extent, scope
@@ -38,14 +38,12 @@ def sentences(single: SingleRun) -> tuple[str, ...]:
     read = f"Read over {over}, {duration(window.span_us)} in all."
     if side.wall_us is None:
         read += " A recording has no unprofiled times: how long a call takes without the profiler is not known."
-    limit = limit_sentence(side, single.bound)
-    return (read, *([limit] if limit else []))
+    return tuple(filter(None, (read, limit_sentence(side, single.bound))))
 
 
 def warnings(single: SingleRun) -> tuple[str, ...]:
     """What to know before relying on the figures."""
-    late = compiled_too_late(single.side)
-    return (*([late] if late else []), *other_sentences(single.notes))
+    return tuple(filter(None, (compiled_too_late(single.side), *other_sentences(single.notes))))
 
 
 def key_figures(side: Side) -> tuple[tuple[str, str, str], ...]:
@@ -67,8 +65,7 @@ def key_figures(side: Side) -> tuple[tuple[str, str, str], ...]:
 
 def figures_table(side: Side) -> Table:
     """Times, counts and memory, per step."""
-    columns = (Column("Figure", numeric=False), Column(""))
-    return Table(f"Figures, {scope(side)}", columns, tuple(figure_rows(side)))
+    return Table(f"Figures, {scope(side)}", columns("Figure", figures=("",)), tuple(figure_rows(side)))
 
 
 def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
@@ -101,10 +98,8 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
         yield "Graph launches among them", count(analysis.launches.graph_launches / side.steps)
     if analysis.copies:
         copies = analysis.copies
-        yield (
-            "Memory copies, sets",
-            f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}",
-        )
+        copied = f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}"
+        yield "Memory copies, sets", copied
     if analysis.cpu:
         yield "Operators", count(analysis.cpu.operator_count / side.steps)
         yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)

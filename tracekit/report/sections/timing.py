@@ -10,7 +10,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Table, columns
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import extent
 from tracekit.report.words.health import health_sentence
@@ -58,21 +58,17 @@ RECORDING: dict[str, Callable[[Side], str]] = {
 def timing_table(sides: Sides) -> Table | None:
     """How the sides were timed; None when one was not, or by an older version that did not say."""
     forms = [side.form for _, side in sides if side.form and side.wall_us is not None]
-    if len(forms) < len(sides) or not any(form.timing for form in forms):
+    timings = [form.timing for form in forms]
+    if len(forms) < len(sides) or not any(timings):
         return None
+    on_device = (duration(median(form.device_us) if form.device_us else None) for form in forms)
     rows = (
         ("Timed calls", *(count(len(form.wall_us)) for form in forms)),
-        *(
-            (label, *(told(form.timing) if form.timing else MISSING for form in forms))
-            for label, told in TIMING.items()
-        ),
-        (
-            "Median by the device's clock",
-            *(duration(median(form.device_us) if form.device_us else None) for form in forms),
-        ),
+        *((label, *(told(each) if each else MISSING for each in timings)) for label, told in TIMING.items()),
+        ("Median by the device's clock", *on_device),
     )
-    columns = (Column("", numeric=False), *(Column(side_name(*each)) for each in sides))
-    return Table("How the calls were timed", columns, rows, NOTE)
+    heads = columns("", figures=(side_name(*each) for each in sides))
+    return Table("How the calls were timed", heads, rows, NOTE)
 
 
 def certainty_table(comparison: Comparison) -> Table | None:
@@ -90,7 +86,7 @@ def certainty_table(comparison: Comparison) -> Table | None:
         ("Noise floor", percent(verdict.noise_floor, 2)),
         ("Smallest change that counts besides", percent(verdict.least_change, 2)),
     )
-    return Table("How sure the verdict is", (Column("", numeric=False), Column("Value")), rows)
+    return Table("How sure the verdict is", columns("", figures=("Value",)), rows)
 
 
 def process_table(comparison: Comparison) -> Table | None:
@@ -110,15 +106,15 @@ def process_table(comparison: Comparison) -> Table | None:
         for number, both in enumerate([own, *repeats])
         if min(map(len, both))
     )
-    columns = ("Rounds", f"A: {comparison.a.label}", f"B: {comparison.b.label}", "Speed-up")
-    return Table("Process by process", (Column("Process", numeric=False), *map(Column, columns)), rows)
+    figures = ("Rounds", f"A: {comparison.a.label}", f"B: {comparison.b.label}", "Speed-up")
+    return Table("Process by process", columns("Process", figures=figures), rows)
 
 
 def recording_table(sides: Sides) -> Table:
     """The traces: how large, over what window they were read, what of them could not be."""
     rows = tuple((label, *(figure(side) for _, side in sides)) for label, figure in RECORDING.items())
     caption = "The recordings" if len(sides) > 1 else "The recording"
-    return Table(caption, (Column("Recording", numeric=False), *(Column(side_name(*each)) for each in sides)), rows)
+    return Table(caption, columns("Recording", figures=(side_name(*each) for each in sides)), rows)
 
 
 def health_table(sides: Sides) -> Table | None:
@@ -130,10 +126,10 @@ def health_table(sides: Sides) -> Table | None:
     )
     if not rows:
         return None
-    columns = (*(Column(each, numeric=False) for each in ("Side", "Severity", "What was noticed")), Column("Events"))
+    heads = columns("Side", "Severity", "What was noticed", figures=("Events",))
     if len(sides) == 1:
-        return Table("Health of the recording", columns[1:], tuple(row[1:] for row in rows))
-    return Table("Health of the recordings", columns, rows)
+        return Table("Health of the recording", heads[1:], tuple(row[1:] for row in rows))
+    return Table("Health of the recordings", heads, rows)
 
 
 KINDS = {
@@ -154,8 +150,6 @@ WARM_UP = (
     "in a fresh process."
 )
 
-COLUMNS = ("First call", "Start-up", "Graphs from cache", "Pays after")
-
 
 def startup_table(comparison: Comparison) -> Table | None:
     """The starts of both forms; None where the warm-up is not known."""
@@ -163,11 +157,8 @@ def startup_table(comparison: Comparison) -> Table | None:
     if not starts:
         return None
     of_own_warm_up, form = starts[0].source == "warm_up", comparison.a.form
-    first_us = None
-    if form and of_own_warm_up:
-        first_us = form.warmup_us[0] if form.warmup_us else None
-    elif form:
-        first_us = next((start.calls_us[0] for start in form.startups if start.kind == "eager"), None)
+    firsts = [start.calls_us[0] for start in form.startups if start.kind == "eager"] if form else []
+    first_us = next(iter(form.warmup_us if form and of_own_warm_up else firsts), None)
     rows = [("eager", duration(first_us), duration(starts[0].eager_startup_us), MISSING, "")]
     for each in starts:
         cached = MISSING if each.cache_hits is None else f"{each.cache_hits} of {each.graphs}"
@@ -183,7 +174,7 @@ def startup_table(comparison: Comparison) -> Table | None:
     source = WARM_UP if of_own_warm_up else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
     return Table(
         caption="Starting up",
-        columns=(Column("Start", numeric=False), *map(Column, COLUMNS)),
+        columns=columns("Start", figures=("First call", "Start-up", "Graphs from cache", "Pays after")),
         rows=tuple(rows),
         note=(
             "Start-up is what the calls until the form was quiet took longer than steady ones. It pays after so many "

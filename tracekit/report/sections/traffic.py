@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.numbers import MISSING, duration, percent, size, size_change
-from tracekit.report.document import Column, Table
+from tracekit.report.document import Table, columns
 from tracekit.report.sections.groups import bandwidth, group_label
 from tracekit.report.words.common import shared_scope
 
@@ -50,10 +50,10 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
         giga = None if rates.flops is None else rates.flops / 1e9
         operations = MISSING if giga is None else f"{giga:,.1f} GFLOP" if giga >= 1 else f"{giga * 1e3:,.1f} MFLOP"
         rows.append((group_label(group), group.kind, duration(_time(group)), operations, speed, bandwidth(rates)))
-    texts = (Column(label, numeric=False) for label in ("Kernels", "What became of them"))
+    figures = ("GPU time", "Operations", "Arithmetic", "Bandwidth")
     return Table(
         caption=f"How near products, attention and convolutions come to the device's peak, {shared_scope(comparison)}",
-        columns=(*texts, *map(Column, ("GPU time", "Operations", "Arithmetic", "Bandwidth"))),
+        columns=columns("Kernels", "What became of them", figures=figures),
         rows=tuple(rows),
         note=(
             "Estimates for the operator call of each group that takes longest, B's where there is one: operations by "

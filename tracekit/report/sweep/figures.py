@@ -7,12 +7,10 @@ from collections.abc import Callable
 
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Sweep, Work
 from tracekit.numbers import MISSING, count, percent, size, times
-from tracekit.report.document import Column, HeatCell, HeatMap, Table
+from tracekit.report.document import HeatCell, HeatMap, Table, columns
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import label, left_ways, ways
 from tracekit.report.words.notes.sweeps import SLIGHT
-
-WORK = Column("Work", numeric=False)
 
 SPEEDUP_NOTE = (
     "Eager time by compiled time, round by round in the cell's own process, with the 95 % interval; above 1 compiled is"
@@ -51,6 +49,8 @@ EVEN_NOTE = (
     " with."
 )
 
+Interval = tuple[float, float] | None
+
 #: A speed-up of so much, or a slowdown, has the strongest colour; text stays readable on it.
 FULL = 3.0
 MOST_PERCENT = 55
@@ -79,33 +79,33 @@ def matrix(
 ) -> Table:
     """A row for each work, a column for each way of compiling, before them the eager form where it has a figure."""
     labels = label(sweep)
-    columns = ways(sweep, labels)
+    compiled = ways(sweep, labels)
     eager = [of_work(work) for work in sweep.works] if of_work else []
     has_eager = any(each != MISSING for each in eager)
     left, rows = left_ways(sweep, labels), []
     for at, work in enumerate(sweep.works):
         found = {way: sweeping.TO_RUN for key, way in left if key == work.key}
-        found |= {labels.way(cell): of_cell(cell) for cell in work.cells if cell.cell.form == "compiled"}
+        found |= {labels.way(cell.cell): of_cell(cell) for cell in work.cells if cell.cell.form == "compiled"}
         first = [eager[at]] if has_eager else []
-        rows.append((labels.of(work), *first, *(found.get(each, MISSING) for each in columns)))
-    heads = [*(["eager"] if has_eager else []), *columns]
-    return Table(caption, (WORK, *map(Column, heads)), tuple(rows), note)
+        rows.append((labels.of(work), *first, *(found.get(each, MISSING) for each in compiled)))
+    heads = [*(["eager"] if has_eager else []), *compiled]
+    return Table(caption, columns("Work", figures=heads), tuple(rows), note)
 
 
 def matrices(sweep: Sweep) -> dict[str, Table]:
     """Every figure that has a table of its own, by what it is called in the page; empty ones left out."""
-    mean, median = "Mean of calls, ms (95 % interval)", "Median of calls, ms (95 % interval)"
-    warming = "Memory while warming up"
+    mean = _of_calls(lambda calls: (calls.mean_us, calls.mean_ci95))
+    median = _of_calls(lambda calls: (calls.median_us, calls.median_ci95))
+    device = _of_calls(lambda calls: (calls.device_median_us, None))
+    warming = _of_memory("warmup_memory_bytes")
     every = {
-        "mean": matrix(sweep, mean, _of_calls(_mean), _of_eager(_mean), CALLS_NOTE),
-        "median": matrix(sweep, median, _of_calls(_median), _of_eager(_median), CALLS_NOTE),
-        "device": matrix(sweep, "Between two device events, median, ms", _of_calls(_device), _of_eager(_device)),
-        "compile": matrix(sweep, "Compiling, s", sweeping.compiling, note=COMPILE_NOTE),
-        "even": matrix(
-            sweep, "Break-even, calls", lambda cell: sweeping.calls_until_even(cell.break_even), note=EVEN_NOTE
-        ),
+        "mean": matrix(sweep, "Mean of calls, ms (95 % interval)", *mean, CALLS_NOTE),
+        "median": matrix(sweep, "Median of calls, ms (95 % interval)", *median, CALLS_NOTE),
+        "device": matrix(sweep, "Between two device events, median, ms", *device),
+        "compile": matrix(sweep, "Compiling, s", sweeping.compiling, None, COMPILE_NOTE),
+        "even": matrix(sweep, "Break-even, calls", sweeping.even_after, None, EVEN_NOTE),
         "memory": matrix(sweep, "Memory", *_of_memory("memory_bytes"), MEMORY_NOTE),
-        "warmup_memory": matrix(sweep, warming, *_of_memory("warmup_memory_bytes"), WARMUP_MEMORY_NOTE),
+        "warmup_memory": matrix(sweep, "Memory while warming up", *warming, WARMUP_MEMORY_NOTE),
     }
     return {
         name: table
@@ -132,39 +132,24 @@ def speedup_note(sweep: Sweep) -> str:
     return " ".join(filter(None, (SPEEDUP_NOTE, sweeping.slight_note(sweep))))
 
 
-def _of_calls(figure: Callable[[CallFigures, bool], str]) -> Callable[[CellFigures], str]:
-    """`4.003 (3.998 to 4.009), eager 8.011`: of a compiled cell, both of its process."""
+def _of_calls(
+    figure: Callable[[CallFigures], tuple[float | None, Interval]],
+) -> tuple[Callable[[CellFigures], str], Callable[[Work], str]]:
+    """`4.003 (3.998 to 4.009), eager 8.011`: of a compiled cell, both of its process, and of the eager cell's process,
+    where there is one."""
 
     def of_cell(cell: CellFigures) -> str:
         if cell.compiled is None:
             return MISSING
-        told = figure(cell.compiled, True)
-        eager = figure(cell.eager, False) if cell.eager else MISSING
+        told = sweeping.milliseconds(*figure(cell.compiled))
+        eager = sweeping.milliseconds(figure(cell.eager)[0]) if cell.eager else MISSING
         return f"{told}, eager {eager}" if MISSING not in (told, eager) else told
-
-    return of_cell
-
-
-def _of_eager(figure: Callable[[CallFigures, bool], str]) -> Callable[[Work], str]:
-    """Of the eager cell's process, where there is one."""
 
     def of_work(work: Work) -> str:
         eager = next((cell.eager for cell in work.cells if cell.cell.form == "eager" and cell.eager), None)
-        return figure(eager, True) if eager else MISSING
+        return sweeping.milliseconds(*figure(eager)) if eager else MISSING
 
-    return of_work
-
-
-def _mean(figures: CallFigures, with_interval: bool) -> str:
-    return sweeping.milliseconds(figures.mean_us, figures.mean_ci95 if with_interval else None)
-
-
-def _median(figures: CallFigures, with_interval: bool) -> str:
-    return sweeping.milliseconds(figures.median_us, figures.median_ci95 if with_interval else None)
-
-
-def _device(figures: CallFigures, with_interval: bool) -> str:
-    return sweeping.milliseconds(figures.device_median_us)
+    return of_cell, of_work
 
 
 def _of_memory(field: str) -> tuple[Callable[[CellFigures], str], Callable[[Work], str]]:
@@ -193,28 +178,24 @@ def eager_table(sweep: Sweep) -> Table | None:
         if work.eager
     )
     figures = ("Processes", "Calls", "Mean, ms", "Median, ms", "Lowest median, ms", "Highest median, ms", "Apart")
-    return Table("Eager, process by process", (WORK, *map(Column, figures)), rows, EAGER_NOTE) if rows else None
+    return Table("Eager, process by process", columns("Work", figures=figures), rows, EAGER_NOTE) if rows else None
 
 
 def heat_map(sweep: Sweep) -> HeatMap | None:
     """The map; None where nothing was to be compiled."""
     labels = label(sweep)
-    columns = ways(sweep, labels)
-    if not columns:
+    compiled = ways(sweep, labels)
+    if not compiled:
         return None
     left, rows = left_ways(sweep, labels), []
     for work in sweep.works:
-        found = {labels.way(cell): heat(cell) for cell in work.cells if cell.cell.form == "compiled"}
-        rows.append(
-            (
-                labels.of(work),
-                tuple(found.get(each, LEFT if (work.key, each) in left else NOT_THERE) for each in columns),
-            )
-        )
+        found = {labels.way(cell.cell): heat(cell) for cell in work.cells if cell.cell.form == "compiled"}
+        cells = (found.get(each, LEFT if (work.key, each) in left else NOT_THERE) for each in compiled)
+        rows.append((labels.of(work), tuple(cells)))
     occur = {cell.tone for _, cells in rows for cell in cells}
     return HeatMap(
         caption="Speed-up over eager, with its 95 % interval",
-        columns=columns,
+        columns=compiled,
         rows=tuple(rows),
         keys=tuple(each for each in KEY if each[0] in occur),
         note=f"{speedup_note(sweep)} Coloured by the verdict, the stronger the larger the change.",

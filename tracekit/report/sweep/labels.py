@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tracekit.model.sweep import Cell
 from tracekit.model.sweep_figures import CellFigures, Sweep, Work
+from tracekit.model.workload import Request
 from tracekit.names import clipped
 from tracekit.numbers import counted
 
@@ -31,23 +32,20 @@ class Labels:
         """`vit, batch 4`."""
         return self._works[_identity(work)]
 
-    def way(self, cell: CellFigures) -> str:
+    def way(self, cell: Cell) -> str:
         """`reduce-overhead`, or `reduce-overhead of regional` where a workload was compiled in several scopes."""
-        return self.way_of(cell.cell)
-
-    def way_of(self, cell: Cell) -> str:
-        """The same of a cell that need not have been run."""
         if cell.form == "eager":
             return "eager"
         asked = cell.request
         given = {"dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
         more = "".join(f", {'' if value else 'no '}{name}" for name, value in given.items() if value is not None)
-        return way(asked.mode, asked.scope if self._scopes else None, more)
+        return f"{asked.mode}{f' of {asked.scope}' if self._scopes and asked.scope else ''}{more}"
 
 
-def way(mode: str, scope: str | None, more: str = "") -> str:
-    """A way of compiling, in words."""
-    return f"{mode}{f' of {scope}' if scope else ''}{more}"
+def named_cells(sweep: Sweep) -> list[tuple[str, str, CellFigures]]:
+    """Every cell, after the name of its work and that of its way of compiling."""
+    labels = label(sweep)
+    return [(labels.of(work), labels.way(cell.cell), cell) for work in sweep.works for cell in work.cells]
 
 
 def label(sweep: Sweep) -> Labels:
@@ -76,12 +74,12 @@ def label(sweep: Sweep) -> Labels:
 
 def ways(sweep: Sweep, labels: Labels) -> tuple[str, ...]:
     """Every way of compiling that occurs, in the order of the table."""
-    return tuple(dict.fromkeys(labels.way(cell) for cell in sweep.cells if cell.cell.form == "compiled"))
+    return tuple(dict.fromkeys(labels.way(each.cell) for each in sweep.cells if each.cell.form == "compiled"))
 
 
 def left_ways(sweep: Sweep, labels: Labels) -> frozenset[tuple[str, str]]:
     """What was asked for and is not there: keys of works, and ways of compiling them."""
-    return frozenset((cell.work, labels.way_of(cell)) for cell in sweep.left)
+    return frozenset((cell.work, labels.way(cell)) for cell in sweep.left)
 
 
 def _identity(work: Work) -> Identity:
@@ -93,31 +91,24 @@ def _parts(work: Work) -> tuple[str | None, ...]:
     """Each empty where the work has no such thing, and None where nobody knows."""
     asked, settings = work.cells[0].cell.request, work.settings
     unknown = "" if settings else None
-    height, width = (settings.height, settings.width) if settings else (asked.height, asked.width)
-    size, dtype = (settings.size, settings.dtype) if settings else (asked.size, asked.dtype)
-    seq_length = settings.seq_length if settings else asked.seq_length
-    steps = settings.steps if settings else asked.steps
-    pretrained = settings.pretrained if settings else asked.pretrained
-    generation = settings.generation if settings else None
-    cache = generation.cache if generation else asked.cache
-    tokens = generation.max_new_tokens if generation else asked.max_new_tokens
-    fast = generation.fast_processor if generation else asked.use_fast
+    known = settings or asked
+    generating = settings.generation if settings and settings.generation else asked
+    fast = asked.use_fast if isinstance(generating, Request) else generating.fast_processor
     return (
         work.workload,
         f"batch {asked.batch_size}",
-        f"{height}\N{MULTIPLICATION SIGN}{width}" if height and width else unknown,
-        f"{seq_length} tokens" if seq_length else unknown,
-        counted(steps, "step") if steps else unknown,
-        # How it generates.
-        (generation.phase if generation else asked.phase) or unknown,
-        f"{tokens} new tokens" if tokens else unknown,
-        f"{cache} cache" if cache else unknown,
+        f"{known.height}\N{MULTIPLICATION SIGN}{known.width}" if known.height and known.width else unknown,
+        f"{known.seq_length} tokens" if known.seq_length else unknown,
+        counted(known.steps, "step") if known.steps else unknown,
+        generating.phase or unknown,
+        f"{generating.max_new_tokens} new tokens" if generating.max_new_tokens else unknown,
+        f"{generating.cache} cache" if generating.cache else unknown,
         unknown if fast is None else f"{'fast' if fast else 'slow'} processor",
         f"prompt {clipped(asked.prompt, LONGEST_PROMPT)!r}" if asked.prompt else "",
         " ".join(asked.options),
-        f"{size} size" if size and size != "auto" else unknown,
-        dtype or unknown,
-        f"weights of {pretrained}" if pretrained else "random weights",
+        f"{known.size} size" if known.size and known.size != "auto" else unknown,
+        known.dtype or unknown,
+        f"weights of {known.pretrained}" if known.pretrained else "random weights",
         work.machine or unknown,
         f"torch {work.torch}" if work.torch else unknown,
     )

@@ -6,12 +6,12 @@ from collections import defaultdict
 
 from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import MISSING, count, duration, percent, times
-from tracekit.report.document import Column, Name, Table
+from tracekit.report.document import Name, Table, columns
 from tracekit.report.sweep import words as sweeping
-from tracekit.report.sweep.figures import WORK
-from tracekit.report.sweep.labels import label
+from tracekit.report.sweep.labels import label, named_cells
 from tracekit.report.words.notes import note_sentences
 
+HOST_LOAD = "Host load"
 BEST_NOTE = (
     "Latency is compared by the speed-up over eager in the same process; the compiled form's median call there stands"
     " beside it, and does not decide: milliseconds are of different processes. Eager is beaten in latency by what its"
@@ -37,8 +37,8 @@ def best_table(sweep: Sweep) -> Table | None:
             found[best.goal, best.calls] = words if behind == MISSING else f"{words}; then {behind}"
         if found:
             rows.append((labels.of(work), *(found.get(each, MISSING) for each in goals)))
-    columns = tuple(Column(name, numeric=False) for name in ("Work", *(sweeping.goal_words(*each) for each in goals)))
-    return Table("What is best for what", columns, tuple(rows), BEST_NOTE) if rows else None
+    heads = columns("Work", *(sweeping.goal_words(*each) for each in goals))
+    return Table("What is best for what", heads, tuple(rows), BEST_NOTE) if rows else None
 
 
 def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
@@ -52,98 +52,84 @@ def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
             for at in best.tied:
                 each = best.candidates[at]
                 words = sweeping.goal_words(best.goal, best.calls) + ("" if best.clear else " (tie)")
-                goals.setdefault(each.key, (each.command, sweeping.candidate_name(each, labels, work), []))[2].append(
-                    words
-                )
+                name = sweeping.candidate_name(each, labels, work)
+                goals.setdefault(each.key, (each.command, name, []))[2].append(words)
         if not with_eager and len(goals) > 1:
             left_out |= goals.pop(None, None) is not None
         rows += [
             (labels.of(work), name, ", ".join(words), Name(command, command)) for command, name, words in goals.values()
         ]
-    columns = tuple(Column(name, numeric=False) for name in ("Work", "Way", "Best for", "Command"))
+    heads = columns("Work", "Way", "Best for", "Command")
     note = "The eager form's command is the same without --compiled, --mode, --scope and --no-fullgraph."
-    return Table("The commands that profile these", columns, tuple(rows), note if left_out else "") if rows else None
+    return Table("The commands that profile these", heads, tuple(rows), note if left_out else "") if rows else None
 
 
 def failure_table(sweep: Sweep) -> Table | None:
     """Cells without times, and why: one row for all that failed alike."""
-    labels = label(sweep)
-    works: dict[tuple[str, ...], list[str]] = {}
-    for work in sweep.works:
-        for cell in work.cells:
-            if why := cell.failure:
-                told = (labels.way(cell), sweeping.OUTCOMES[why.kind], why.during or MISSING, why.message)
-                works.setdefault(told, []).append(labels.of(work))
+    works = defaultdict[tuple[str, ...], list[str]](list)
+    for work, way, cell in named_cells(sweep):
+        if why := cell.failure:
+            works[way, sweeping.OUTCOMES[why.kind], why.during or MISSING, why.message].append(work)
     rows = tuple(("; ".join(names), *told) for told, names in works.items())
-    columns = tuple(Column(name, numeric=False) for name in ("Work", "Way", "What became of it", "While", "Why"))
-    return Table("Cells without times", columns, rows) if rows else None
+    heads = columns("Work", "Way", "What became of it", "While", "Why")
+    return Table("Cells without times", heads, rows) if rows else None
 
 
 def cell_table(sweep: Sweep) -> Table | None:
     """Each compiled cell's verdict and what it rests on."""
-    labels, rows = label(sweep), []
-    for work in sweep.works:
-        for cell in work.cells:
-            if (verdict := cell.verdict) is None:
-                continue
-            compiled = cell.compiled
-            rows.append(
-                (
-                    labels.of(work),
-                    labels.way(cell),
-                    count(compiled.calls if compiled else None),
-                    sweeping.milliseconds(cell.eager.median_us if cell.eager else None),
-                    sweeping.milliseconds(compiled.median_us if compiled else None),
-                    sweeping.speedup(cell),
-                    verdict.result,
-                    percent(verdict.noise_floor),
-                    percent(verdict.least_change),
-                    count(cell.graphs),
-                    count(cell.graph_breaks),
-                    duration(cell.first_call_us),
-                    sweeping.seconds(cell.seconds),
-                )
-            )
+    rows = tuple(
+        (
+            work,
+            way,
+            count(cell.compiled.calls if cell.compiled else None),
+            sweeping.milliseconds(cell.eager.median_us if cell.eager else None),
+            sweeping.milliseconds(cell.compiled.median_us if cell.compiled else None),
+            sweeping.speedup(cell),
+            verdict.result,
+            percent(verdict.noise_floor),
+            percent(verdict.least_change),
+            count(cell.graphs),
+            count(cell.graph_breaks),
+            duration(cell.first_call_us),
+            sweeping.seconds(cell.seconds),
+        )
+        for work, way, cell in named_cells(sweep)
+        if (verdict := cell.verdict) is not None
+    )
     timed = ("Calls each", "Eager there, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise", "Needed")
-    figures = (*timed, "Graphs", "Breaks", "First call", "Cell took, s")
-    columns = (WORK, Column("Way", numeric=False), *map(Column, figures))
+    heads = columns("Work", "Way", figures=(*timed, "Graphs", "Breaks", "First call", "Cell took, s"))
     note = (
         "Medians. Noise is how far a form differs from itself in that process. A verdict needs a change beyond it, and"
         " beyond what is needed besides: 2 %, or more where one form alone changed its speed."
     )
-    return Table("Cell by cell", columns, tuple(rows), note) if rows else None
+    return Table("Cell by cell", heads, rows, note) if rows else None
 
 
 def conditions_table(sweep: Sweep) -> Table | None:
     """The machine while each cell was timed."""
-    labels, rows = label(sweep), []
-    for work in sweep.works:
-        for cell in work.cells:
-            seen = cell.conditions
-            if cell.failure is None:
-                rows.append(
-                    (
-                        labels.of(work),
-                        labels.way(cell),
-                        count(seen.sm_clock_mhz),
-                        count(None if seen.power_w is None else round(seen.power_w)),
-                        count(seen.temperature_c),
-                        count(seen.other_processes),
-                        MISSING if seen.host_load is None else f"{seen.host_load:.1f}",
-                        ", ".join(note_sentences(seen.limits)) or MISSING,
-                    )
-                )
-    figures = ("Clock, MHz", "Power at most, W", "Heat at most, °C", "Other processes on it", "Host load")
-    columns = (WORK, Column("Way", numeric=False), *map(Column, figures), Column("Held back", numeric=False))
-    told = [at for at in range(len(columns)) if any(row[at] != MISSING for row in rows)]
+    rows = []
+    for work, way, cell in named_cells(sweep):
+        seen = cell.conditions
+        figures = (
+            count(seen.sm_clock_mhz),
+            count(None if seen.power_w is None else round(seen.power_w)),
+            count(seen.temperature_c),
+            count(seen.other_processes),
+            MISSING if seen.host_load is None else f"{seen.host_load:.1f}",
+        )
+        if cell.failure is None:
+            rows.append((work, way, *figures, ", ".join(note_sentences(seen.limits)) or MISSING))
+    heads = ("Clock, MHz", "Power at most, W", "Heat at most, °C", "Other processes on it", HOST_LOAD)
+    every = (*columns("Work", "Way", figures=heads), *columns("Held back"))
+    told = [at for at in range(len(every)) if any(row[at] != MISSING for row in rows)]
     if len(told) <= 2:
         return None
     note = "Host load is the mean number of processes that wanted to run in the minute before the cell began."
     on_gpu = any(cell.settings is not None and cell.settings.device != "cpu" for cell in sweep.cells)
     caption = "The GPU and its host while cells were timed" if on_gpu else "The host while cells were timed"
-    kept = tuple(tuple(row[at] for at in told) for row in rows)
-    heads = tuple(columns[at] for at in told)
-    return Table(caption, heads, kept, note if figures[-1] in [each.label for each in heads] else "")
+    kept = tuple(every[at] for at in told)
+    with_load = any(each.label == HOST_LOAD for each in kept)
+    return Table(caption, kept, tuple(tuple(row[at] for at in told) for row in rows), note if with_load else "")
 
 
 def building_table(sweep: Sweep) -> Table | None:
@@ -157,12 +143,12 @@ def building_table(sweep: Sweep) -> Table | None:
             reason = next(cell.size_reason for cell in work.cells if cell.size_reason is not None)
             ends = dict.fromkeys(map(sweeping.seconds, (min(loads), max(loads))))
             rows.append((labels.of(work), work.settings.size, reason, " to ".join(ends)))
-    columns = (*(Column(name, numeric=False) for name in ("Work", "Size", "Why this size")), Column("Loading, s"))
+    heads = columns("Work", "Size", "Why this size", figures=("Loading, s",))
     note = (
         "Loading is importing the libraries, which may be done once for several cells, and building the model, in each"
         " cell's process. It is in no other figure: it is the same for every form."
     )
-    return Table("What was built", columns, tuple(rows), note) if rows else None
+    return Table("What was built", heads, tuple(rows), note) if rows else None
 
 
 def published_table(sweep: Sweep) -> Table | None:
@@ -186,14 +172,14 @@ def published_table(sweep: Sweep) -> Table | None:
             )
         )
     figures = ("Off there, ms", "On there, ms", "Gain there", "Eager here, ms", "Compiled here, ms", "Gain here")
-    columns = (*(Column(name, numeric=False) for name in ("Model", "Here")), *map(Column, figures))
     note = (
         f"There: {sweep.published_source}. Mean of a call, mode default. Here both forms are of one process, with"
         " their medians beside the means, and the gain is that process's speed-up with its 95 % interval: the median"
         f" over rounds, which hears less of outliers than a ratio of means."
         f" {' '.join(filter(None, (sweeping.slight_note(sweep), *sweeping.published_differences(sweep))))}"
     )
-    return Table("Beside the figures of 2023", columns, tuple(rows), note) if rows else None
+    heads = columns("Model", "Here", figures=figures)
+    return Table("Beside the figures of 2023", heads, tuple(rows), note) if rows else None
 
 
 def _mean_and_median(mean_ms: float | None, median_ms: float | None) -> str:
@@ -202,24 +188,18 @@ def _mean_and_median(mean_ms: float | None, median_ms: float | None) -> str:
     return f"{sweeping.milliseconds(mean_ms * 1e3)} (median {sweeping.milliseconds(median_ms * 1e3)})"
 
 
-def note_rows(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What must be known of single cells: their names and sentences."""
-    labels = label(sweep)
+def cell_notes(sweep: Sweep) -> tuple[str, ...]:
+    """What must be known of single cells, after their names."""
     return tuple(
-        (f"{labels.of(work)}, {labels.way(cell)}", note_sentences(cell.notes))
-        for work in sweep.works
-        for cell in work.cells
-        if cell.notes
+        f"{work}, {way}: {' '.join(note_sentences(cell.notes))}" for work, way, cell in named_cells(sweep) if cell.notes
     )
 
 
 def last_words(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The names of cells without times, and the lines they left, those that left the same lines together; cells that
     left none are not among them."""
-    labels, cells = label(sweep), defaultdict[tuple[str, tuple[str, ...]], list[str]](list)
-    for work in sweep.works:
-        for cell in work.cells:
-            if cell.failure and cell.failure.last_lines:
-                how = f"{labels.way(cell)}: {sweeping.OUTCOMES[cell.outcome]}"
-                cells[how, cell.failure.last_lines].append(labels.of(work))
+    cells = defaultdict[tuple[str, tuple[str, ...]], list[str]](list)
+    for work, way, cell in named_cells(sweep):
+        if cell.failure and cell.failure.last_lines:
+            cells[f"{way}: {sweeping.OUTCOMES[cell.outcome]}", cell.failure.last_lines].append(work)
     return tuple((f"{'; '.join(works)}, {how}", lines) for (how, lines), works in cells.items())

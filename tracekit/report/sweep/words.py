@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 
 from tracekit.model.note import Note
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep, Work
-from tracekit.model.timing import BreakEven
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.words.notes.sweeps import SLIGHT
+from tracekit.report.words.saying import Sentence, say
 
 #: What became of a cell that has no times.
 OUTCOMES = {
@@ -83,20 +82,20 @@ def both_medians(cell: CellFigures) -> str:
     return f"{milliseconds(cell.eager.median_us)} to {milliseconds(cell.compiled.median_us)}"
 
 
-def calls_until_even(found: BreakEven | None) -> str:
+def even_after(cell: CellFigures) -> str:
     """After how many calls compiling is paid for: a number, or between which two; `never`, or a dash where no saving
     was established."""
-    if found is None:
-        return MISSING
-    if found.never:
-        return "never"
+    found = cell.break_even
+    if found is None or found.never:
+        return "never" if found else MISSING
     return MISSING if found.calls is None or math.isinf(found.calls) else calls_span(found.calls, found.calls_at_most)
 
 
-def calls_to_reckon_with(found: BreakEven | None) -> str:
+def even_at_most(cell: CellFigures) -> str:
     """The larger of the two numbers, where there is room for one."""
+    found = cell.break_even
     if found is None or found.never or found.calls is None:
-        return calls_until_even(found)
+        return even_after(cell)
     return calls_span(found.calls if found.calls_at_most is None else found.calls_at_most)
 
 
@@ -109,8 +108,7 @@ def goal_words(goal: Goal, calls: int | None) -> str:
 
 def candidate_words(candidate: Candidate, best: Best, labels: Labels, work: Work) -> str:
     """A way to run the work, with its figure for the goal, and whether that is established."""
-    cell = next((cell for cell in work.cells if cell.cell.key == candidate.key), None)
-    beside = []
+    cell, beside = _cell_of(candidate, work), []
     if best.goal == "latency":
         figure = times(1 / candidate.value)
         # Beside a speed-up the median call that came of it, in the same process.
@@ -126,8 +124,12 @@ def candidate_words(candidate: Candidate, best: Best, labels: Labels, work: Work
 
 def candidate_name(candidate: Candidate, labels: Labels, work: Work) -> str:
     """A way to run the work."""
-    cell = next((cell for cell in work.cells if cell.cell.key == candidate.key), None)
-    return labels.way(cell) if cell else "eager"
+    cell = _cell_of(candidate, work)
+    return labels.way(cell.cell) if cell else "eager"
+
+
+def _cell_of(candidate: Candidate, work: Work) -> CellFigures | None:
+    return next((cell for cell in work.cells if cell.cell.key == candidate.key), None)
 
 
 def best_words(best: Best, labels: Labels, work: Work) -> str:
@@ -185,8 +187,7 @@ def progress_sentence(sweep: Sweep) -> str:
         labels = label(sweep)
         works = {work.key: labels.of(work) for work in sweep.works}
         named = [
-            f"{works.get(cell.work) or f'{cell.request.workload}, batch {cell.request.batch_size}'}"
-            f", {labels.way_of(cell)}"
+            f"{works.get(cell.work) or f'{cell.request.workload}, batch {cell.request.batch_size}'}, {labels.way(cell)}"
             for cell in sweep.left[:NAMED]
         ]
         named += [f"{sweep.missing - NAMED} more"] if sweep.missing > NAMED else []
@@ -223,22 +224,20 @@ def spread_notes(sweep: Sweep) -> tuple[Note, ...]:
 
 def published_differences(sweep: Sweep) -> tuple[str, ...]:
     """What is otherwise here than where the published figures come from: a sentence each."""
-    return tuple(_published_difference(each.code, **each.facts) for each in sweep.differences)
+    return tuple(say(DIFFERENCES[each.code], each.facts) for each in sweep.differences)
 
 
-def _published_difference(code: str, here: Sequence[str] = (), least: int = 0, most: int = 0) -> str:
-    names, calls = ", ".join(here), f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    said = {
-        "machine": f"Machine: {names} here, one A100 there.",
-        "torch": f"torch: {names} here, 2.0.1 there.",
-        "dtype": f"Type: {names} here; of the published figures it is not recorded with them.",
-        "random_weights": (
-            "Weights: random here, at the architecture of the published checkpoint; the same kernels run."
-        ),
-        "size": f"Size: {names} here, which is not the published architecture: the figures cannot be compared.",
-        "calls": f"Calls: {calls} of each form in a process here, in alternation; 300 there.",
-        "what_a_call_contains": (
-            "What a call contains may differ: here a forward pass over inputs that are on the device already."
-        ),
-    }
-    return said[code]
+DIFFERENCES: dict[str, Sentence] = {
+    "machine": "Machine: {here:list} here, one A100 there.",
+    "torch": "torch: {here:list} here, 2.0.1 there.",
+    "dtype": "Type: {here:list} here; of the published figures it is not recorded with them.",
+    "random_weights": "Weights: random here, at the architecture of the published checkpoint; the same kernels run.",
+    "size": "Size: {here:list} here, which is not the published architecture: the figures cannot be compared.",
+    "calls": lambda least, most: (
+        f"Calls: {least:,}{f' to {most:,}' if most != least else ''} of each form in a process here, in alternation;"
+        " 300 there."
+    ),
+    "what_a_call_contains": (
+        "What a call contains may differ: here a forward pass over inputs that are on the device already."
+    ),
+}

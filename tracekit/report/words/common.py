@@ -186,7 +186,7 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     by_rounds = "" if verdict.basis in (None, "apart") else " round by round"
     text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call, {times(verdict.speedup)}{by_rounds}"
     if verdict.ci95:
-        text += f" (95 % interval {verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f})"
+        text += f" ({interval_words(verdict.ci95)})"
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
         text += ", rounds that compiled left out"
     text += f"; {_what_was_timed(comparison)}"
@@ -236,6 +236,11 @@ def machine(side: Side) -> str:
         return side.environment.gpu
     names = sorted({device.name for device in side.analysis.devices if device.name})
     return ", ".join(names) if names else "GPU not named in the trace"
+
+
+def interval_words(ci95: tuple[float, float] | None) -> str | None:
+    """`95 % interval 1.136 to 1.155`; None without one."""
+    return f"95 % interval {ci95[0]:.3f} to {ci95[1]:.3f}" if ci95 else None
 
 
 def subjects(comparison: Comparison) -> str:

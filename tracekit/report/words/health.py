@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
-
 from tracekit.model.analysis import HealthFinding
 from tracekit.report.words.saying import Sentence, say
 
@@ -17,51 +14,6 @@ def health_sentence(finding: HealthFinding) -> str:
     facts = dict(finding.facts)
     where = "in the rich recording: " if facts.pop("recording", None) == "rich" else ""
     return where + say(SENTENCES[finding.code], facts)
-
-
-def no_gpu_activity(*, host_calls: int) -> str:
-    if host_calls:
-        return (
-            "the host called the GPU and no GPU activity was recorded: the profiler was not allowed to see it (CUPTI"
-            " permission), or ended before the work did"
-        )
-    return "no GPU activity was recorded: the profiler was run without ProfilerActivity.CUDA, or there is no GPU"
-
-
-def several_processes(*, shared_gpus: Sequence[int]) -> str:
-    if shared_gpus:
-        named = ", ".join(f"GPU {device}" for device in shared_gpus)
-        return (
-            f"several processes launched the work of {named}: if ranks were merged that each call their own GPU by that"
-            " number, figures mix these GPUs; analyse each rank's trace by itself"
-        )
-    return (
-        "several processes call the GPU (ranks merged into one trace?): figures are sums over their GPUs, and steps of"
-        " one count beside those of the others"
-    )
-
-
-def implausible_times(*, longest: Literal["activity", "gap"], longest_us: float, times_the_next: float) -> str:
-    return (
-        f"one {LONGEST[longest]} of {longest_us:,.0f} us is {times_the_next:,.0f} times as long as the next: if that"
-        " is no measurement but a broken clock, busy and idle time are wrong"
-    )
-
-
-def launches_without_kernels(*, in_the_middle: int) -> str:
-    if not in_the_middle:
-        return "launches at the beginning have no kernels: the profiler had not begun to record the GPU"
-    return (
-        f"launches have no kernels, {in_the_middle:,} of them in the middle: the profiler's buffers were full, or the"
-        " GPU had not finished when it stopped (synchronise before that); counts and busy time are too low"
-    )
-
-
-def whole_trace(*, spans: Sequence[str]) -> str:
-    told = "the whole trace is analysed: figures are totals, not per step"
-    if not spans:
-        return told
-    return f"{told}; it has spans called {', '.join(spans)}: --window takes a name or a regular expression"
 
 
 SENTENCES: dict[str, Sentence] = {
@@ -83,13 +35,28 @@ SENTENCES: dict[str, Sentence] = {
         " last such call before it, which may be another's launch"
     ),
     "unnamed_device": "GPU activities do not say which GPU they ran on: they are counted for GPU 0",
-    "no_gpu_activity": no_gpu_activity,
-    "several_processes": several_processes,
+    "no_gpu_activity": lambda host_calls: (
+        "the host called the GPU and no GPU activity was recorded: the profiler was not allowed to see it (CUPTI"
+        " permission), or ended before the work did"
+        if host_calls
+        else "no GPU activity was recorded: the profiler was run without ProfilerActivity.CUDA, or there is no GPU"
+    ),
+    "several_processes": lambda shared_gpus: (
+        f"several processes launched the work of {', '.join(f'GPU {device}' for device in shared_gpus)}: if ranks were"
+        " merged that each call their own GPU by that number, figures mix these GPUs; analyse each rank's trace by"
+        " itself"
+        if shared_gpus
+        else "several processes call the GPU (ranks merged into one trace?): figures are sums over their GPUs, and"
+        " steps of one count beside those of the others"
+    ),
     "coarse_times": (
         "times are counted from 1970 and have fractions: they are exact to {exact_to_us:g} us only, so short gaps and"
         " overlaps are doubtful"
     ),
-    "implausible_times": implausible_times,
+    "implausible_times": lambda longest, longest_us, times_the_next: (
+        f"one {LONGEST[longest]} of {longest_us:,.0f} us is {times_the_next:,.0f} times as long as the next: if that is"
+        " no measurement but a broken clock, busy and idle time are wrong"
+    ),
     "clock_disorder": (
         "GPU activities begin before the call that launched them, by up to {early_by_up_to_us:,.1f} us: the clocks of"
         " host and GPU disagree, and so may idle causes"
@@ -98,7 +65,12 @@ SENTENCES: dict[str, Sentence] = {
         "launch calls cannot be linked to kernels, for the trace has no correlation ids: launches are counted as 0, and"
         " kernels are placed in steps by their own start"
     ),
-    "launches_without_kernels": launches_without_kernels,
+    "launches_without_kernels": lambda in_the_middle: (
+        f"launches have no kernels, {in_the_middle:,} of them in the middle: the profiler's buffers were full, or the"
+        " GPU had not finished when it stopped (synchronise before that); counts and busy time are too low"
+        if in_the_middle
+        else "launches at the beginning have no kernels: the profiler had not begun to record the GPU"
+    ),
     "slow_first_step": (
         "the first step took {times_the_others:.1f} times as long as the others: it holds what happens once (the"
         " profiler's own start, warming up); --steps leaves it out"
@@ -110,7 +82,10 @@ SENTENCES: dict[str, Sentence] = {
         "activities of one stream overlap by up to {overlap_up_to_us:,.1f} us and were not launched to (programmatic"
         " dependent launch): their times are doubtful; busy time counts what overlaps once"
     ),
-    "whole_trace": whole_trace,
+    "whole_trace": lambda spans: (
+        "the whole trace is analysed: figures are totals, not per step"
+        + (f"; it has spans called {', '.join(spans)}: --window takes a name or a regular expression" if spans else "")
+    ),
     "empty_steps": (
         "{empty_steps:,} of {steps:,} steps have no GPU work (nothing was launched in them, or nothing recorded):"
         " figures per step count them, and are lower than those of the other steps"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracekit.model.advice import Action, ActionCode
+from tracekit.model.advice import ActionCode
 from tracekit.model.comparison import Finding
 from tracekit.report.words.findings import compiling, running
 from tracekit.report.words.saying import say
@@ -33,11 +33,6 @@ def finding_evidence(finding: Finding) -> str:
 
 def finding_advice(finding: Finding) -> str | None:
     """The command to type, or what to change; None where there is none."""
-    return action_words(finding.action)
-
-
-def action_words(action: Action | None) -> str | None:
-    """The command, or what to change in words; None where nothing is advised."""
-    if action is None:
+    if (action := finding.action) is None:
         return None
     return action.command if action.command is not None else IN_CODE[action.code]

@@ -49,13 +49,7 @@ def check_sentence(facts: Mapping[str, Any]) -> str:
 
 
 def graphs_break(
-    *,
-    lines: int,
-    longest: list[dict[str, Any]],
-    hints: list[str],
-    counted_by_dynamo: int,
-    can_be_switched: bool,
-    **_: Any,
+    *, lines: int, longest: list[dict[str, Any]], hints: list[str], counted_by_dynamo: int, **facts: Any
 ) -> str:
     told = []
     for each in longest:
@@ -68,11 +62,7 @@ def graphs_break(
         # Dynamo's own count, which other parts of a report show: it counts a line again for each function it compiles.
         breaks = counted(counted_by_dynamo, "break")
         text += f" Dynamo counted {breaks}, one for each function compiled up to such a line."
-    return text if can_be_switched else text + FULLGRAPH
-
-
-def cold_start_title(*, calls: float, calls_at_most: float | None, **_: Any) -> str:
-    return f"Compiling pays after {calls_span(calls, calls_at_most)} calls"
+    return text if facts["can_be_switched"] else text + FULLGRAPH
 
 
 def cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: float | None, **facts: Any) -> str:
@@ -89,13 +79,6 @@ def cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: fl
         f"torch.compiler.save_cache_artifacts){', or compile one block of many' if facts['can_be_regional'] else ''}."
         f"{'' if facts['warm_was_measured'] else ' What a warm cache saves was not measured: --startup does.'}"
     )
-
-
-def compiled_again(*, function: str | None, where: str | None, failed_check: dict[str, Any], **facts: Any) -> str:
-    dearest, whole = facts["dearest_s"], f"{facts['whole_s']:.1f} s"
-    took = whole if facts["times"] == 1 or dearest is None else f"{dearest:.1f} s, all together {whole}"
-    check = check_sentence(failed_check)
-    return f"{function or 'A function'} ({where or 'place not told'}): {check}. It took {took}."
 
 
 def recompiled_during_timing(*, calls: int, first: list[dict[str, Any]], cost_us: float | None, **facts: Any) -> str:
@@ -146,28 +129,6 @@ def eager_fallback(*, part: dict[str, Any] | None, ran_eager: bool, eager_gpu_sh
     return f"{part['reason'] if part else 'torch.compile gave no reason'}. {share}"
 
 
-def little_compiled(*, compiled_share: float, busy_us: float | None, scope: str | None, **_: Any) -> str:
-    busy = f" of {duration(busy_us)} a step" if busy_us is not None else ""
-    outside = f"{percent(1 - compiled_share, 0)} of GPU time{busy} was launched outside of compiled code."
-    return outside if scope is None else f"{outside} The scope was {scope}."
-
-
-def uncompiled_component_title(*, component: str, partly_compiled: bool, **_: Any) -> str:
-    return f"{'Part of ' if partly_compiled else ''}{component} is not compiled, and has kernels to fuse"
-
-
-def uncompiled_component(*, fusible_us: float, busy_us: float, kept_share: float, **_: Any) -> str:
-    return (
-        f"Element-wise work, norms, reductions and copies there take {duration(fusible_us)} of GPU time a call, "
-        f"{percent(fusible_us / busy_us, 0)}. What was fused in the compiled part kept {percent(kept_share, 0)} of its "
-        "time."
-    )
-
-
-def skipped_cuda_graphs_title(*, graphed_share: float | None, **_: Any) -> str:
-    return f"CUDA graphs were asked for and {'partly ' if graphed_share else ''}skipped"
-
-
 def skipped_cuda_graphs(*, skips: list[dict[str, Any]], graphed_share: float | None, **_: Any) -> str:
     reasons = "; ".join(f"{each['reason'] or 'reason not told'} ({each['times']} times)" for each in skips)
     why = f"Torch skipped CUDA graphs: {reasons}." if reasons else "Torch did not say why."
@@ -179,7 +140,10 @@ def skipped_cuda_graphs(*, skips: list[dict[str, Any]], graphed_share: float | N
 #: Title and evidence by the finding's code.
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
     "broken_graphs": ("Graphs break at {lines:counted line} in {side}", graphs_break),
-    "cold_start": (cold_start_title, cold_start),
+    "cold_start": (
+        lambda calls, calls_at_most, **_: f"Compiling pays after {calls_span(calls, calls_at_most)} calls",
+        cold_start,
+    ),
     "compile_slower": (
         "Compiling made this slower",
         (
@@ -187,11 +151,36 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
             "torch.compile off for this model, batch and mode."
         ),
     ),
-    "compiled_again": ("{side} was compiled again {times} times before it was quiet", compiled_again),
+    "compiled_again": (
+        "{side} was compiled again {times} times before it was quiet",
+        lambda function, where, failed_check, times, dearest_s, whole_s, **_: (
+            f"{function or 'A function'} ({where or 'place not told'}): {check_sentence(failed_check)}. It took"
+            f" {f'{dearest_s:.1f} s, all together ' if times > 1 and dearest_s is not None else ''}{whole_s:.1f} s."
+        ),
+    ),
     "eager_fallback": (eager_fallback_title, eager_fallback),
-    "little_compiled": ("Compiled code does {compiled_share:percent 0} of the GPU's work in {side}", little_compiled),
+    "little_compiled": (
+        "Compiled code does {compiled_share:percent 0} of the GPU's work in {side}",
+        lambda compiled_share, busy_us, scope, **_: (
+            f"{percent(1 - compiled_share, 0)} of GPU time"
+            f"{'' if busy_us is None else f' of {duration(busy_us)} a step'} was launched outside of compiled code."
+            f"{'' if scope is None else f' The scope was {scope}.'}"
+        ),
+    ),
     "recompile_limit": (eager_fallback_title, eager_fallback),
     "recompiled_during_timing": ("Code of {side} was compiled again inside timed calls", recompiled_during_timing),
-    "skipped_cuda_graphs": (skipped_cuda_graphs_title, skipped_cuda_graphs),
-    "uncompiled_component": (uncompiled_component_title, uncompiled_component),
+    "skipped_cuda_graphs": (
+        lambda graphed_share, **_: f"CUDA graphs were asked for and {'partly ' if graphed_share else ''}skipped",
+        skipped_cuda_graphs,
+    ),
+    "uncompiled_component": (
+        lambda component, partly_compiled, **_: (
+            f"{'Part of ' if partly_compiled else ''}{component} is not compiled, and has kernels to fuse"
+        ),
+        lambda fusible_us, busy_us, kept_share, **_: (
+            f"Element-wise work, norms, reductions and copies there take {duration(fusible_us)} of GPU time a call, "
+            f"{percent(fusible_us / busy_us, 0)}. What was fused in the compiled part kept {percent(kept_share, 0)} of "
+            "its time."
+        ),
+    ),
 }

@@ -36,44 +36,22 @@ def lost_attention(*, a: str, b: str, products_more_us: float, in_float32: bool,
     )
 
 
-def slower_attention_title(*, before_us: float, after_us: float, **_: Any) -> str:
-    return f"Attention takes {after_us / before_us:.1f} times as long"
-
-
-def slower_attention(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **_: Any) -> str:
-    shown = (evidence_sentence(Evidence(**each)) for each in shown_by)
-    return " ".join((f"It took {duration(before_us)} and takes {duration(after_us)}.", *shown, PRICE))
-
-
-def slower_convolutions_title(*, convolutions: int, before_us: float, after_us: float, **_: Any) -> str:
-    take = "takes" if convolutions == 1 else "take"
-    return f"{counted(convolutions, 'convolution')} {take} {after_us / before_us:.1f} times as long"
+def _evidence(shown_by: list[dict[str, Any]]) -> list[str]:
+    return [evidence_sentence(Evidence(**each)) for each in shown_by]
 
 
 def slower_convolutions(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **facts: Any) -> str:
-    told = [f"From {duration(before_us)} to {duration(after_us)}."]
-    told += (evidence_sentence(Evidence(**each)) for each in shown_by)
+    told = [f"From {duration(before_us)} to {duration(after_us)}.", *_evidence(shown_by)]
     if facts["laid_out_by_inductor"]:
         told.append("Inductor lays out convolutions so where it expects that to pay.")
         gained_us = facts["others_gained_us"]
         if gained_us > 0:
-            end = (
-                ", which they would lose again without"
-                if after_us - before_us > gained_us
-                else ": more than these lost"
-            )
+            lost_us = after_us - before_us
+            end = ", which they would lose again without" if lost_us > gained_us else ": more than these lost"
             told.append(f"Other convolutions that lie so too take {duration(gained_us)} less{end}.")
         elif gained_us < 0:
             told.append(f"Other convolutions that lie so too take {duration(-gained_us)} more.")
     return " ".join(told)
-
-
-def more_gpu_time_title(*, side: str, a_busy_us: float, b_busy_us: float, **_: Any) -> str:
-    return f"The kernels of {side} take longer: GPU busy time grew by {percent(b_busy_us / a_busy_us - 1, 0)}"
-
-
-def fewer_kernels_title(*, a_kernels: float, b_kernels: float, **_: Any) -> str:
-    return f"{count(a_kernels - b_kernels)} fewer kernels"
 
 
 def single_precision(*, products: float, products_us: float, busy_us: float, before: str | None, **facts: Any) -> str:
@@ -90,44 +68,16 @@ def single_precision(*, products: float, products_us: float, busy_us: float, bef
     )
 
 
-def launch_bound(*, idle_us: float, wall_us: float, host_share: float, **_: Any) -> str:
-    return (
-        f"{percent(idle_us / wall_us, 0)} of the unprofiled call ({duration(idle_us)} of {duration(wall_us)}) the GPU "
-        f"is idle; dispatch, launch calls, guards and Python explain {percent(host_share, 0)} of what is known of it. "
-        "No CUDA graph was launched."
-    )
-
-
-def graphed_launches(*, a_launches: float, b_launches: float, idle_change_us: float | None, **_: Any) -> str:
-    change = f" GPU idle time changed by {duration_change(idle_change_us)}." if idle_change_us is not None else ""
-    return f"{count(a_launches)} launches became {count(b_launches)}.{change}"
-
-
-def _made_at(facts: dict[str, Any]) -> str:
-    if "called_at" in facts:
-        return f"{facts['operator']} at {facts['called_at']}"
-    place = Place(**facts["place"]) if facts["place"] else None
-    return made_at_words(place, facts["lines"], in_eager_code=facts["in_eager_code"])
-
-
-def synchronising_calls(
-    *, idle_us: float, call_us: float, calls: list[str], made_by: list[dict[str, Any]], **facts: Any
-) -> str:
-    where = f" Made by {', '.join(map(_made_at, made_by))}." if made_by else " Where from was not recorded."
-    return (
-        f"{count(facts['times'])} times a call the GPU runs dry because the host waits in {', '.join(calls)}, and is "
-        f"then idle for {duration(idle_us)} in all, {percent(idle_us / call_us, 0)} of the call.{where}"
-    )
-
-
-def pageable_copies(
-    *, copies: float, copy_us: float, idle_us: float, call_us: float, made_by: list[dict[str, Any]], **_: Any
-) -> str:
-    where = f" Made by {'; '.join(map(_made_at, made_by))}." if made_by else ""
-    return (
-        f"{count(copies)} copies from or to pageable memory take {duration(copy_us)} a call; the host waits for them, "
-        f"and the GPU is idle for {duration(idle_us)} behind them, {percent(idle_us / call_us, 0)} of the call.{where}"
-    )
+def _made_by(callers: list[dict[str, Any]], between: str) -> str:
+    told = []
+    for each in callers:
+        place = Place(**each["place"]) if each.get("place") else None
+        told.append(
+            f"{each['operator']} at {each['called_at']}"
+            if "called_at" in each
+            else made_at_words(place, each["lines"], in_eager_code=each["in_eager_code"])
+        )
+    return f" Made by {between.join(told)}." if told else ""
 
 
 def profiler_distortion(*, slowed: list[dict[str, Any]], on_gpu: bool) -> str:
@@ -141,27 +91,67 @@ def profiler_distortion(*, slowed: list[dict[str, Any]], on_gpu: bool) -> str:
 #: Title and evidence by the finding's code.
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
     "fewer_kernels": (
-        fewer_kernels_title,
+        lambda a_kernels, b_kernels, **_: f"{count(a_kernels - b_kernels)} fewer kernels",
         (
             "{a_kernels:count} kernels became {b_kernels:count}; GPU busy time went from {a_busy_us:duration} to "
             "{b_busy_us:duration}."
         ),
     ),
-    "graphed_launches": ("CUDA graphs start {graphed_share:percent 0} of the kernels of {side}", graphed_launches),
-    "launch_bound": ("The GPU waits for the host", launch_bound),
+    "graphed_launches": (
+        "CUDA graphs start {graphed_share:percent 0} of the kernels of {side}",
+        lambda a_launches, b_launches, idle_change_us, **_: (
+            f"{count(a_launches)} launches became {count(b_launches)}."
+            f"{'' if idle_change_us is None else f' GPU idle time changed by {duration_change(idle_change_us)}.'}"
+        ),
+    ),
+    "launch_bound": (
+        "The GPU waits for the host",
+        lambda idle_us, wall_us, host_share, **_: (
+            f"{percent(idle_us / wall_us, 0)} of the unprofiled call ({duration(idle_us)} of {duration(wall_us)}) the"
+            f" GPU is idle; dispatch, launch calls, guards and Python explain {percent(host_share, 0)} of what is known"
+            " of it. No CUDA graph was launched."
+        ),
+    ),
     "lost_attention": ("The fused attention kernel is lost", lost_attention),
     "more_gpu_time": (
-        more_gpu_time_title,
+        lambda side, a_busy_us, b_busy_us, **_: (
+            f"The kernels of {side} take longer: GPU busy time grew by {percent(b_busy_us / a_busy_us - 1, 0)}"
+        ),
         (
             "GPU busy time went from {a_busy_us:duration} to {b_busy_us:duration}, kernels from {a_kernels:count} to "
             "{b_kernels:count}."
         ),
     ),
     "outputs_differ": ("{b} computes something else than {a}", lambda reason, **_: accuracy_because(**reason)),
-    "pageable_copies": ("Copies of pageable memory hold {side} up", pageable_copies),
+    "pageable_copies": (
+        "Copies of pageable memory hold {side} up",
+        lambda copies, copy_us, idle_us, call_us, made_by, **_: (
+            f"{count(copies)} copies from or to pageable memory take {duration(copy_us)} a call; the host waits for"
+            f" them, and the GPU is idle for {duration(idle_us)} behind them, {percent(idle_us / call_us, 0)} of the"
+            f" call.{_made_by(made_by, '; ')}"
+        ),
+    ),
     "profiler_distortion": ("Recording slowed the calls it recorded", profiler_distortion),
     "single_precision": ("{side} multiplies in float32", single_precision),
-    "slower_attention": (slower_attention_title, slower_attention),
-    "slower_convolutions": (slower_convolutions_title, slower_convolutions),
-    "synchronising_calls": ("{side} waits for the GPU in the middle of a call", synchronising_calls),
+    "slower_attention": (
+        lambda before_us, after_us, **_: f"Attention takes {after_us / before_us:.1f} times as long",
+        lambda before_us, after_us, shown_by, **_: " ".join(
+            (f"It took {duration(before_us)} and takes {duration(after_us)}.", *_evidence(shown_by), PRICE)
+        ),
+    ),
+    "slower_convolutions": (
+        lambda convolutions, before_us, after_us, **_: (
+            f"{counted(convolutions, 'convolution')} {'takes' if convolutions == 1 else 'take'}"
+            f" {after_us / before_us:.1f} times as long"
+        ),
+        slower_convolutions,
+    ),
+    "synchronising_calls": (
+        "{side} waits for the GPU in the middle of a call",
+        lambda idle_us, call_us, calls, made_by, times, **_: (
+            f"{count(times)} times a call the GPU runs dry because the host waits in {', '.join(calls)}, and is then"
+            f" idle for {duration(idle_us)} in all, {percent(idle_us / call_us, 0)} of the call."
+            f"{_made_by(made_by, ', ') or ' Where from was not recorded.'}"
+        ),
+    ),
 }

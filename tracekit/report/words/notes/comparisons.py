@@ -27,6 +27,17 @@ WORDS = {each.name: each.word for each in OPTIONS} | {
 WINDOWS = {"steps": "its marked steps", "span": "one span", "whole": "the whole recording"}
 
 
+#: Where speed-ups hold though processes differ, and where they do not (docs/timing.md).
+RATIOS_HOLD = "Ratios of calls in one process hold better than that; absolute times, and what each call saves, do not."
+RATIOS_MOVE = "It waits for the host: speed-ups of such forms move from process to process too."
+#: Why provenance is of no use to a comparison.
+NO_PROVENANCE = {
+    "other_forms": "it leads from an eager form to a compiled one",
+    "two_runs": "the sides are of two runs",
+    "steps_differ": "the steps of a side do not all run the same kernels, and where each begins is not known",
+}
+
+
 def setting_differs(*, setting: str, a: Any, b: Any, a_name: str | None = None, b_name: str | None = None) -> str:
     """The names of the runs are there where more than two are compared."""
     names = f"{a_name} (A) and {b_name} (B): " if a_name is not None else ""
@@ -41,39 +52,17 @@ def _shown(value: object) -> str:
     return "none recorded" if value is None else str(value)
 
 
-def busier_than_the_call(subject: str, *, busy_us: float, wall_us: float, idle_taken_for_0: bool) -> str:
-    taken = "is taken for 0" if idle_taken_for_0 else "is not known, figures are as recorded"
-    return (
-        f"{subject}: the GPU was busy for {duration(busy_us)} of the recorded step, longer than the "
-        f"unprofiled call ({duration(wall_us)}): its idle time {taken}."
-    )
-
-
 def timed_slower_than_recorded(
     subject: str, *, wall_us: float, recorded_us: float, timed_calls: int, first_calls: bool
 ) -> str:
+    why = "something else used this machine meanwhile, or its clocks changed. Measure again."
     if first_calls:
         timed = "call was" if timed_calls == 1 else "calls were"
         why = f"only {timed_calls} {timed} timed, and first calls are slow. Time more (--iterations)."
-    else:
-        why = "something else used this machine meanwhile, or its clocks changed. Measure again."
     return (
         f"{subject}: timed calls took {wall_us / recorded_us:.1f} times as long as recorded ones, though "
         f"recording slows calls: {why}"
     )
-
-
-def damaged_recording(subject: str, *, health: str, count: int, facts: dict[str, Any]) -> str:
-    """`health` is the code of the finding that says so, `facts` are its facts."""
-    return f"{subject}: {health_sentence(HealthFinding(health, 'error', count, facts))}"
-
-
-def throttled(*, limit: str, share: float, sides: Sequence[str] = ()) -> str:
-    return _held_back(f"by its {limit} limit for {percent(share, 0)} of the time", sides)
-
-
-def throttled_in_samples(*, reason: str, samples: int, of_samples: int, sides: Sequence[str] = ()) -> str:
-    return _held_back(f"{reason}, in {samples} of {of_samples} samples between calls", sides)
 
 
 def _held_back(how: str, sides: Sequence[str]) -> str:
@@ -83,27 +72,16 @@ def _held_back(how: str, sides: Sequence[str]) -> str:
     return f"{' and '.join(sides)}: the GPU was held back while it was timed: {how}. Times are of a throttled GPU."
 
 
-def gpu_shared(*, sides: Sequence[str], processes: int) -> str:
-    several = f"{processes} other processes" if processes > 1 else "another process"
-    return f"{' and '.join(sides)}: {several} had the GPU open while it was timed; whether they computed is not known."
-
-
 def clocks_differ(*, sides: Sequence[str], clocks_mhz: Sequence[float], lower: str, faster: str | None) -> str:
     """A lower clock makes calls longer as far as they wait for the GPU: it widens the difference of a form that is
     slower anyway, and hides some of what a faster one gains."""
     one, other = (f"{clock:,.0f} MHz between {name}'s" for name, clock in zip(sides, clocks_mhz, strict=True))
+    effect = f"a part of the difference may be the clock's, as far as {lower} waits for the GPU"
     if faster is None:
         effect = f"as far as calls wait for the GPU, {lower} is slower for its clock"
     elif faster == lower:
         effect = f"{faster} is faster at the lower clock, which hides a part of the difference"
-    else:
-        effect = f"a part of the difference may be the clock's, as far as {lower} waits for the GPU"
     return f"The GPU's clock was {one} calls and {other}: {effect}."
-
-
-#: Where speed-ups hold though processes differ, and where they do not (docs/timing.md).
-RATIOS_HOLD = "Ratios of calls in one process hold better than that; absolute times, and what each call saves, do not."
-RATIOS_MOVE = "It waits for the host: speed-ups of such forms move from process to process too."
 
 
 def too_few_calls(*, calls: int, needed: int, repeats: int) -> str:
@@ -111,21 +89,6 @@ def too_few_calls(*, calls: int, needed: int, repeats: int) -> str:
     if not repeats:
         return told
     return f"{told} That is of one process: the calls of {counted(repeats, 'repeat')} do not make up for it."
-
-
-def drifted(subject: str, *, share: float) -> str:
-    became = f"{percent(abs(share))} {'slower' if share > 0 else 'faster'}"
-    return (
-        f"{subject} became {became} while it was timed (last third of the calls to first): the machine's speed drifted."
-    )
-
-
-def two_speeds(subject: str, *, fast_us: float, slow_us: float, slow_share: float, lasting: bool) -> str:
-    return (
-        f"{subject} ran at two speeds: {percent(1 - slow_share, 0)} of the calls took about {fast_us / 1e3:.3f} ms, "
-        f"the others {slow_us / 1e3:.3f} ms{'' if lasting else ', changing from call to call'}. Clocks that switch or "
-        "other work on this machine do that."
-    )
 
 
 def ratio_changed(*, share: float, repeat: int | None) -> str:
@@ -137,31 +100,9 @@ def ratio_changed(*, share: float, repeat: int | None) -> str:
     )
 
 
-def process_spread(subject: str, *, fastest_us: float, slowest_us: float, waits_for_host: bool) -> str:
-    return (
-        f"{subject} took {duration(fastest_us)} to {duration(slowest_us)} a call from process to process,"
-        f" {percent(slowest_us / fastest_us - 1, 0)} apart. {RATIOS_MOVE if waits_for_host else RATIOS_HOLD}"
-    )
-
-
-def advice_process_spread(subject: str, *, own_us: float, advised_us: float, waits_for_host: bool) -> str:
-    low, high = sorted((own_us, advised_us))
-    return (
-        f"{subject} took {duration(own_us)} a call in the run's own process and {duration(advised_us)} in the one that"
-        f" tried the advice, {percent(high / low - 1, 0)} apart. {RATIOS_MOVE if waits_for_host else RATIOS_HOLD}"
-    )
-
-
-#: Why provenance is of no use to a comparison.
-NO_PROVENANCE = {
-    "other_forms": "it leads from an eager form to a compiled one",
-    "two_runs": "the sides are of two runs",
-    "steps_differ": "the steps of a side do not all run the same kernels, and where each begins is not known",
-}
-
-
-def little_matched(*, matched_shares: Mapping[str, float]) -> str:
-    return f"Only {_of_times(matched_shares)} could be matched: are both sides the same model, at the same sizes?"
+def _apart(fastest_us: float, slowest_us: float, waits_for_host: bool) -> str:
+    share = percent(slowest_us / fastest_us - 1, 0)
+    return f"{share} apart. {RATIOS_MOVE if waits_for_host else RATIOS_HOLD}"
 
 
 def matched_by_elimination(*, shares: Mapping[str, float], no_provenance: str | None, advise_profile: bool) -> str:
@@ -179,9 +120,16 @@ def _of_times(shares: Mapping[str, float]) -> str:
 
 
 SENTENCES: dict[str, Sentence] = {
-    "throttled": throttled,
-    "throttled_in_samples": throttled_in_samples,
-    "gpu_shared": gpu_shared,
+    "throttled": lambda limit, share, sides=(): _held_back(
+        f"by its {limit} limit for {percent(share, 0)} of the time", sides
+    ),
+    "throttled_in_samples": lambda reason, samples, of_samples, sides=(): _held_back(
+        f"{reason}, in {samples} of {of_samples} samples between calls", sides
+    ),
+    "gpu_shared": lambda sides, processes: (
+        f"{' and '.join(sides)}: {f'{processes} other processes' if processes > 1 else 'another process'} had the GPU"
+        " open while it was timed; whether they computed is not known."
+    ),
     "clocks_differ": clocks_differ,
     "same_recording": "Both sides are the same recording ({path}): every change is 0.",
     "cpu_run": (
@@ -200,9 +148,16 @@ SENTENCES: dict[str, Sentence] = {
     "whole_recordings": "Figures are of the whole recordings, not per step: both must hold the same work.",
     "named_spans": "Figures are per span: both spans must hold the same work.",
     "steps_differ": "A was recorded over {a} steps, B over {b}; figures are per step.",
-    "busier_than_the_call": busier_than_the_call,
+    "busier_than_the_call": lambda subject, busy_us, wall_us, idle_taken_for_0: (
+        f"{subject}: the GPU was busy for {duration(busy_us)} of the recorded step, longer than the unprofiled call"
+        f" ({duration(wall_us)}): its idle time"
+        f" {'is taken for 0' if idle_taken_for_0 else 'is not known, figures are as recorded'}."
+    ),
     "timed_slower_than_recorded": timed_slower_than_recorded,
-    "damaged_recording": damaged_recording,
+    # `health` is the code of the finding that says so, `facts` are its facts.
+    "damaged_recording": lambda subject, health, count, facts: (
+        f"{subject}: {health_sentence(HealthFinding(health, 'error', count, facts))}"
+    ),
     "no_rich_recording": "{subject} has no rich recording, so host time is not divided into causes on either side.",
     "setting_differs": setting_differs,
     "package_differs": lambda package, **facts: setting_differs(setting=package, **facts),
@@ -224,15 +179,28 @@ SENTENCES: dict[str, Sentence] = {
         " The verdict is not of it."
     ),
     "part_ran_eager": "Part of the {subject} form ran eager: {place}: {reason}.",
-    "drifted": drifted,
-    "two_speeds": two_speeds,
+    "drifted": lambda subject, share: (
+        f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} while it was timed (last third"
+        " of the calls to first): the machine's speed drifted."
+    ),
+    "two_speeds": lambda subject, fast_us, slow_us, slow_share, lasting: (
+        f"{subject} ran at two speeds: {percent(1 - slow_share, 0)} of the calls took about {fast_us / 1e3:.3f} ms,"
+        f" the others {slow_us / 1e3:.3f} ms{'' if lasting else ', changing from call to call'}. Clocks that switch or"
+        " other work on this machine do that."
+    ),
     "speedup_by_thirds": (
         "Rounds hold both forms, so that what moves both leaves their ratio in peace: the speed-up was {first:times}"
         " in the first third of the rounds and {last:times} in the last."
     ),
     "ratio_changed": ratio_changed,
-    "process_spread": process_spread,
-    "advice_process_spread": advice_process_spread,
+    "process_spread": lambda subject, fastest_us, slowest_us, waits_for_host: (
+        f"{subject} took {duration(fastest_us)} to {duration(slowest_us)} a call from process to process,"
+        f" {_apart(fastest_us, slowest_us, waits_for_host)}"
+    ),
+    "advice_process_spread": lambda subject, own_us, advised_us, waits_for_host: (
+        f"{subject} took {duration(own_us)} a call in the run's own process and {duration(advised_us)} in the one that"
+        f" tried the advice, {_apart(min(own_us, advised_us), max(own_us, advised_us), waits_for_host)}"
+    ),
     "one_process_small_change": (
         "Measured in one process, and the change is small: where the program's memory and threads come to lie can"
         " change times by several percent from one start to the next. --repeat-process 4 measures that."
@@ -261,7 +229,9 @@ SENTENCES: dict[str, Sentence] = {
         "{subject} was recorded without shapes (record_shapes): its kernels are matched by names and order,"
         " which can mix up work of different sizes."
     ),
-    "little_matched": little_matched,
+    "little_matched": lambda matched_shares: (
+        f"Only {_of_times(matched_shares)} could be matched: are both sides the same model, at the same sizes?"
+    ),
     "matched_by_elimination": matched_by_elimination,
     "provenance_unused": lambda why: (
         f"Kernels are matched by operators, shapes and order, not by provenance: {NO_PROVENANCE[why]}."
