@@ -69,30 +69,25 @@ def _measure(trace: Trace, scope: Scope, device: int) -> DeviceQueue:
 
 
 def _items(scope: Scope, device: int) -> pl.DataFrame:
-    """One row for each call's work on the device, and one for each activity whose call was not recorded."""
-    linked = scope.linked.filter(pl.col("device") == device)
+    """One row for each call's work on the device, and one for each activity whose call was not recorded: it is taken
+    for handed over at its start."""
+    graph = pl.col("launched_by").first().str.contains(GRAPH_LAUNCH, literal=True).fill_null(value=False)
     items = (
-        linked.filter(pl.col("call").is_not_null())
-        .group_by("call", maintain_order=True)
+        scope.linked.filter(pl.col("device") == device)
+        .with_columns(
+            pl.coalesce("returned_ns", "start_ns"),
+            item=pl.coalesce(pl.col("call").cast(pl.Int64), -1 - pl.int_range(pl.len())),
+        )
+        .group_by("item", maintain_order=True)
         .agg(
+            pl.col("call", "returned_ns", "kind").first(),
             pl.col("start_ns").min(),
             pl.col("end_ns").max(),
-            pl.col("returned_ns").first(),
-            pl.col("kind").first(),
             kernels=(pl.col("kind") == "kernel").sum(),
-            of_graph=pl.col("launched_by").first().str.contains(GRAPH_LAUNCH, literal=True),
+            of_graph=graph,
         )
     )
-    unknown = linked.filter(pl.col("call").is_null()).select(
-        "call",
-        "start_ns",
-        "end_ns",
-        pl.col("start_ns").alias("returned_ns"),
-        "kind",
-        kernels=pl.lit(0, dtype=items.schema["kernels"]),
-        of_graph=pl.lit(value=False),
-    )
-    return pl.concat([items, unknown]).with_columns(handed_ns=pl.min_horizontal("returned_ns", "start_ns"))
+    return items.with_columns(handed_ns=pl.min_horizontal("returned_ns", "start_ns"))
 
 
 def _delays(items: pl.DataFrame) -> Percentiles | None:
