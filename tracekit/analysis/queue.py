@@ -37,8 +37,8 @@ def _measure(trace: Trace, scope: Scope, device: int) -> DeviceQueue:
     # All that ran, also what was launched outside the window: it is in the way all the same.
     idle = interval.complement(busy_intervals(trace, device), window)
     busy = interval.complement(idle, window)
-    delayed = int(_integral(in_flight_from, np.minimum(in_flight, 1), idle).sum())
-    backed_up = int(_integral(waiting[0], np.minimum(waiting[1], 1), busy).sum())
+    delayed = int(interval.integral(in_flight_from, np.minimum(in_flight, 1), idle).sum())
+    backed_up = int(interval.integral(waiting[0], np.minimum(waiting[1], 1), busy).sum())
     mean_depth, most_depth, depths = _depths(*waiting, window)
     # The items of the window, whose call was recorded.
     activities = scope.activities.filter(pl.col("device") == device)["call"]
@@ -109,30 +109,15 @@ def _count_over_time(begun: Ints, over: Ints) -> tuple[Ints, Ints]:
     return both[order], np.cumsum(np.where(order < len(over), -1, 1))
 
 
-def _integral(moments: Ints, counts: Ints, within: Intervals) -> Ints:
-    """Count times nanoseconds, for each of the intervals."""
-    if not len(moments):
-        return np.zeros(len(within), dtype=np.int64)
-    steps = np.concatenate(([0], np.cumsum(counts[:-1] * np.diff(moments))))
-
-    def until(at: Ints) -> Ints:
-        last = np.searchsorted(moments, at, side="right") - 1
-        since = np.where(last >= 0, counts[last] * (at - moments[last]), 0)
-        return np.where(last >= 0, steps[last], 0) + since
-
-    found: Ints = until(within[:, 1]) - until(within[:, 0])
-    return found
-
-
 def _depths(moments: Ints, counts: Ints, window: Intervals) -> tuple[float, int, tuple[float, ...]]:
     """The queue's mean and largest length in the window, and its mean length in each of the equal slices."""
     if not len(window):
         return 0.0, 0, ()
-    mean = float(_integral(moments, counts, window).sum() / max(interval.length(window), 1))
+    mean = float(interval.integral(moments, counts, window).sum() / max(interval.length(window), 1))
     first = np.maximum(np.searchsorted(moments, window[:, 0], side="right") - 1, 0).tolist()
     last = np.searchsorted(moments, window[:, 1], side="left").tolist()
     most = max(int(counts[begin:end].max(initial=0)) for begin, end in zip(first, last, strict=True))
     edges = np.linspace(int(window[0, 0]), int(window[-1, 1]), SLICES + 1).astype(np.int64)
     slices = np.stack((edges[:-1], edges[1:]), axis=1)
-    means = _integral(moments, counts, slices) / np.maximum(slices[:, 1] - slices[:, 0], 1)
+    means = interval.integral(moments, counts, slices) / np.maximum(slices[:, 1] - slices[:, 0], 1)
     return mean, most, tuple(round(float(each), 3) for each in means)
